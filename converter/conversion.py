@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     AuthoringError,
@@ -17,11 +17,13 @@ from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Pr
 from urdf_usd.converter.robot.bodies import (
     Base,
     BaseOption,
+    BodyAssignment,
     MasslessOption,
     assign_bodies,
 )
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
-from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import is_written_here
 from urdf_usd.converter.usd.writer.layers import (
@@ -33,13 +35,6 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
-
-if TYPE_CHECKING:
-    import os
-
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.robot.topology import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.meshes.obj.writer import obj_text
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.names import writable
-from urdf_usd.converter.usd.reader.read import read_usd
+from urdf_usd.converter.usd.reader.read import StageReading, read_usd
 from urdf_usd.converter.usd.writer.names import sibling_names
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.robot.model import Geometry, Link, Robot
-    from urdf_usd.converter.usd.reader.read import StageReading
 
 MESHES = "meshes"
 # Identifies files that may be replaced.

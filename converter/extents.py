@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.hulls import convex_hull, extreme_points, volume_within
-from urdf_usd.converter.meshes.polygon_mesh import MeshError
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
 from urdf_usd.converter.robot.kinematics import rest_transforms
-from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, MeshFile, Sphere
+from urdf_usd.converter.robot.model import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Link,
+    MeshFile,
+    Robot,
+    Shape,
+    Sphere,
+    Vec3,
+)
 from urdf_usd.converter.robot.spatial import transform_from_pose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.robot.model import Geometry, Link, Robot, Shape, Vec3
-    from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.robot.topology import Tree
 
 Points: TypeAlias = "NDArray[np.float64]"
 _Measured = TypeVar("_Measured")

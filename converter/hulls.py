@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Points: TypeAlias = "NDArray[np.float64]"
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.file_content import read_file
 from urdf_usd.converter.meshes.read import LARGEST_FILE
 from urdf_usd.converter.meshes.references import referred_files
-from urdf_usd.converter.robot.model import MeshFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import MeshFile, Robot
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from urdf_usd.converter.extents import bounds_at_zero, measure_meshes
+from urdf_usd.converter.extents import (
+    Bounds,
+    MeshExtents,
+    bounds_at_zero,
+    measure_meshes,
+)
 from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Geometry,
+    JointKind,
     MeshFile,
     Planar,
     Prismatic,
     Revolute,
+    Robot,
     Spherical,
 )
-from urdf_usd.converter.robot.topology import build_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.extents import Bounds, MeshExtents
-    from urdf_usd.converter.robot.model import Geometry, JointKind, Robot
-    from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.robot.topology import Tree, build_tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from urdf_usd.converter.conversion import ConvertOptions, convert
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Lists the commits of the repositories of a mirror that are no checkouts.

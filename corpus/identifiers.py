@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 # Room for a suffix such as ".json.part" within the 255 bytes of common file systems.

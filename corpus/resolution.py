@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, assert_never
@@ -30,8 +31,6 @@ from urdf_usd.corpus.robots import (
 from urdf_usd.corpus.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from urdf_usd.corpus.sources.written_list import Additions
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.corpus.robots import CorpusError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.corpus.robots import Announce, Candidate, Origin
+from urdf_usd.corpus.robots import Announce, Candidate, CorpusError, Origin
 
 
 class NothingSelectedError(CorpusError):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from urdf_usd.conformance.records.record import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RunSummary
+from urdf_usd.conformance.records.record import RunSummary, Verdict
 
 _LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.change_record import GOOD, Kind
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.change_record import ChangeRecord, FormerRunRecord
+from urdf_usd.conformance.records.change_record import (
+    GOOD,
+    ChangeRecord,
+    FormerRunRecord,
+    Kind,
+)
 
 # Further changes are only counted.
 MOST_ROWS = 200

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    CheckHeading,
+    CheckRecord,
+    ConverterRecord,
+    Grade,
+    RobotRecord,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.records.record import (
-        CheckHeading,
-        CheckRecord,
-        ConverterRecord,
-        RobotRecord,
-        RunSummary,
-    )
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""

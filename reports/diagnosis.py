@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.explanation import place_to_look
 from urdf_usd.reports.overview import statement
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import (
-        CheckRecord,
-        FindingRecord,
-        RobotRecord,
-    )
 
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.records.record import CheckRecord, FindingRecord, Grade
 from urdf_usd.reports.overview import statement
 from urdf_usd.reports.quantities import quantity
 from urdf_usd.reports.text import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.conformance.records.record import CheckRecord, FindingRecord
 
 _ADVICE = {
     Grade.FAILS: (

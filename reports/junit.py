@@ -12,22 +12,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from msgspec import structs
 
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.records.baseline_record import BaselineRecord
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    Grade,
+    RobotRecord,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports.explanation import advice, explanation
 from urdf_usd.reports.text import one_line, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.baseline_record import BaselineRecord
-    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord, RunSummary
-
 
 _MESSAGE_LIMIT = 300
 _COUNTS = ("tests", "failures", "errors", "skipped")

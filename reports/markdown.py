@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.conformance.records.record import (
+    CheckHeading,
+    RobotSummary,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import sign, sorted_changes
 from urdf_usd.reports.overview import headline
 from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import (
-        CheckHeading,
-        RobotSummary,
-        RunSummary,
-    )
 
 _NAME_LIMIT = 80
 _REASON_LIMIT = 300

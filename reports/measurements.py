@@ -6,13 +6,12 @@ Needs the extra ``parquet``; without it, the file is not written.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable, Iterator
 from importlib import util
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from urdf_usd.conformance.records.record import RobotRecord
 
     Cell = str | int | float | None

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    EngineStatus,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    RobotSummary,
+    Verdict,
+)
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from urdf_usd.conformance.records.record import (
-        CheckRecord,
-        FindingRecord,
-        RobotRecord,
-        RobotSummary,
-    )
 
 POSITION_CHECK = "kinematics.position"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})

@@ -6,15 +6,14 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord
 
 Json: TypeAlias = dict[str, object]

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.changes import sorted_changes
-from urdf_usd.reports.comparison import compare
+from urdf_usd.reports.comparison import Comparison, Seconds, compare
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderableType
-
-    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-    from urdf_usd.reports.comparison import Comparison, Seconds
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140

@@ -10,18 +10,15 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from tests.test_startup import ROBOT
 from urdf_usd.conformance.cli.main import main
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.test_startup import ROBOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROGRAM = """
 with open("runs.txt", "a") as runs:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from urdf_usd.converter.urdf import grammar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.urdf.grammar import ElementType
+from urdf_usd.converter.urdf.grammar import ElementType
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/mapping.md"

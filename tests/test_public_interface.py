@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import urdf_usd
 from tests.test_startup import ROBOT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 R2D2 = "pybullet:r2d2.urdf"
 NO_ENGINE = urdf_usd.CheckOptions(engines=("mujoco",))

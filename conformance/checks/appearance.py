@@ -7,26 +7,26 @@ a surface is cut.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.checks.shape_pairs import (
+    ShapeMatch,
     matched_shapes,
     named,
     shapes_by_link,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import Appearance, Role, Vec3
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
-from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from urdf_usd.conformance.checks.shape_pairs import ShapeMatch
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Appearance, Vec3
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Description,
+    Difference,
+    ToleranceModel,
+)
 
 # Parts of the surface below this share are not compared.
 _SLIVER = 1e-4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.checks import (
     appearance,
@@ -16,17 +15,15 @@ from urdf_usd.conformance.checks import (
     shapes,
     structure,
 )
+from urdf_usd.conformance.checks.catalogue import Check
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role
-from urdf_usd.conformance.tolerance.comparison import Incomparable
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.checks.catalogue import Check
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.tolerance.comparison import (
-        Comparer,
-        Comparison,
-        ToleranceModel,
-    )
+from urdf_usd.conformance.tolerance.comparison import (
+    Comparer,
+    Comparison,
+    Incomparable,
+    ToleranceModel,
+)
 
 COMPARERS: dict[str, Comparer] = {
     "structure.links": names.links,

@@ -8,35 +8,37 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.joint_motion import joints_in_error
-from urdf_usd.conformance.observation.robot import ROOT_MOTION
+from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
+    Dynamics,
+    Observation,
+    Rollout,
+)
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
     Incomparable,
+    ToleranceModel,
 )
+from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Dynamics, Observation, Rollout
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
-    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
-
     Array = NDArray[np.float64]
 
 

@@ -7,13 +7,20 @@ that both sides state, over all configurations.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import (
+    Frames,
+    JointObservation,
+    JointType,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     QUATERNION,
@@ -22,15 +29,6 @@ from urdf_usd.conformance.tolerance.bounds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Frames,
-        JointObservation,
-        Observation,
-    )
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
 # A joint is in error if it differs by more than four times the rounding of the numbers

@@ -8,8 +8,9 @@ to parent, differs.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import structs
 
@@ -20,20 +21,17 @@ from urdf_usd.conformance.checks.joint_motion import (
     shared_links,
     turns,
 )
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
     Incomparable,
+    ToleranceModel,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 
 def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:

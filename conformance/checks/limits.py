@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from urdf_usd.conformance.checks.structure import shared_joints, unit_hint
-from urdf_usd.conformance.observation.robot import COORDINATES, JointType
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    JointObservation,
+    JointType,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
+    ToleranceModel,
     number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 # Engines that read USD treat a limit beyond this, in degrees or metres, as none.
 _STORABLE = math.radians(1e30)

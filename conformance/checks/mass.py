@@ -8,8 +8,8 @@ invented mass or inertia of up to a millionth of the robot's is graded *close*.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -22,25 +22,26 @@ from urdf_usd.conformance.checks.mass_values import (
     moments_text,
     norms,
 )
-from urdf_usd.conformance.observation.robot import Base
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    MassProperties,
+    Observation,
+    Restatement,
+    Vec6,
+)
 from urdf_usd.conformance.tolerance.bounds import center_bound, inertia_bound
-from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Description,
+    Difference,
+    ToleranceModel,
+)
 from urdf_usd.conformance.tolerance.rigid_groups import (
     differing_links,
     masses_of,
     tensor_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.conformance.observation.robot import (
-        MassProperties,
-        Observation,
-        Restatement,
-        Vec6,
-    )
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"

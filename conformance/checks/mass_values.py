@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,
@@ -15,14 +16,12 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import Description, Difference, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import (
+    Description,
+    Difference,
+    ToleranceModel,
+    number,
+)
 
 # Largest harmless invented mass or inertia, with margin for its float32 rounding.
 HARMLESS = INVENTED * (1 + 1e-6)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    Observation,
+)
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Description,
+    Difference,
+    ToleranceModel,
+)
 
 
 def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -15,23 +15,24 @@ from urdf_usd.conformance.checks.mass_values import (
     mass_difference,
     norms,
 )
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import is_pointlike
-from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Description,
+    Difference,
+    ToleranceModel,
+)
 from urdf_usd.conformance.tolerance.rigid_groups import (
+    GroupMass,
     differing_links,
     group_center_bound,
     group_inertia_bound,
     group_masses,
     masses_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
-    from urdf_usd.conformance.tolerance.rigid_groups import GroupMass
 
 _NO_GROUP = "no fixed joint connects links with mass"
 # Observations of one robot, each used by several checks.

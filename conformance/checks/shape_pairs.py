@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import (
+    DIRECTIONS,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    Surface,
+)
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     QUATERNION,
@@ -24,12 +33,6 @@ from urdf_usd.conformance.tolerance.bounds import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
     Array: TypeAlias = NDArray[np.float64]

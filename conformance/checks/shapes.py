@@ -9,11 +9,15 @@ its area.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from urdf_usd.conformance.checks.shape_pairs import (
+    CombinedSurface,
+    LinkShapes,
+    ShapeMatch,
     combined_surface,
     direction_text,
     kinds,
@@ -23,29 +27,20 @@ from urdf_usd.conformance.checks.shape_pairs import (
     nearest,
     shapes_by_link,
 )
-from urdf_usd.conformance.observation.shapes import ShapeKind
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
+    ToleranceModel,
     number,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeAlias
-
-    from urdf_usd.conformance.checks.shape_pairs import (
-        CombinedSurface,
-        LinkShapes,
-        ShapeMatch,
-    )
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Role
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
-
     Measure: TypeAlias = Callable[
         [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
         Iterator[Difference],

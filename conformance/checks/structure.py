@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
+    HeadCoupling,
+    JointObservation,
     JointType,
+    Observation,
     head_coupling,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
     Incomparable,
+    ToleranceModel,
     number,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.observation.robot import (
-        HeadCoupling,
-        JointObservation,
-        Observation,
-    )
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 _DEGREES = math.degrees(1.0)
 # Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.

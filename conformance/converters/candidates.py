@@ -11,15 +11,13 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from importlib.metadata import EntryPoint
 
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"

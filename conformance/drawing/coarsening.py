@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.records.scene import SceneMesh
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _STEPS = 65535
 # Grids on which points of large meshes are merged, until a mesh has at most this many

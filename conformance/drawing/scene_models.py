@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    JointObservation,
+    JointType,
+    MassProperties,
+    Observation,
+)
 from urdf_usd.conformance.records.scene import (
+    Affine,
     Coupling,
     Motion,
     MotionKind,
@@ -16,21 +25,11 @@ from urdf_usd.conformance.records.scene import (
     SceneJoint,
     SceneLink,
     SceneModel,
+    SceneShape,
+    Vec3,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Configurations,
-        JointObservation,
-        MassProperties,
-        Observation,
-    )
-    from urdf_usd.conformance.records.scene import Affine, SceneShape, Vec3
-
     Array = NDArray[np.float64]
 
 # Half the range of the slider of an unlimited joint [rad, m].

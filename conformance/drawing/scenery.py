@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from urdf_usd.conformance.drawing.coarsening import (
+    MergedMesh,
     coarsen,
     merge_points,
     shares,
@@ -21,18 +22,20 @@ from urdf_usd.conformance.drawing.scene_models import (
 )
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.reference.shapes import draw_shapes as draw_urdf
-from urdf_usd.conformance.observation.robot import Frames, JointType
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-from urdf_usd.conformance.records.scene import Scene, SceneShape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.drawing.coarsening import MergedMesh
-    from urdf_usd.conformance.observation.robot import Configurations, Observation
-    from urdf_usd.conformance.observation.shapes import Drawing, ShapeObservation
-    from urdf_usd.conformance.records.scene import LinkErrors, SceneMesh
-    from urdf_usd.converter.robot.model import Robot
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    Frames,
+    JointType,
+    Observation,
+)
+from urdf_usd.conformance.observation.shapes import (
+    Drawing,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+)
+from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneMesh, SceneShape
+from urdf_usd.converter.robot.model import Robot
 
 # Triangles per side: a page stays below 5 MB even if no mesh is shared.
 TRIANGLES = 40_000

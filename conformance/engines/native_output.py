@@ -7,10 +7,7 @@ import ctypes
 import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator
 
 _STANDARD_STREAMS = (1, 2)
 _C_LIBRARY = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")

@@ -8,14 +8,12 @@ exception, or the end of its process, is recorded as a crash.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.conformance.observation.robot import Configurations, Observation
 
 
 class Side(StrEnum):

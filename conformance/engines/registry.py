@@ -7,14 +7,12 @@ entry point is a class or function that makes an engine without arguments.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from importlib.metadata import EntryPoint
+from typing import cast
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from importlib.metadata import EntryPoint
-
-    from urdf_usd.conformance.engines.protocol import Engine
+from urdf_usd.conformance.engines.protocol import Engine
 
 GROUP = "urdf_usd.engines"
 

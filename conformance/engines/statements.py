@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from urdf_usd.conformance.observation.robot import COORDINATES, Frames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Configurations,
-        JointObservation,
-        JointType,
-        Vec3,
-        Vec6,
-    )
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Configurations,
+    Frames,
+    JointObservation,
+    JointType,
+    Vec3,
+    Vec6,
+)
 
 # Where the six different numbers of a symmetric (3, 3) matrix are.
 _UPPER = np.triu_indices(3)

@@ -6,19 +6,15 @@ It shares no code with the converter, so that an error of one side is not repeat
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface, Vec3
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.shapes import Vec3
-
     Array: TypeAlias = NDArray[np.float64]
     Indices: TypeAlias = NDArray[np.integer]
 

@@ -7,30 +7,38 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.converters.candidates import OURS, Candidate
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Available,
     Crashed,
     Observed,
+    Outcome,
     Unavailable,
 )
-from urdf_usd.conformance.execution.engine_set import USD_READER
+from urdf_usd.conformance.execution.engine_set import USD_READER, EngineResults
 from urdf_usd.conformance.execution.ledger import losses
 from urdf_usd.conformance.execution.portable_text import (
+    FolderNames,
     folder_names,
     portable,
     portable_path,
 )
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.execution.tasks import InstalledEngine
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    Observation,
+)
 from urdf_usd.conformance.records.environment import environment
+from urdf_usd.conformance.records.ledger_record import LedgerRecord
 from urdf_usd.conformance.records.record import (
     CheckHeading,
     ConverterRecord,
@@ -44,26 +52,13 @@ from urdf_usd.conformance.records.record import (
     SourceRecord,
     Verdict,
 )
-from urdf_usd.conformance.verdict.judgement import REFERENCE
-from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.converter import Diagnostic
+from urdf_usd.converter.diagnostics.rules import RULES, Rule
+from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
+from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.converters.candidates import Candidate
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.execution.engine_set import EngineResults
-    from urdf_usd.conformance.execution.portable_text import FolderNames
-    from urdf_usd.conformance.execution.tasks import InstalledEngine
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
-    from urdf_usd.conformance.records.ledger_record import LedgerRecord
-    from urdf_usd.conformance.verdict.judgement import Judgement
-    from urdf_usd.converter import Diagnostic
-    from urdf_usd.converter.diagnostics.rules import Rule
-    from urdf_usd.converter.inputs import InputFile
-    from urdf_usd.corpus import UnavailableSource
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024

@@ -12,17 +12,24 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor
+from concurrent.futures import Future as LocalFuture
 from contextlib import contextmanager
 from multiprocessing import current_process
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from distributed import Client, Future, get_worker
+from distributed import Client, Future, Worker, get_worker
 from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.examination import Unchanged, examine_isolated
+from urdf_usd.conformance.execution.examination import (
+    Assignment,
+    Unchanged,
+    examine_isolated,
+)
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.parcels import (
     ClusterError,
@@ -33,16 +40,7 @@ from urdf_usd.conformance.execution.parcels import (
     pack,
 )
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-    from concurrent.futures import Executor
-    from concurrent.futures import Future as LocalFuture
-
-    from distributed import Worker
-
-    from urdf_usd.conformance.execution.examination import Assignment
-    from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.conformance.records.record import RobotRecord
 
 _OUTPOST = "urdf-usd-outpost"
 # Time to wait for the scheduler, for workers, and between checks for workers [s].

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from urdf_usd.conformance.converters.candidates import (
+    Candidate,
     CommandConverter,
     OwnConverter,
     ReadyUsds,
@@ -23,20 +26,14 @@ from urdf_usd.conformance.execution.foreign_conversion import (
     run_command,
 )
 from urdf_usd.conformance.execution.tasks import convert_robot
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import AssetRecord, Verdict
-from urdf_usd.converter import Conversion
+from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.diagnostics.rules import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from urdf_usd.conformance.converters.candidates import Candidate
-    from urdf_usd.conformance.execution.workers.serving import Completed
-    from urdf_usd.conformance.execution.workers.steps import Steps
-    from urdf_usd.converter import ConvertOptions, Diagnostic
-
     _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 
 # Share of the time limit after which a program is stopped: before its worker is.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
     Available,
     Crashed,
     Observed,
+    Outcome,
     Request,
     Side,
 )
@@ -23,25 +24,18 @@ from urdf_usd.conformance.execution.tasks import (
     observe,
     write_back,
 )
+from urdf_usd.conformance.execution.workers import steps as working
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.matching.labelling import label_robot
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
-from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.execution.workers import steps as working
-    from urdf_usd.conformance.execution.workers.worker import WorkerPool
-    from urdf_usd.conformance.matching.labelling import Labelled
-    from urdf_usd.conformance.observation.robot import Base, Observation
-
 # The engine that reads USDs for the verdict; further ones are compared with it. Other
 # work on a USD that may end a process runs in its worker as well.
-USD_READER = "usdphysics"
+USD_READER = "openusd"
 AT_REST = Configurations((), (), ("zero",))
 
 

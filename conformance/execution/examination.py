@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from urdf_usd.conformance.converters.candidates import OWN, ReadyUsds
+from urdf_usd.conformance.converters.candidates import OWN, Candidate, ReadyUsds
 from urdf_usd.conformance.engines.protocol import Crashed, Side
 from urdf_usd.conformance.execution.assembly import (
     Subject,
@@ -33,31 +33,28 @@ from urdf_usd.conformance.execution.conversion import (
 )
 from urdf_usd.conformance.execution.engine_set import EngineResults, EngineSet
 from urdf_usd.conformance.execution.fingerprint import fingerprint
-from urdf_usd.conformance.execution.tasks import lint_robot, read_robot
+from urdf_usd.conformance.execution.tasks import (
+    InstalledEngine,
+    Reading,
+    lint_robot,
+    read_robot,
+)
 from urdf_usd.conformance.execution.usd_limits import refused_record
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
-from urdf_usd.conformance.observation.robot import COORDINATES, Base
+from urdf_usd.conformance.execution.workers.steps import Interrupted, Steps, run_steps
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from urdf_usd.conformance.converters.candidates import Candidate
-    from urdf_usd.conformance.execution.tasks import InstalledEngine, Reading
-    from urdf_usd.conformance.execution.workers.steps import Steps
-    from urdf_usd.conformance.execution.workers.worker import WorkerPool
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.converter import ConvertOptions, Diagnostic
-    from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus import RobotSource
 
 # Begin of the reason of a crash, by step; for converters see `conversion`.
 _READER_DIED = "the URDF reader died"

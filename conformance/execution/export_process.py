@@ -6,7 +6,7 @@ A worker reads the USD; this process writes the files when the worker is done.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import is_limit, over_limits
@@ -22,9 +22,6 @@ from urdf_usd.converter.exporting import (
     write_export,
 )
 from urdf_usd.converter.usd.loading.layer_growth import find_growth
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Time to find out where layers multiply, which is bounded by itself [s].
 _GROWTH_TIMEOUT = 60.0

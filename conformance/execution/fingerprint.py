@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +18,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from urdf_usd import conformance, converter, corpus
+from urdf_usd.conformance.execution.workers.limits import Limits
 from urdf_usd.conformance.records.environment import environment
+from urdf_usd.conformance.records.record import SourceRecord
+from urdf_usd.converter import ConvertOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from urdf_usd.conformance.execution.tasks import InstalledEngine
-    from urdf_usd.conformance.execution.workers.limits import Limits
-    from urdf_usd.conformance.records.record import SourceRecord
-    from urdf_usd.converter import ConvertOptions
 
 
 def fingerprint(

@@ -11,16 +11,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.converters.candidates import command_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from urdf_usd.conformance.converters.candidates import CommandConverter, ReadyUsds
+from urdf_usd.conformance.converters.candidates import (
+    CommandConverter,
+    ReadyUsds,
+    command_line,
+)
 
 _SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 _OUTPUT_END = 4000

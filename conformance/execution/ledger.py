@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
+from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from urdf_usd.converter import Diagnostic
-    from urdf_usd.converter.robot.model import Custom, Robot
+from urdf_usd.converter.robot.model import Custom, Robot
 
 # Rules about something that is left out of the USD.
 LOSSES = frozenset(

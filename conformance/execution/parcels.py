@@ -11,29 +11,24 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.execution.assembly import source_record
 from urdf_usd.conformance.execution.examination import (
+    Assignment,
     Unchanged,
     examine_isolated,
     subject_of,
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.tasks import read_robot
-from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
 from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from urdf_usd.conformance.execution.examination import Assignment
-    from urdf_usd.conformance.execution.workers.worker import WorkerPool
-    from urdf_usd.conformance.records.record import SourceRecord
 
 # Where ROS packages are, besides around the robot.
 _PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")

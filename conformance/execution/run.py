@@ -7,14 +7,16 @@ robot at work, which waits for its workers.
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import shutil
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.execution.assembly import (
@@ -44,16 +46,8 @@ from urdf_usd.conformance.records.results import read_record, read_stored, write
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.bodies import BaseOption
-from urdf_usd.corpus import UnavailableSource
+from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Generator, Iterable, Sequence
-    from concurrent.futures import Executor
-    from types import ModuleType
-
-    from urdf_usd.corpus import Resolved
 
 EXTERNAL = "unknown"
 

@@ -5,15 +5,18 @@ Errors in the user's file are returned; what is raised here is recorded as a cra
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
+    Availability,
     Observed,
+    Request,
+    Side,
 )
 from urdf_usd.conformance.engines.reference.engine import (
     forget_readings,
@@ -22,31 +25,22 @@ from urdf_usd.conformance.engines.reference.engine import (
     structure,
 )
 from urdf_usd.conformance.execution.ledger import account
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import Configurations, Frames, Observation
+from urdf_usd.conformance.records.ledger_record import LedgerRecord
 from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.tolerance.rollout import plan_rollout
-from urdf_usd.converter import convert, read_usd
+from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic, convert, read_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
-from urdf_usd.converter.inputs import input_files
-from urdf_usd.converter.lint import LINT_RULES, lint_parsed
+from urdf_usd.converter.inputs import InputFile, input_files
+from urdf_usd.converter.lint import LINT_RULES, Finding, lint_parsed
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from urdf_usd.conformance.engines.protocol import Availability, Request, Side
-    from urdf_usd.conformance.observation.robot import Configurations, Frames
-    from urdf_usd.conformance.records.ledger_record import LedgerRecord
-    from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
-    from urdf_usd.converter.inputs import InputFile
-    from urdf_usd.converter.lint import Finding
-    from urdf_usd.converter.robot.model import Robot
 
 
 @dataclass(frozen=True, slots=True, eq=False)

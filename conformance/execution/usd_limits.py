@@ -6,21 +6,16 @@ One that cannot be composed is refused here, so that no engine waits for it in t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.assembly import unread_record
+from urdf_usd.conformance.execution.assembly import Subject, unread_record
 from urdf_usd.conformance.execution.engine_set import USD_READER
-from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY
+from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
 from urdf_usd.converter.usd.reader.read import open_stage
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.execution.assembly import Subject
-    from urdf_usd.conformance.execution.workers.serving import Completed
-    from urdf_usd.conformance.execution.workers.steps import Steps
 
 # Of other USDs that cannot be opened, the engines give the reason.
 _REFUSED = frozenset({"layer-bounds", "layer-not-regular"})

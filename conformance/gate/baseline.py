@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,10 +20,6 @@ from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 # Robot, check, and name of the converter in the run.
 Place: TypeAlias = tuple[str, str, str]

@@ -7,9 +7,9 @@ unreadable is a new failure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
@@ -17,12 +17,7 @@ from urdf_usd.conformance.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import Grade, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 
 # Invalid URDFs and robots that could not be fetched are listed, but count only with
 # --strict.

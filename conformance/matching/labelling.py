@@ -6,16 +6,12 @@ the URDF written from the USD, use the same names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.matching.naming import match_names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ groups by their poses.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.matching.rigid_trees import (
     TURNING,
@@ -27,16 +29,10 @@ from urdf_usd.conformance.matching.tree_matching import (
     mass_distance,
     match_trees,
 )
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims
+from urdf_usd.conformance.observation.robot import JointType, Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims
-    from urdf_usd.conformance.observation.robot import Observation
-
     Array: TypeAlias = NDArray[np.float64]
 
 # Distance from a link's pose, relative to the robot's length, beyond which an Xform is

@@ -8,19 +8,22 @@ joint, and the joint between matched links; finally by the structure of the whol
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.matching.name_recovery import match_by_tree
 from urdf_usd.conformance.matching.rigid_trees import TURNING
-from urdf_usd.conformance.observation.named_prims import Matches, NamedJoint
-from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from urdf_usd.conformance.observation.named_prims import NamedPrim, NamedPrims
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+from urdf_usd.conformance.observation.named_prims import (
+    Matches,
+    NamedJoint,
+    NamedPrim,
+    NamedPrims,
+)
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    Observation,
+)
 
 _MOTIONS = (
     TURNING,

@@ -6,23 +6,24 @@ for each of them, one for all, or Xforms; so both sides have the tree of moving 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.matching.tree_matching import TreeNode
-from urdf_usd.conformance.observation.named_prims import ORIGIN, NamedPrim
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.named_prims import (
+    ORIGIN,
+    Matches,
+    NamedPrim,
+    NamedPrims,
+    Rows,
+)
+from urdf_usd.conformance.observation.robot import JointType, Observation, Vec3
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims, Rows
-    from urdf_usd.conformance.observation.robot import Observation, Vec3
-
     Array: TypeAlias = NDArray[np.float64]
 
 # Limits may be lost as well, so that these types are treated as equal.

@@ -8,6 +8,7 @@ single error does not change the matching of the rest.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -15,11 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from urdf_usd.conformance.observation.robot import JointType, Vec3
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from urdf_usd.conformance.observation.robot import JointType, Vec3
-
     Pairs = tuple[tuple[int, int], ...]
 
 # Costs of a pair. Positions and directions cost at most 1 each.

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.mutation.shape_faults import shape_sites
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _COLOR = ("visual.colour",)
 _OPACITY = ("visual.opacity",)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import REFUSED, STRANGER, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)

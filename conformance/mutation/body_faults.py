@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
@@ -19,15 +19,10 @@ from urdf_usd.conformance.mutation.fault import (
     on_prim,
     relocate,
 )
-from urdf_usd.conformance.mutation.good_asset import apart
+from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, apart
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 
 _TOLERANCE = Tolerance()
 _LINKS = ("structure.links",)

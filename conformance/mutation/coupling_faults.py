@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pxr import Usd
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
+    ProfileName,
     Scale,
     Seed,
     block,
@@ -16,15 +19,8 @@ from urdf_usd.conformance.mutation.fault import (
     remove_schemas,
     set_value,
 )
+from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.mutation.fault import ProfileName
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _AIMS = ("structure.mimic",)
 _CUSTOM_LEADER = "urdf:mimic:joint"

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pxr import Usd
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
+    ProfileName,
     Scale,
     Seed,
     block,
     on_prim,
     remove_schemas,
 )
+from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.mutation.fault import ProfileName
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _FORCE = Tolerance().force
 _AXES = ("angular", "linear")

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
     Observed,
+    Outcome,
     Request,
 )
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.fault import REFUSED
-from urdf_usd.conformance.mutation.good_asset import open_asset, overlay
+from urdf_usd.conformance.mutation.fault import REFUSED, Fault, ProfileName, Scale, Seed
+from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
+from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.mutation.fault import Fault, ProfileName, Scale, Seed
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
-    from urdf_usd.conformance.observation.robot import Configurations, Observation
 
 # Range of the search for the smallest detected size, and its bisection steps.
 _SMALLEST = 1e-2
@@ -200,7 +194,7 @@ class _Trials:
         if isinstance(outcome, Abstained):
             return (REFUSED,)
         judgement = judge(
-            {"spec": Observed(self.spec)}, outcome, expected_base=self.asset.base
+            {"reference": Observed(self.spec)}, outcome, expected_base=self.asset.base
         )
         return tuple(
             check.id for check in judgement.checks if check.grade is Grade.FAILS

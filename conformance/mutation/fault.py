@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from pxr import Sdf
+from pxr import Sdf, Usd
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
+from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 # Profile of the good USD whose attributes a fault changes.
 ProfileName: TypeAlias = Literal["generic", "newton", "physx"]

@@ -6,27 +6,22 @@ are neither copied nor written again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Configurations,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Base,
-        Configurations,
-        JointObservation,
-        JointType,
-        LinkObservation,
-        Observation,
-    )
 
 # Relative tolerance of masses: rounding to float32 and text.
 _SAME_MASS = 1e-6

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from pxr import Usd
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.mutation.fault import OBLIQUE, Fault, Scale, Seed, on_prim
+from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.mutation.joint_frames import (
     JointFrames,
     read_frames,
@@ -18,13 +20,6 @@ from urdf_usd.conformance.mutation.joint_frames import (
     write_frames,
 )
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 _TOLERANCE = Tolerance()
 _POSE = ("kinematics.position", "kinematics.rotation")

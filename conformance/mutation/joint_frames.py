@@ -7,16 +7,13 @@ is independent of the tested engine.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.mutation.good_asset import JointSite
+from urdf_usd.conformance.mutation.good_asset import JointSite
 
 AXES = ("X", "Y", "Z")
 # Smallest displacement of a link by a fault [m, rad].

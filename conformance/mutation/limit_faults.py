@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pxr import Usd
 
 from urdf_usd.conformance.mutation.fault import Fault, Scale, Seed
+from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 
 _LIMITS = ("limits.lower", "limits.upper")
 _NAMES = ("physics:lowerLimit", "physics:upperLimit")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
@@ -18,12 +18,8 @@ from urdf_usd.conformance.mutation.experiment import (
     Trial,
     run_trials,
 )
+from urdf_usd.conformance.mutation.fault import Fault
 from urdf_usd.corpus import resolve_robot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from urdf_usd.conformance.mutation.fault import Fault
 
 _OWN = Path(__file__).parent / "robots"
 # Together they have every joint type, couplings, both kinds of base, massless links,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import (
@@ -18,16 +19,9 @@ from urdf_usd.conformance.mutation.fault import (
     deactivate,
     on_prim,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.mutation.good_asset import GoodAsset
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.mutation.good_asset import GoodAsset
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
 
 _TRIANGLE = 3
 # A surface with a relative volume and sum of area vectors below this is two-sided.

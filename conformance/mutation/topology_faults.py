@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdPhysics
 
@@ -16,14 +16,14 @@ from urdf_usd.conformance.mutation.fault import (
     on_prim,
     relocate,
 )
-from urdf_usd.conformance.mutation.good_asset import apart
+from urdf_usd.conformance.mutation.good_asset import (
+    BodySite,
+    GoodAsset,
+    JointSite,
+    apart,
+)
 from urdf_usd.conformance.mutation.joint_frames import AXES
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
 
 _JOINTS = ("structure.joints",)
 _LINKS = ("structure.links",)

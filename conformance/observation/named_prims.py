@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from urdf_usd.conformance.observation.robot import JointType, Vec3
+from urdf_usd.conformance.observation.robot import JointType, Vec3
 
 Rows: TypeAlias = tuple[tuple[float, ...], ...]
 

@@ -7,19 +7,17 @@ the engine can state at all. Frames are relative to the URDF's root link.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.conformance.observation.pickling import CompactPickle
+from urdf_usd.conformance.observation.shapes import ShapeObservation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
 
 
 Vec3: TypeAlias = tuple[float, float, float]

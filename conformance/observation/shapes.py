@@ -7,6 +7,7 @@ faces, without points.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from urdf_usd.conformance.observation.pickling import CompactPickle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.gate.decision import FailOn, failures
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.gate.decision import FailOn, Failure, failures
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.explanation import advice, explanation
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from urdf_usd.conformance.gate.decision import Failure
-    from urdf_usd.conformance.records.record import (
-        CheckRecord,
-        FindingRecord,
-        RobotRecord,
-    )
 
 # Length of the failure message; the record has everything.
 _CHECKS = 6

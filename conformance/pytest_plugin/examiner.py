@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from urdf_usd.conformance.converters.candidates import OWN
 from urdf_usd.conformance.execution.assembly import unavailable_record
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -18,16 +22,7 @@ from urdf_usd.conformance.execution.workers.limits import (
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.corpus import UnavailableSource
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from types import TracebackType
-    from typing import Self
-
-    from urdf_usd.conformance.execution.tasks import InstalledEngine
-    from urdf_usd.corpus import Resolved
+from urdf_usd.corpus import Resolved, UnavailableSource
 
 _DEFAULTS = ConvertOptions()
 

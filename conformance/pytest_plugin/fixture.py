@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.pytest_plugin.examined import Examined
+from urdf_usd.conformance.pytest_plugin.examiner import Examiner
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.robot.bodies import BaseOption
-from urdf_usd.corpus import resolve_robot
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.pytest_plugin.examiner import Examiner
-    from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus import RobotSource, resolve_robot
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from msgspec import structs
 
@@ -11,12 +11,8 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
-    from urdf_usd.conformance.records.stored_run import StoredRun
+from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
+from urdf_usd.conformance.records.stored_run import StoredRun
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:

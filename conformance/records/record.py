@@ -14,9 +14,9 @@ from enum import StrEnum
 
 import msgspec
 
-from urdf_usd.conformance.records.baseline_record import BaselineRecord  # noqa: TC001  # msgspec
-from urdf_usd.conformance.records.change_record import FormerRunRecord  # noqa: TC001  # likewise
-from urdf_usd.conformance.records.ledger_record import LedgerRecord  # noqa: TC001  # likewise
+from urdf_usd.conformance.records.baseline_record import BaselineRecord  # msgspec
+from urdf_usd.conformance.records.change_record import FormerRunRecord  # likewise
+from urdf_usd.conformance.records.ledger_record import LedgerRecord  # likewise
 
 SCHEMA_VERSION = "2.0"
 
@@ -201,7 +201,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
         unit: Unit of all differences; empty for equality and ``1`` for ratios.
         grade: Worst grade of all values.
         compared: Number of values compared.
-        worst: Largest difference between ``spec`` and the USD.
+        worst: Largest difference between ``reference`` and the USD.
         worst_subject: Its link, joint or group.
         bound: Its bound of rounding to float32.
         tolerance: Its engineering tolerance.

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from urdf_usd.conformance.records.record import RobotRecord
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RunSummary
+from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
 
 def record_json(record: RobotRecord | RunSummary) -> bytes:

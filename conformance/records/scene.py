@@ -9,12 +9,9 @@ from __future__ import annotations
 import base64
 import gzip
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENE_VERSION = "1.1"
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from urdf_usd.conformance.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotSummary
+from urdf_usd.conformance.records.record import (
+    SCHEMA_VERSION,
+    RobotRecord,
+    RobotSummary,
+    RunSummary,
+)
 
 _Record = TypeVar("_Record", RobotRecord, RunSummary)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,20 +11,20 @@ import pytest
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.conformance.gate.baseline import VERDICT, read_baseline
+from urdf_usd.conformance.gate.baseline import (
+    VERDICT,
+    Baseline,
+    Expectation,
+    read_baseline,
+)
 from urdf_usd.conformance.gate.decision import FailOn, failures, is_worse
 from urdf_usd.conformance.pytest_plugin.examined import failure_message
-from urdf_usd.conformance.records.record import Grade, Verdict
-from urdf_usd.corpus import resolve_corpora
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.corpus import Resolved, resolve_corpora
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from _pytest.mark import ParameterSet
 
-    from urdf_usd.conformance.gate.baseline import Baseline, Expectation
-    from urdf_usd.conformance.records.record import RobotRecord
-    from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
 # Group of the test that the robot is converted at all.

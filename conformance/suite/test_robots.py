@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.suite.cases import parameters
+import pytest
+
+from urdf_usd.conformance.suite.cases import Case, parameters
 
 if TYPE_CHECKING:
-    import pytest
-
     from urdf_usd.conformance.pytest_plugin.examiner import Examiner
-    from urdf_usd.conformance.suite.cases import Case
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,18 +13,14 @@ twice the angle of its quaternion: 2^-23 rad per stored quaternion.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Frames, Vec3
+from urdf_usd.conformance.observation.robot import Frames, Vec3
 
 RELATIVE = 2.0**-24
 SMALLEST = 2.0**-149

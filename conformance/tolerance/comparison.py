@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import structs
 
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import JointObservation, Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
-from urdf_usd.conformance.tolerance.motion_scale import motion_scale
+from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.conformance.tolerance.rollout import rollout_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.observation.robot import JointObservation
-    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 
 class Description(msgspec.Struct, frozen=True):

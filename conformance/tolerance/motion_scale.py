@@ -11,16 +11,27 @@ all bounds here. First order suffices: second-order terms are 1e-7 of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import ROOT_MOTION, VELOCITIES, JointType
+from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
+    VELOCITIES,
+    Dynamics,
+    Frames,
+    JointObservation,
+    JointType,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     INVENTED,
     RELATIVE,
+    FrameBound,
     is_pointlike,
     length,
 )
@@ -32,18 +43,6 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Dynamics,
-        Frames,
-        JointObservation,
-        Observation,
-    )
-    from urdf_usd.conformance.tolerance.bounds import FrameBound
-
     Array = NDArray[np.float64]
 
 _GRAVITY = 9.81

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    MassProperties,
+    Observation,
+    Vec6,
+)
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     PER_JOINT,
     QUATERNION,
     RELATIVE,
+    Tolerance,
     inertia_bound,
     largest_moment,
     length,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        JointObservation,
-        MassProperties,
-        Observation,
-        Vec6,
-    )
-    from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 _IDENTITY = np.eye(3)
 

@@ -10,25 +10,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import JointType, RolloutPlan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        JointObservation,
-        Observation,
-        Rollout,
-        RolloutState,
-    )
-    from urdf_usd.conformance.tolerance.motion_scale import MotionScale
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    Observation,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
+)
+from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 # The first configuration that is neither zero nor at limits.
 _START = 3

@@ -7,25 +7,21 @@ engine and every run.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     VELOCITIES,
     Configurations,
+    JointObservation,
     JointType,
+    Vec3,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import JointObservation, Vec3
 
 # A limit beyond this [rad or m] means "none", such as 1e16; a pose there would depend
 # on the rounding of sines.

@@ -9,21 +9,15 @@ reference.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.record import DeviationRecord, Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.comparison import Compared
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, Difference
 from urdf_usd.conformance.verdict.conditions import DeviationCase
-from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, explain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparison, Difference
-    from urdf_usd.conformance.verdict.deviations import Deviation
+from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, explain
 
 _UNEXPLAINED = "The engine differs from the specification for an unknown reason."
 

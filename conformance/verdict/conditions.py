@@ -9,25 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from urdf_usd.conformance.checks.joint_motion import is_unturned, travel_factor
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    LinkObservation,
+    Observation,
+)
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
 from urdf_usd.conformance.verdict.massless_inertia import (
     counts_massless,
     massless_inertia,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import (
-        JointObservation,
-        LinkObservation,
-        Observation,
-    )
 
 _Z = (0.0, 0.0, 1.0)
 _THIN = 1e-6

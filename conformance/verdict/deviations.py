@@ -7,13 +7,10 @@ condition under which it occurs; any other difference is unexplained, and counts
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.verdict import conditions as given
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.verdict.conditions import Condition, DeviationCase
+from urdf_usd.conformance.verdict.conditions import Condition, DeviationCase
 
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")

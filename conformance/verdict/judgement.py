@@ -9,16 +9,19 @@ could not be compared, it is *incomplete*.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 import numpy as np
 
-from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, Check
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.checks.mass_values import moments_text
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.observation.robot import Base, Departure, Observation
 from urdf_usd.conformance.records.record import (
     CheckRecord,
     DepartureRecord,
@@ -31,35 +34,26 @@ from urdf_usd.conformance.records.record import (
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
+    Difference,
     Incomparable,
+    ToleranceModel,
     derive_tolerance_model,
     with_losses,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import (
     Attribution,
+    Disagreement,
     EngineComparison,
     attribute,
 )
-from urdf_usd.conformance.verdict.round_trip import compare_round_trip
+from urdf_usd.conformance.verdict.round_trip import (
+    RoundTripOutcomes,
+    compare_round_trip,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from urdf_usd.conformance.checks.catalogue import Check
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Base, Departure, Observation
-    from urdf_usd.conformance.tolerance.comparison import (
-        Comparison,
-        Difference,
-        ToleranceModel,
-    )
-    from urdf_usd.conformance.verdict.attribution import Disagreement
-    from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
-
-
-REFERENCE = "spec"
+REFERENCE = "reference"
 # Findings shown per check; the check says how many there are.
 MOST_FINDINGS = 20
 
@@ -93,7 +87,7 @@ def judge(  # noqa: PLR0913  one argument per input
     """Judge a USD by the observations of it and of the URDF.
 
     Args:
-        urdf: Outcome per URDF engine, ``spec`` among them.
+        urdf: Outcome per URDF engine, ``reference`` among them.
         usd: Outcome of the USD engine that is judged.
         further_usd: Outcomes of other USD engines. Where they differ from the one that
             is judged, it is a deviation of theirs.
@@ -103,7 +97,7 @@ def judge(  # noqa: PLR0913  one argument per input
             defines one.
 
     Raises:
-        ValueError: There is no outcome of ``spec``.
+        ValueError: There is no outcome of ``reference``.
     """
     if REFERENCE not in urdf:
         raise ValueError(f"no outcome of the reference engine {REFERENCE!r}")

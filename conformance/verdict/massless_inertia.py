@@ -15,26 +15,25 @@ where a is the angular acceleration of the link while u' is zero.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import ROOT_MOTION, VELOCITIES, JointType
+from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
+    VELOCITIES,
+    Dynamics,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Dynamics,
-        JointObservation,
-        LinkObservation,
-        Observation,
-    )
-
     Array = NDArray[np.float64]
 
 # Displacement rates that come before the angular velocity of a joint.

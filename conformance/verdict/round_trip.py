@@ -9,35 +9,30 @@ predicts its value for the second file, unless another engine finds the same dif
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
 
+from urdf_usd.conformance.checks.catalogue import Check
 from urdf_usd.conformance.checks.comparers import compare
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparison,
     Description,
     Difference,
     Incomparable,
+    ToleranceModel,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from urdf_usd.conformance.checks.catalogue import Check
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Observation, Vec6
-    from urdf_usd.conformance.tolerance.comparison import Comparison, ToleranceModel
 
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"

@@ -7,12 +7,9 @@ shared list of diagnostics.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from urdf_usd.converter.diagnostics import SourceError
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 
 T = TypeVar("T")
 Findings: TypeAlias = Generator["Diagnostic", None, T]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics.messages import times, truncate
-from urdf_usd.converter.lint.finding import Breach
+from urdf_usd.converter.lint.finding import Breach, Breaches
 from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.reader import Node
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.lint.finding import Breaches
     from urdf_usd.converter.lint.subject import UrdfDocument
-    from urdf_usd.converter.urdf.reader import Node
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
 _ABSOLUTE = re.compile(

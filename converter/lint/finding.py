@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.diagnostics.rules import Rule
+from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)

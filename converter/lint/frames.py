@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import times
-from urdf_usd.converter.lint.finding import Breach
+from urdf_usd.converter.lint.finding import Breach, Breaches
 from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.reader import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.lint.finding import Breaches
     from urdf_usd.converter.lint.subject import UrdfDocument
-    from urdf_usd.converter.urdf.reader import Node
 
 # Larger distances between connected frames are implausible [m].
 _FAR = 25.0

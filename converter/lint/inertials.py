@@ -9,10 +9,10 @@ import math
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.model import Inertial, Vec3
 
 if TYPE_CHECKING:
     from urdf_usd.converter.extents import Bounds, LinkExtent
-    from urdf_usd.converter.robot.model import Inertial, Vec3
 
 # SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6

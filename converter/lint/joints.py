@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Breach
+from urdf_usd.converter.lint.finding import Breach, Breaches
 from urdf_usd.converter.lint.subject import type_of
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
+    JointKind,
     Prismatic,
     Range,
     Revolute,
 )
 from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.reader import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.lint.finding import Breaches
     from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
-    from urdf_usd.converter.robot.model import JointKind
-    from urdf_usd.converter.urdf.reader import Node
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
 # Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.

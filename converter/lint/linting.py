@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.lint import (
@@ -20,7 +20,7 @@ from urdf_usd.converter.lint import (
     meshes,
     names,
 )
-from urdf_usd.converter.lint.finding import Breaches, Finding
+from urdf_usd.converter.lint.finding import Breach, Breaches, Finding
 from urdf_usd.converter.lint.rules import LINT_RULES
 from urdf_usd.converter.lint.subject import (
     MeasuredRobot,
@@ -29,15 +29,7 @@ from urdf_usd.converter.lint.subject import (
     measure_robot,
 )
 from urdf_usd.converter.urdf.markup import read_markup
-from urdf_usd.converter.urdf.parse import parse_markup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.lint.finding import Breach
-    from urdf_usd.converter.urdf.parse import Parsed
-
+from urdf_usd.converter.urdf.parse import Parsed, parse_markup
 
 DocumentCheck: TypeAlias = Callable[[UrdfDocument], Breaches]
 RobotCheck: TypeAlias = Callable[[MeasuredRobot], Breaches]

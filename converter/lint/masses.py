@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.lint.finding import Breach
+from urdf_usd.converter.extents import LinkExtent
+from urdf_usd.converter.lint.finding import Breach, Breaches
 from urdf_usd.converter.lint.inertials import (
     NEGLIGIBLE,
     gyration,
@@ -17,15 +19,11 @@ from urdf_usd.converter.lint.inertials import (
     principal_moments,
 )
 from urdf_usd.converter.robot.mass_properties import is_negligible
+from urdf_usd.converter.robot.model import Inertial, Link, Vec3
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.extents import LinkExtent
-    from urdf_usd.converter.lint.finding import Breaches
     from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
-    from urdf_usd.converter.robot.model import Inertial, Link, Vec3
 
 # Tolerance of A + B >= C for rounded moments.
 _TRIANGLE_SLACK = 1e-4

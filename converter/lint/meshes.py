@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics.messages import times
-from urdf_usd.converter.lint.finding import Breach
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.extents import MeshExtent
+from urdf_usd.converter.lint.finding import Breach, Breaches
+from urdf_usd.converter.robot.model import MeshFile, Shape, Vec3
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from urdf_usd.converter.extents import MeshExtent
-    from urdf_usd.converter.lint.finding import Breaches
     from urdf_usd.converter.lint.subject import MeasuredRobot
-    from urdf_usd.converter.robot.model import Shape, Vec3
 
 _THOUSAND = 1000.0
 # A mesh larger than this multiple of the span is probably in millimetres, if a

@@ -17,7 +17,12 @@ from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.lint.appearance import file_nodes, unused_materials
 from urdf_usd.converter.lint.frames import unnormalised_quaternions
 from urdf_usd.converter.lint.joints import unnormalised_axes
-from urdf_usd.converter.lint.spans import RemoveElement, SetAttribute, SetXmlVersion
+from urdf_usd.converter.lint.spans import (
+    Edit,
+    RemoveElement,
+    SetAttribute,
+    SetXmlVersion,
+)
 from urdf_usd.converter.lint.subject import type_of
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.kinds import Number, Vector
@@ -25,7 +30,6 @@ from urdf_usd.converter.urdf.poses import normalise
 from urdf_usd.converter.urdf.reader import walk
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.lint.spans import Edit
     from urdf_usd.converter.lint.subject import UrdfDocument
 
 # Problems of values that are unambiguous.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from urdf_usd.converter.diagnostics.rules import Rule, Severity
 from urdf_usd.converter.diagnostics.rules.files import FILES_RULES
@@ -10,9 +10,6 @@ from urdf_usd.converter.diagnostics.rules.mass import MASS_RULES
 from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
 from urdf_usd.converter.diagnostics.rules.shapes import SHAPES_RULES
 from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 

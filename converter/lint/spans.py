@@ -6,12 +6,10 @@ Comments, indentation, the order of attributes and line ends are preserved.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from xml.parsers import expat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]

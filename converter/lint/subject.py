@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.extents import (
+    LinkExtent,
+    MeshExtents,
     bound_link,
     bound_meshes,
     measure_link,
@@ -17,20 +19,13 @@ from urdf_usd.converter.extents import (
 )
 from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_plausible_within
 from urdf_usd.converter.robot.mass_properties import size_at_rest
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.rigid import rest_poses
-from urdf_usd.converter.robot.topology import build_tree, rigid_groups
+from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
-from urdf_usd.converter.urdf.reader import read
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.extents import LinkExtent, MeshExtents
-    from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.urdf.reader import Node
-    from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.reader import Node, read
+from urdf_usd.converter.urdf.xml.elements import Element
 
 # Attributes of all versions are parsed.
 _ANY_VERSION = (99, 0)

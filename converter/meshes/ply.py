@@ -10,12 +10,14 @@ import io
 import re
 import struct
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes.corner_values import corner_values
+from urdf_usd.converter.meshes.corner_values import CornerValues, corner_values
 from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
@@ -23,13 +25,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     SurfaceAttributes,
     build_mesh,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # Texture reference as written by MeshLab.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)

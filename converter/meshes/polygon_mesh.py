@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
 from urdf_usd.converter.meshes.corner_values import (
@@ -14,11 +15,7 @@ from urdf_usd.converter.meshes.corner_values import (
     fits_float32,
     read_only,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
+from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
 Points: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.int32]"

@@ -6,13 +6,15 @@ The reader of a format and its library are imported on demand.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from enum import Enum, auto
+from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
@@ -22,10 +24,6 @@ from urdf_usd.converter.meshes.stl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from urdf_usd.converter.diagnostics import Location
     from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 

@@ -7,15 +7,12 @@ mesh, so that also files that the reader ignores are found.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import unquote
 from xml.sax.saxutils import unescape
 
 from urdf_usd.converter.meshes.stl import holds_binary_stl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _LIBRARY = b"mtllib"
 # Keyword, which is found many times faster than a pattern, and the pattern.

@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from io import BytesIO
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
@@ -28,9 +28,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     faces_left_out,
     merge_equal_points,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _HEADER_SIZE = 80
 _COUNT_SIZE = 4

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.robot.mass_properties import (
@@ -25,13 +24,9 @@ from urdf_usd.converter.robot.mass_properties import (
     size_at_rest,
     usable_inertia,
 )
-from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating
+from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating, Vec3, Vec6
 from urdf_usd.converter.robot.rigid import rest_poses
-from urdf_usd.converter.robot.topology import rigid_groups
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Vec3, Vec6
-    from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.robot.topology import Tree, rigid_groups
 
 # Sum of all added masses as a fraction of the robot's mass.
 INVENTED_MASS = 5e-7

@@ -16,20 +16,26 @@ which the part along its normal has no effect, so that no basis of the plane is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    JointKind,
+    Link,
     Planar,
     Prismatic,
     Revolute,
+    Robot,
     Spherical,
+    Vec3,
 )
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
@@ -37,15 +43,7 @@ from urdf_usd.converter.robot.spatial import (
     shift_inertia_tensor,
     transform_from_pose,
 )
-from urdf_usd.converter.robot.topology import build_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import JointKind, Link, Robot, Vec3
-    from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.robot.topology import Tree, build_tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from collections.abc import Mapping
+from typing import TypeAlias, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    JointKind,
     Planar,
     Prismatic,
     Revolute,
+    Robot,
     Spherical,
+    Vec4,
 )
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.spatial import (
@@ -21,15 +26,7 @@ from urdf_usd.converter.robot.spatial import (
     rotation_from_quat_wxyz,
     transform_from_pose,
 )
-from urdf_usd.converter.robot.topology import build_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import JointKind, Robot, Vec4
-    from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.robot.topology import Tree, build_tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
 from urdf_usd.converter.robot.rigid import (
     compose,
     invert_pose,
@@ -12,11 +12,7 @@ from urdf_usd.converter.robot.rigid import (
     shift_inertia,
     transform_point,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
-    from urdf_usd.converter.robot.topology import Tree
-
+from urdf_usd.converter.robot.topology import Tree
 
 # Inertia added to a point mass m of a robot of size L, as a fraction of m L^2.
 INVENTED_INERTIA = 5e-7

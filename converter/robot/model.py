@@ -8,10 +8,9 @@ language are applied by the reader; nothing here guesses.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics import Location
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec4: TypeAlias = tuple[float, float, float, float]

@@ -11,14 +11,10 @@ returned ones have w >= 0. Inertia is (ixx, ixy, ixz, iyy, iyz, izz).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from urdf_usd.converter.robot.model import Pose
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Vec3, Vec4, Vec6
-    from urdf_usd.converter.robot.topology import Tree
-
+from urdf_usd.converter.robot.model import Pose, Vec3, Vec4, Vec6
+from urdf_usd.converter.robot.topology import Tree
 
 # The rows of a rotation, whose columns are the child's axes.
 Rows: TypeAlias = "tuple[Vec3, Vec3, Vec3]"

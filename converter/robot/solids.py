@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"

@@ -6,17 +6,13 @@ axes. Quaternions are unit quaternions (w, x, y, z).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.converter.robot.model import Pose
+from urdf_usd.converter.robot.model import Pose, Vec3, Vec4, Vec6
 from urdf_usd.converter.robot.rigid import normalise_quat, rotation_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Vec3, Vec4, Vec6
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

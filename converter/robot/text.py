@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.rules import Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import Robot
 
 
 def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.robot.model import Fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.robot.model import Joint, Link, Robot
-
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 
 # Number of root links that a message lists.
 _MOST_OFFERED = 10

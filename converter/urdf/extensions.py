@@ -6,22 +6,22 @@ elements, such as ``<limit>`` or ``<mesh>``, belongs to the enclosing owner.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from urdf_usd.converter.robot.model import (
     Custom,
     CustomAttribute,
     CustomElement,
+    Joint,
+    Link,
+    Robot,
     XmlElement,
 )
 from urdf_usd.converter.urdf import grammar as g
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from urdf_usd.converter.robot.model import Joint, Link, Robot
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element
 

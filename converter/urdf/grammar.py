@@ -7,15 +7,14 @@ Defaults are only defined here. Clauses are the page and section of the specific
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from urdf_usd.converter.robot.model import Vec3, Vec4
 from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Text, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.robot.model import Vec3, Vec4
     from urdf_usd.converter.urdf.kinds import Kind
 
 T = TypeVar("T")

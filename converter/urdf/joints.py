@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
     Continuous,
     Custom,
+    CustomAttribute,
     Dynamics,
     Fixed,
     Floating,
     Joint,
+    JointKind,
     Mimic,
     Planar,
     Prismatic,
@@ -23,16 +27,13 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     SafetyController,
     Spherical,
+    Vec3,
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, written
 from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.robot.model import CustomAttribute, JointKind, Vec3
     from urdf_usd.converter.urdf.reader import Node
 
 _LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {

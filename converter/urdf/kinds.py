@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from urdf_usd.converter.urdf import decimals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V", bound=tuple[float, ...])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
     Cylinder,
+    Geometry,
     Inertial,
     Link,
+    Material,
     MeshFile,
     Sphere,
     Visual,
@@ -21,11 +25,6 @@ from urdf_usd.converter.urdf.extensions import collect_custom, nest_custom
 from urdf_usd.converter.urdf.poses import build_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.robot.model import Geometry, Material
     from urdf_usd.converter.urdf.reader import Node
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.grammar import LINK, ROBOT
 from urdf_usd.converter.urdf.kinds import Name
@@ -14,9 +16,6 @@ from urdf_usd.converter.urdf.xml.elements import describe
 from urdf_usd.converter.urdf.xml.source import load, parse_markup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.xacro.expansion import Expansion
     from urdf_usd.converter.urdf.xml.elements import Element
 

@@ -7,10 +7,12 @@ a reference uses the definition in the robot, otherwise the first in a visual.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.robot.model import Material
 from urdf_usd.converter.urdf.grammar import (
@@ -24,10 +26,6 @@ from urdf_usd.converter.urdf.grammar import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.reader import Node
 
 

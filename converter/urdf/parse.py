@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
+    Location,
     SourceError,
 )
-from urdf_usd.converter.diagnostics.findings import drain, gather
+from urdf_usd.converter.diagnostics.findings import Findings, drain, gather
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
@@ -45,10 +47,6 @@ from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
 from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.diagnostics.findings import Findings
     from urdf_usd.converter.urdf.grammar import ElementType
     from urdf_usd.converter.urdf.reader import Node
     from urdf_usd.converter.urdf.xml.elements import Element

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import WORLD_LINK, Link
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.model import WORLD_LINK, Joint, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
 from urdf_usd.converter.urdf.xml.elements import describe
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.robot.model import Joint
     from urdf_usd.converter.urdf.xml.elements import Element
 
 _PARTS = (LINK.tag, JOINT.tag)

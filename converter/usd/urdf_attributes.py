@@ -5,16 +5,10 @@ Values keep the units of URDF (SI, radians), in double precision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pxr import Sdf, Usd, Vt
 
-from pxr import Sdf, Vt
-
+from urdf_usd.converter.robot.model import Vec6
 from urdf_usd.converter.usd.writer.specs import write_new
-
-if TYPE_CHECKING:
-    from pxr import Usd
-
-    from urdf_usd.converter.robot.model import Vec6
 
 _NUMBERS = (Vt.DoubleArray, Vt.FloatArray, Vt.IntArray)
 

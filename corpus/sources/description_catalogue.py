@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from urdf_usd.corpus.checkouts import head_commit, mirrored_commit
 from urdf_usd.corpus.identifiers import identifier
@@ -20,9 +21,6 @@ from urdf_usd.corpus.robots import (
     UnavailableSource,
     UnknownRobotError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 REMEDY = "pip install 'urdf-usd-conformance[robot-descriptions]'"
 _PACKAGE = "robot_descriptions"

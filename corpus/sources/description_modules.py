@@ -13,10 +13,12 @@ import importlib
 import os
 import sys
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from urdf_usd.corpus.checkouts import head_commit
 from urdf_usd.corpus.packages import first_of_each, ros_packages
@@ -29,10 +31,6 @@ from urdf_usd.corpus.robots import (
     UnavailableSource,
 )
 from urdf_usd.corpus.sources.description_catalogue import repositories
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from types import ModuleType
 
 # No password prompts, and no connections that stall.
 _GIT_TIMEOUTS = {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.conformance.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
 from urdf_usd.reports.changes import sorted_changes
-from urdf_usd.reports.comparison import compare
+from urdf_usd.reports.comparison import Comparison, Seconds, compare
 from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
@@ -21,13 +22,6 @@ from urdf_usd.reports.html.rendering import (
 from urdf_usd.reports.markdown import previous_run, table
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-    from urdf_usd.reports.comparison import Comparison, Seconds
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.conformance.records.record import EngineStatus, Verdict
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.html.rendering import page_name
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
 
 Json: TypeAlias = dict[str, object]
 

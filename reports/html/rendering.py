@@ -8,20 +8,22 @@ import json
 import shlex
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from urdf_usd.conformance.records.ledger_record import CoverageStatus
-from urdf_usd.conformance.records.record import EngineStatus, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports import changes, overview, quantities
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.text import plain
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
 # Longer tables are cut; the JSON record has all rows.
 _ROWS_PER_TABLE = 100

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from jinja2 import Environment
 from markupsafe import Markup
 
-from urdf_usd.conformance.records.record import Grade
-from urdf_usd.conformance.records.scene import scene_text, unpack_scene
+from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
+from urdf_usd.conformance.records.scene import (
+    Agreement,
+    LinkErrors,
+    Scene,
+    scene_text,
+    unpack_scene,
+)
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.html.rendering import URGENT, Script, island, script_policy
 from urdf_usd.reports.html.tree import Limits, first_wrong, tree
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from jinja2 import Environment
-
-    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
-    from urdf_usd.conformance.records.scene import Agreement, LinkErrors, Scene
 
 ROTATION_CHECK = "kinematics.rotation"
 # Number of links whose errors are plotted, those with the largest ones.

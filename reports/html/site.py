@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import quote
 
+from jinja2 import Environment
+
+from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
@@ -19,14 +23,6 @@ from urdf_usd.reports.html.rendering import (
     template_asset,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, render_page
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from jinja2 import Environment
-
-    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
 # Scripts shared by all pages of a run, so that browsers cache them.
 _SCRIPTS = "scripts"

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.record import Grade
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import CheckRecord
-    from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
+from urdf_usd.conformance.records.record import CheckRecord, Grade
+from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
 
 # Deeper links are not indented further.
 _DEEPEST = 12

@@ -10,13 +10,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def content(folder: Path) -> Mapping[str, int]:

@@ -13,9 +13,9 @@ import math
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, chdir
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -28,20 +28,15 @@ from urdf_usd.conformance.execution.examination import (
     examine_pair,
     subject_of,
 )
+from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.steps import run_steps
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
-from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from urdf_usd.conformance.execution.tasks import InstalledEngine
-    from urdf_usd.converter import Conversion
 
 DEFAULT_CORPORA = ("erd",)
 # What a check is to stay below, in the median [s].

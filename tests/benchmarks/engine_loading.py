@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import mujoco
 import pybullet
@@ -11,13 +11,8 @@ import trimesh
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.converter.robot.model import MeshFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.converter import Conversion
-    from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter import Conversion
+from urdf_usd.converter.robot.model import MeshFile, Robot
 
 
 def load_once(urdf: Path, conversion: Conversion) -> int:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 _STL_RECORD = np.dtype(
     [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]

@@ -20,17 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from tests.benchmarks.peer_table import Comparison, Row, markdown, show
+from tests.benchmarks.peer_worker import Answer, Job
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.benchmarks.peer_worker import Answer, Job
 
 HERE = Path(__file__).parent
 PROCESSES = 4

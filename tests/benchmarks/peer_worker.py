@@ -14,12 +14,10 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import TypedDict
 
 
 class Job(TypedDict):

@@ -5,6 +5,8 @@ The table groups by robot; the numbers in brackets are the ratios.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,18 +14,15 @@ import pytest
 from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.corpus import RobotSource, resolve_robot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
-    from urdf_usd.conformance.execution.tasks import InstalledEngine
 
 # Few links and large meshes; many links and small meshes; no meshes at all.
 ROBOTS = ("kuka_iiwa/model.urdf", "r2d2.urdf", "cartpole.urdf")

@@ -6,6 +6,7 @@ The table groups by format; the numbers in brackets are the ratios.
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from tests.benchmarks.generated import sheet
 from urdf_usd.converter.meshes import read_mesh
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 FORMATS = ("stl", "stl_ascii", "obj", "dae")

@@ -6,8 +6,10 @@ import itertools
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,16 +18,18 @@ from msgspec import structs
 from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-    from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
 
 _CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),

@@ -13,14 +13,17 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from tests.conformance import misbehaviour
-from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.protocol import Availability, Request
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Available,
+    Request,
+    Side,
+)
+from urdf_usd.conformance.observation.robot import Observation
 
 
 def install(site: Path) -> dict[str, str]:

@@ -7,10 +7,10 @@ convenient: every axis is oblique, every origin turned, every offset non-zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -22,10 +22,12 @@ from urdf_usd.conformance.execution.tasks import questions
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,
+    Configurations,
     JointObservation,
     JointType,
     MassProperties,
     MimicObservation,
+    Observation,
     Restatement,
 )
 from urdf_usd.converter.robot.model import (
@@ -48,14 +50,9 @@ from urdf_usd.converter.robot.model import (
     Range,
     Revolute,
     Robot,
+    Vec3,
     Visual,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.observation.robot import Configurations, Observation
-    from urdf_usd.converter.robot.model import Vec3
 
 _RPY = {
     "shoulder": (0.3, -1.2, 2.5),

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from pxr import Sdf, Usd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # Attributes that say what links and joints are called.
 _NAMES = {"urdf:joint:name", "urdf:joint:parent", "urdf:joint:child"}

@@ -8,13 +8,11 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.conformance import hostile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROBOT = """<robot name="{name}">
   <link name="base">

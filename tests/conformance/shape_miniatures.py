@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
-from urdf_usd.converter.robot.model import Capsule, Cylinder, MeshFile
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.converter.robot.model import Geometry, Robot
+from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
 
 
 def with_geometry(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:

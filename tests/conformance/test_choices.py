@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -18,10 +19,6 @@ from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from enum import StrEnum
 
 
 @pytest.mark.parametrize(

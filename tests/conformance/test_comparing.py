@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from lxml import html
 
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from click.testing import Result
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 -0.2 0.3"/>
 <mass value="{mass}"/>

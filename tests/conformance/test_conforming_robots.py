@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,13 +10,8 @@ from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotRecord
 
 _BODY = """<inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""

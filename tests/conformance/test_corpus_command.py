@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from urdf_usd.conformance.cli.main import main
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest.importorskip("robot_descriptions")
 

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +22,6 @@ from tests.conformance.runs import (
     write_mesh,
     write_robot,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux keeps to limits"

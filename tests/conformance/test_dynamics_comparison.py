@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,19 +15,17 @@ from tests.conformance.miniatures import (
     with_joint,
 )
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
-from urdf_usd.conformance.observation.robot import ROOT_MOTION
+from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
+    Comparer,
+    Difference,
     Incomparable,
     derive_tolerance_model,
 )
 from urdf_usd.converter.robot.model import Pose, Robot
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Dynamics, Observation
-    from urdf_usd.conformance.tolerance.comparison import Comparer, Difference
 
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,9 +10,6 @@ from click.testing import CliRunner
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.tasks import write_back
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _ROBOT = """<robot name="pair"><link name="a"><inertial><mass value="2"/>
 <inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>

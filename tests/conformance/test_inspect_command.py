@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,9 +16,6 @@ from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.inspect_text import tree_lines
 from urdf_usd.converter.inspection import inspect
 from urdf_usd.converter.urdf import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROBOT = """\
 <robot name="arm">

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("layout", list(Layout))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,13 +20,11 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     MassProperties,
     MimicObservation,
+    Observation,
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Observation
 
 
 def _judged(
@@ -37,7 +34,7 @@ def _judged(
     engine: str = "engine",
 ) -> dict[str, CheckRecord]:
     """Judge a USD; with a trip, also what an engine reads before and after it."""
-    urdf = {"spec": Observed(expected)}
+    urdf = {"reference": Observed(expected)}
     back = None
     if trip:
         before, after = (replace(one, engine=engine) for one in trip)

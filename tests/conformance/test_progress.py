@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from msgspec import structs
@@ -11,9 +11,6 @@ from msgspec import structs
 from tests.reports import records
 from urdf_usd.conformance.cli.output.progress import Pace, duration, shown_progress
 from urdf_usd.conformance.records.record import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def _paced(total: int, times: list[float]) -> str:

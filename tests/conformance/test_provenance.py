@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pybullet_data
 import pytest
@@ -12,9 +12,6 @@ import pytest
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.corpus import resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 BULLET = Path(pybullet_data.getDataPath())
 _ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,11 +17,9 @@ from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Robot
 
 
 @settings(max_examples=60, deadline=None)
@@ -52,7 +49,7 @@ def test_every_conversion_of_a_random_robot_conforms(
         usd = OpenusdEngine().observe(Request(str(path), asked))
 
     judgement = judge(
-        {"spec": Observed(observe_robot(robot, asked))},
+        {"reference": Observed(observe_robot(robot, asked))},
         Observed(usd),
         expected_base=Base(body_assignment.base.value),
     )

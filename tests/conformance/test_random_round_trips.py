@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given, settings
@@ -15,7 +14,9 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
+    Engine,
     Observed,
+    Outcome,
     Request,
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
@@ -26,13 +27,9 @@ from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter import convert
-from urdf_usd.converter.robot.model import Prismatic, Revolute
+from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.protocol import Engine, Outcome
-    from urdf_usd.converter.robot.model import Robot
 
 _TINY = 1e-30
 
@@ -75,7 +72,7 @@ def test_engine_agrees_with_itself_after_round_trip(
         reading = OpenusdEngine().observe(Request(str(usd), asked))
 
     judgement = judge(
-        {"spec": Observed(observe_robot(said, asked)), engine.name: before},
+        {"reference": Observed(observe_robot(said, asked)), engine.name: before},
         Observed(reading),
         back=RoundTripOutcomes({engine.name: after}),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,11 +11,12 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.engines.usd_readings import pose
+from tests.conformance.engines.usd_readings import Array, pose
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Role,
@@ -25,12 +26,6 @@ from urdf_usd.conformance.observation.shapes import (
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.verdict.judgement import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.conformance.engines.usd_readings import Array
-    from urdf_usd.conformance.observation.robot import Observation
 
 PLACE = pose((0.3, -0.2, 0.5), (0.5, -0.1, 0.7, 0.5))
 SIZE = (0.2, 0.5, 0.3)
@@ -62,7 +57,7 @@ def _judged(
 ) -> dict[str, CheckRecord]:
     """Judge the base's colliders; everything else is the same."""
     judgement = judge(
-        {"spec": Observed(_with(urdf_reading(), ours))},
+        {"reference": Observed(_with(urdf_reading(), ours))},
         Observed(_with(usd_reading(), theirs)),
     )
     return {c.id: c for c in judgement.checks if c.id.startswith("collision.")}
@@ -171,7 +166,7 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     spec = _with(urdf_reading(), [_box("a")])
     engine = replace(_with(urdf_reading(), [silent]), engine="engine")
     judgement = judge(
-        {"spec": Observed(spec), "engine": Observed(engine)},
+        {"reference": Observed(spec), "engine": Observed(engine)},
         Observed(_with(usd_reading(), [_box("a")])),
     )
     support = next(c for c in judgement.checks if c.id == "collision.support")
@@ -179,7 +174,7 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     assert judgement.verdict is Verdict.EXACT
     assert judgement.deviations == ()
     counts = {d.engine: d.compared for d in support.differences}
-    assert counts["engine"] == counts["spec"] - 1
+    assert counts["engine"] == counts["reference"] - 1
 
 
 @given(
@@ -234,7 +229,7 @@ def _seen(
         restating_shapes(reading, "base", Role.VISUAL, lambda _, side=side: list(side))  # type: ignore[misc]  # a default binds it
         for reading, side in ((urdf_reading(), ours), (usd_reading(), theirs))
     )
-    judgement = judge({"spec": Observed(spec)}, Observed(usd))
+    judgement = judge({"reference": Observed(spec)}, Observed(usd))
     return {c.id: c for c in judgement.checks}
 
 

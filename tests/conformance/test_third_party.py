@@ -8,15 +8,13 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _ROOT = Path(__file__).parents[2]
 _ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"

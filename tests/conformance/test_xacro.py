@@ -94,7 +94,7 @@ def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
     observed = {
         engine["name"] for engine in record["engines"] if engine["status"] == "observed"
     }
-    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= observed
+    assert {"mujoco", "pybullet", "reference", "openusd"} <= observed
     (expanded,) = Path("report/expanded").iterdir()
     assert expanded.name == f"{record['id']}.urdf"
     (shape,) = parse(expanded).robot.links[1].collisions

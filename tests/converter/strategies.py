@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from urdf_usd.converter.robot.model import (
     Dynamics,
     Fixed,
     Floating,
+    Geometry,
     Inertial,
     Joint,
     JointKind,
@@ -35,11 +36,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.spatial import inertia_values
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.converter.robot.model import Geometry
 
 _ANGLES = st.floats(-np.pi, np.pi)
 _LENGTHS = st.floats(-0.8, 0.8)

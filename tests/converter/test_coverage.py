@@ -7,8 +7,9 @@ what is in neither the converted part of it nor in the USD must have been spoken
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pybullet_data
 import pytest
@@ -19,9 +20,6 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, TypeAlias
-
     # Attributes, and what is known of elements inside.
     _Known: TypeAlias = tuple[str, Mapping[str, Any]]
 

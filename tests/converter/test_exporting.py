@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -12,14 +13,8 @@ import trimesh
 
 from urdf_usd.converter import ConversionError, convert, export
 from urdf_usd.converter.diagnostics import AuthoringError, StageError
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from urdf_usd.converter.robot.model import Robot
 
 _ROBOT = """<robot name="r"><link name="base">
 <inertial><origin xyz="0.01 0.02 0.03"/><mass value="2.5"/>

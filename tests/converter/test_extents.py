@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from urdf_usd.converter.robot.model import (
     Capsule,
     Collision,
     Cylinder,
+    Geometry,
     Inertial,
     Joint,
     Link,
@@ -35,11 +37,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.topology import build_tree
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.converter.robot.model import Geometry
 
 TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 SHAPES: dict[str, tuple[Geometry, trimesh.Trimesh]] = {

@@ -6,8 +6,8 @@ Either a valid asset is written, or everything that is wrong is said and nothing
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pxr import Sdf, Usd, UsdUtils
@@ -16,9 +16,6 @@ from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.urdf import parse
 from urdf_usd.converter.usd.writer.layers import DEEPEST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 -0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>'

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.converter.strategies import any_scale
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
-from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Inertial,
+    JointKind,
+    Prismatic,
+    Revolute,
+    Robot,
+)
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Inertial, JointKind, Robot
 
 # Seven joints with float32 frames, or a sum of seven masses.
 _SINGLE = 3e-6

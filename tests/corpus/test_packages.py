@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from urdf_usd.corpus.packages import declared_license, first_of_each, ros_packages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _package(folder: Path, manifest: str) -> Path:

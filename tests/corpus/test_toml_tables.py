@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
 
 from urdf_usd.corpus.toml_tables import TableError, Text, read_tables
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class _Row(msgspec.Struct):

@@ -10,14 +10,12 @@ import copy
 import json
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lxml import etree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     Element: TypeAlias = etree._Element
 
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]

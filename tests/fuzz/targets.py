@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from pxr import Sdf, Usd, Vt
@@ -22,21 +22,16 @@ from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.lint import lint
 from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, mirrored
 from urdf_usd.converter.meshes.read import decode_mesh
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption, assign_bodies
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 from urdf_usd.converter.usd.writer.meshes.prims import write_mesh
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.robot.model import Robot
 
 Target: TypeAlias = Callable[[bytes], None]
 

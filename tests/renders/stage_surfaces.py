@@ -6,6 +6,7 @@ Materials are read as UsdPreviewSurface, limited to the diffuse colour and its i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from PIL import Image
 from pxr import Usd, UsdGeom, UsdShade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Array = np.ndarray
 
 # Default colour, as in PyBullet and most viewers.

@@ -6,6 +6,7 @@ one of other meshes, so mesh files are read by trimesh.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from PIL import Image
 from tests.renders.stage_surfaces import Surface
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Array = np.ndarray
 
 # Triangles of a box, with separate corners for flat normals.

@@ -42,7 +42,7 @@ def position(
         tolerance=1e-5,
         differences=(
             DifferenceRecord(
-                engine="spec", compared=272, largest=worst, subject=subject
+                engine="reference", compared=272, largest=worst, subject=subject
             ),
             DifferenceRecord(
                 engine="mujoco", compared=272, largest=worst * 1.1, subject=subject
@@ -74,7 +74,7 @@ def mass(
         tolerance=1e-4,
         differences=(
             DifferenceRecord(
-                engine="spec", compared=9, largest=3.1e-8, subject="link forearm"
+                engine="reference", compared=9, largest=3.1e-8, subject="link forearm"
             ),
             DifferenceRecord(engine="mujoco", compared=9, largest=0.0),
             DifferenceRecord(
@@ -101,7 +101,7 @@ def joint_types(
         grade=grade,
         compared=8,
         differences=(
-            DifferenceRecord(engine="spec", compared=8, unequal=len(findings)),
+            DifferenceRecord(engine="reference", compared=8, unequal=len(findings)),
             DifferenceRecord(
                 engine="mujoco",
                 compared=0,
@@ -127,7 +127,7 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
         tolerance=1e-5,
         differences=(
             DifferenceRecord(
-                engine="spec", compared=7, largest=1.7e-7, subject="joint elbow"
+                engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"
             ),
         ),
         findings=(
@@ -172,7 +172,7 @@ MISPLACED = FindingRecord(
 
 ENGINES = (
     EngineRecord(
-        name="spec", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"
+        name="reference", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"
     ),
     EngineRecord(
         name="mujoco",
@@ -189,7 +189,7 @@ ENGINES = (
         reason="refuses a revolute joint without <limit>",
     ),
     EngineRecord(
-        name="usdphysics", side="usd", status=EngineStatus.OBSERVED, version="26.11"
+        name="openusd", side="usd", status=EngineStatus.OBSERVED, version="26.11"
     ),
 )
 
@@ -306,7 +306,7 @@ def corpus() -> tuple[RobotRecord, ...]:
             engines=(
                 *ENGINES[:3],
                 EngineRecord(
-                    name="usdphysics",
+                    name="openusd",
                     side="usd",
                     status=EngineStatus.CRASHED,
                     version="26.11",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from lxml import html
 from msgspec import structs
@@ -19,9 +19,6 @@ from urdf_usd.reports.changes import MOST_ROWS, look, sign, sorted_changes
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.markdown import write_markdown
 from urdf_usd.reports.terminal import terminal_summary
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FAILING = ChangeRecord(
     kind=Kind.NEWLY_FAILING,

@@ -25,7 +25,7 @@ ELBOW = FindingRecord(
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
 SEEN = tuple(
     DifferenceRecord(engine=name, compared=4, unequal=unequal)
-    for name, unequal in (("spec", 2), ("mujoco", 2), ("pybullet", 0))
+    for name, unequal in (("reference", 2), ("mujoco", 2), ("pybullet", 0))
 )
 
 
@@ -48,7 +48,7 @@ def test_diagnosis_shows_worst_finding_of_first_failing_check() -> None:
     assert (found.subject, found.statement) == ("joint elbow", "axis is reversed")
     assert found.likewise == ("link wrist",)
     assert found.further == 1
-    assert "spec and mujoco agree" in found.fault
+    assert "reference and mujoco agree" in found.fault
     assert "pybullet" not in found.fault
     assert "physics:localRot0" in found.remedy
 

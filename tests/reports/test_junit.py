@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from lxml import etree
 from msgspec import structs
@@ -12,13 +12,13 @@ from urdf_usd.conformance.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.junit import write_junit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:

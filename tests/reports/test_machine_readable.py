@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from tests.reports import records
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.record import DiagnosticRecord, Verdict
+from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord, Verdict
 from urdf_usd.conformance.records.results import record_json
 from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
 from urdf_usd.converter import convert
@@ -22,9 +22,6 @@ from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.measurements import COLUMNS, write_parquet
 from urdf_usd.reports.sarif import write_sarif
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 _SVG = "{http://www.w3.org/2000/svg}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec import structs
 
@@ -11,14 +11,9 @@ from urdf_usd.conformance.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.markdown import write_markdown
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:

@@ -63,12 +63,12 @@ def test_group_shows_the_largest_share_of_tolerance() -> None:
 def test_participation_counts_only_readable_robots() -> None:
     """Of eight robots one is unreadable and one could not be fetched."""
     engines = {w.name: w for w in overview.participation(records.corpus())}
-    assert engines["spec"].readable == 6
-    assert engines["spec"].share == 1.0
+    assert engines["reference"].readable == 6
+    assert engines["reference"].share == 1.0
     pybullet = engines["pybullet"]
     assert pybullet.counts[EngineStatus.ABSTAINED] == 6
     assert pybullet.reasons == (("refuses a revolute joint without <limit>", 6),)
-    assert engines["usdphysics"].counts[EngineStatus.CRASHED] == 1
+    assert engines["openusd"].counts[EngineStatus.CRASHED] == 1
 
 
 def test_missing_engine_record_lowers_participation() -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 from rich.console import Console
 
 from tests.reports import records
-from urdf_usd.conformance.records.record import FindingRecord, Grade, Verdict
+from urdf_usd.conformance.records.record import (
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.terminal import terminal_summary
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord
 
 
 def _shown(
@@ -40,7 +41,7 @@ def test_run_summary_has_about_thirty_lines() -> None:
     assert lines[0] == "2 of 47 robots conform, 1 more is not available"
     assert "and 40 more" in text
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines
-    assert "usdphysics 45 of 46 1 crashed: signal 11" in lines
+    assert "openusd 45 of 46 1 crashed: signal 11" in lines
     assert "spec, mujoco read all 46" in lines
     assert len(lines) <= 30
     assert not [line for line in text.splitlines() if line != line.rstrip()]

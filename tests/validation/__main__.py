@@ -20,20 +20,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
-from urdf_usd.converter import ConversionError, ConvertOptions, convert
+from urdf_usd.converter import Conversion, ConversionError, ConvertOptions, convert
 from urdf_usd.converter.options import Layout
-from urdf_usd.corpus import UnavailableSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from urdf_usd.converter import Conversion
-    from urdf_usd.corpus import Resolved
+from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
 
 
 def main() -> None:

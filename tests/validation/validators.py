@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 # Registers the schemas of newton:* attributes, as OpenUSD's readers have to.
 import newton_usd_schemas  # noqa: F401
 from pxr import Tf, Usd, UsdValidation
 
+from tests.validation.waivers import Waiver
 from urdf_usd.converter.usd.writer.interface import COLLIDERS_SET, NONE, PHYSICS_SET
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.validation.waivers import Waiver
 
 # Default variants; no physics; no colliders.
 _CHOICES: tuple[dict[str, str], ...] = (

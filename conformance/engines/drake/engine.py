@@ -12,10 +12,12 @@ import contextlib
 import logging
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.prepared_urdf.joints import (
@@ -32,7 +34,12 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     rename_link,
     strip_shapes,
 )
-from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
@@ -43,6 +50,8 @@ from urdf_usd.conformance.engines.statements import (
     vec6,
 )
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    Frames,
     JointObservation,
     JointType,
     LinkObservation,
@@ -52,14 +61,9 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
     from pydrake.multibody.plant import MultibodyPlant
     from pydrake.multibody.tree import Joint, RigidBody
 
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.robot import Configurations, Frames
 
 _STEPS = (
     strip_shapes,

@@ -8,11 +8,13 @@ converter has a reader of its own.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import collada
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
@@ -29,10 +31,6 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     Array: TypeAlias = NDArray[np.float64]
 
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    LoadedMesh,
     UnreadMeshError,
     joined_parts,
 )
@@ -22,9 +22,6 @@ from urdf_usd.conformance.engines.mesh_files.obj import read_obj
 from urdf_usd.conformance.engines.mesh_files.ply import read_ply
 from urdf_usd.conformance.engines.mesh_files.stl import read_binary_stl
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.mesh_files.loaded_mesh import LoadedMesh
 
 _HEAD = 4096
 # Number of meshes in the cache: more than most robots have.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,8 +31,6 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     Json: TypeAlias = dict[str, Any]
 
 _MAGIC = b"glTF"

@@ -7,21 +7,18 @@ tests/test_imports.py has the table.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.surfaces import moved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
-
     Array: TypeAlias = NDArray[np.float64]
     Indices: TypeAlias = NDArray[np.integer]
 

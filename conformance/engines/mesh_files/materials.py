@@ -5,15 +5,12 @@ It shares no code with the converter, which reads the same files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.conformance.observation.shapes import Vec3
+from urdf_usd.conformance.observation.shapes import Vec3
 
 # Image formats that every USD renderer supports.
 _SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")

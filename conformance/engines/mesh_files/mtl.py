@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
@@ -16,11 +16,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     effective_opacity,
     light,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from urdf_usd.conformance.observation.shapes import Vec3
+from urdf_usd.conformance.observation.shapes import Vec3
 
 _NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
 # Options before the file of a map.

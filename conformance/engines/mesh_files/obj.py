@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     joined_parts,
 )
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Runs of lines of one kind in an OBJ file: a loop over single lines is slow.
 _LINES = re.compile(

@@ -9,11 +9,12 @@ not prevent the rest of the robot from being compared.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -33,6 +34,7 @@ from urdf_usd.conformance.engines.mujoco.motion import (
 )
 from urdf_usd.conformance.engines.mujoco.shapes import state_shapes
 from urdf_usd.conformance.engines.prepared_urdf.text import (
+    UrdfText,
     complete_inertials,
     keep_first_inertial,
     prepare,
@@ -43,6 +45,7 @@ from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
     Available,
+    Request,
     Side,
 )
 from urdf_usd.conformance.engines.statements import (
@@ -53,6 +56,7 @@ from urdf_usd.conformance.engines.statements import (
     vec3,
 )
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
     Frames,
     JointObservation,
     JointType,
@@ -62,15 +66,6 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.robot import Configurations
 
 _STEPS = (
     strip_shapes,

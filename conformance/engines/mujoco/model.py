@@ -7,11 +7,12 @@ frames in the first configuration.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -24,21 +25,16 @@ from urdf_usd.conformance.engines.mujoco.motion import (
     joint_place,
     roll_out,
 )
-from urdf_usd.conformance.observation.robot import COORDINATES, JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Configurations,
-        Frames,
-        JointObservation,
-        MassProperties,
-        Observation,
-        Vec3,
-    )
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Configurations,
+    Frames,
+    JointObservation,
+    JointType,
+    MassProperties,
+    Observation,
+    Vec3,
+)
 
 # Mass and moments for compilation, replaced by the stated ones afterwards.
 _PLACEHOLDER = 1.0

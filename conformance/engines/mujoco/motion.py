@@ -7,11 +7,12 @@ engine.
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
@@ -19,22 +20,14 @@ from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     ROOT_MOTION,
     VELOCITIES,
+    Configurations,
     Dynamics,
     JointType,
+    Observation,
     Rollout,
+    RolloutPlan,
     RolloutState,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import (
-        Configurations,
-        Observation,
-        RolloutPlan,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import mujoco
 import numpy as np
 from lxml import etree
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -19,19 +20,20 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     collected_warnings,
     compiled_quietly,
 )
-from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
+from urdf_usd.conformance.engines.prepared_urdf.shapes import ShapeText, prepare_shapes
 from urdf_usd.conformance.engines.prepared_urdf.text import rename_inner_link
+from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.observation.shapes import (
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    Surface,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.prepared_urdf.shapes import ShapeText
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfElement
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.shapes import Surface
 
 _FORMATS = frozenset({".stl", ".obj"})
 # The group that MuJoCo puts visuals of a URDF in.

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.statements import (
@@ -21,6 +24,8 @@ from urdf_usd.conformance.engines.statements import (
     vec6,
 )
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    Frames,
     JointObservation,
     JointType,
     MassProperties,
@@ -28,13 +33,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
-
     import newton
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Configurations, Frames
 
     # (L, 3) origins and (L, 3, 3) rotations.
     Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -22,7 +22,12 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     prepare,
     strip_shapes,
 )
-from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     reachable_links,
@@ -40,7 +45,6 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     import newton
 
-    from urdf_usd.conformance.engines.protocol import Request
 
 _STEPS = (
     strip_shapes,

@@ -25,8 +25,9 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
     SchemaFamily,
     used_families,
 )
-from urdf_usd.conformance.engines.openusd.links import find_links
+from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
 from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
     Units,
     WorldTransforms,
     captured_diagnostics,
@@ -57,8 +58,6 @@ if TYPE_CHECKING:
     import newton
 
     from urdf_usd.conformance.engines.newton.model import Placed
-    from urdf_usd.conformance.engines.openusd.links import LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics
 
 # Names are those of prims.
 _STATES = frozenset(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdPhysics
 
@@ -16,17 +16,17 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
     used_families,
 )
 from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    Units,
     number_attribute,
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.observation.robot import MimicObservation, head_coupling
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Units
-    from urdf_usd.conformance.observation.robot import HeadCoupling
+from urdf_usd.conformance.observation.robot import (
+    HeadCoupling,
+    MimicObservation,
+    head_coupling,
+)
 
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6

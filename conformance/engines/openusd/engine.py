@@ -8,31 +8,43 @@ no place for them, and numbers only where no schema does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
-from urdf_usd.conformance.engines.openusd.couplings import coupling, couplings_of
+from urdf_usd.conformance.engines.openusd.couplings import (
+    Couplings,
+    coupling,
+    couplings_of,
+)
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     freedom_of,
     joint_numbers,
 )
-from urdf_usd.conformance.engines.openusd.joints import connections
-from urdf_usd.conformance.engines.openusd.links import WORLD, find_links
-from urdf_usd.conformance.engines.openusd.masses import body_mass
+from urdf_usd.conformance.engines.openusd.joints import Connection, connections
+from urdf_usd.conformance.engines.openusd.links import (
+    WORLD,
+    LinkPrim,
+    LinkPrims,
+    find_links,
+)
+from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.stage import (
+    Diagnostics,
+    Physics,
     WorldTransforms,
     captured_diagnostics,
     read_physics,
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.engines.openusd.transforms import inverses
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
 from urdf_usd.conformance.engines.openusd.tree import (
+    BodyTree,
     articulated_bodies,
     assembly_gaps,
     at_world,
@@ -50,31 +62,17 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
 )
 from urdf_usd.conformance.observation.robot import (
+    AssemblyGap,
     Base,
+    Configurations,
     Frames,
     JointObservation,
     JointType,
     LinkObservation,
     Observation,
     Quantity,
+    Vec3,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from urdf_usd.conformance.engines.openusd.couplings import Couplings
-    from urdf_usd.conformance.engines.openusd.joints import Connection
-    from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
-    from urdf_usd.conformance.engines.openusd.masses import BodyMass
-    from urdf_usd.conformance.engines.openusd.stage import Diagnostics, Physics
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.engines.openusd.tree import BodyTree
-    from urdf_usd.conformance.observation.robot import (
-        AssemblyGap,
-        Configurations,
-        Vec3,
-    )
-
 
 # Ten times the engineering tolerance: gaps above it get a note.
 _GAP = 1e-4
@@ -86,7 +84,7 @@ class OpenusdEngine:
     @property
     def name(self) -> str:
         """Stable lower-case name."""
-        return "usdphysics"
+        return "openusd"
 
     @property
     def side(self) -> Side:

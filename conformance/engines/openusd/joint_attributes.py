@@ -10,20 +10,15 @@ no attribute for the limit of a motor.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+
+from pxr import Usd
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
-from urdf_usd.conformance.engines.openusd.stage import number_attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from pxr import Usd
-
-    from urdf_usd.conformance.engines.openusd.stage import Physics, Units
-    from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.engines.openusd.stage import Physics, Units, number_attribute
+from urdf_usd.conformance.observation.robot import JointType
 
 
 class SchemaFamily(StrEnum):

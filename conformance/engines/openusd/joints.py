@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.links import WORLD
-from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
+from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrim, LinkPrims
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    Units,
+    WorldTransforms,
+    text_attribute,
+    urdf_name,
+)
 from urdf_usd.conformance.engines.openusd.transforms import (
+    Array,
     inverses,
     rotations,
     transforms,
 )
-from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.openusd.links import LinkPrim, LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import (
-        Physics,
-        Units,
-        WorldTransforms,
-    )
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.robot import Vec3
+from urdf_usd.conformance.observation.robot import JointType, Vec3
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _TRANSLATIONS = (

@@ -11,18 +11,17 @@ the URDF. Of prims with the same name a body comes first, then an Xform with
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pxr import Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.stage import text_attribute, urdf_name
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    text_attribute,
+    urdf_name,
+)
 from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.engines.openusd.stage import Physics
 
 WORLD = ""
 """Represents the world in place of a body's path, as in the parser's descriptors."""

@@ -15,14 +15,19 @@ Measured on usd-core 26.11:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial import ConvexHull, QhullError
 
-from urdf_usd.conformance.engines.openusd.stage import urdf_name
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    Units,
+    WorldTransforms,
+    urdf_name,
+)
 from urdf_usd.conformance.engines.openusd.transforms import (
+    Array,
     inverses,
     rigid_part,
     rotations,
@@ -34,15 +39,6 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Restatement,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.openusd.stage import (
-        Physics,
-        Units,
-        WorldTransforms,
-    )
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
@@ -10,16 +10,18 @@ from pxr import Sdf, Usd, UsdGeom
 from urdf_usd.conformance.engines.openusd.joints import connections
 from urdf_usd.conformance.engines.openusd.links import (
     WORLD,
+    LinkPrim,
     find_links,
     link_candidates,
 )
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
     WorldTransforms,
     captured_diagnostics,
     read_physics,
 )
-from urdf_usd.conformance.engines.openusd.transforms import inverses
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
 from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     place_bodies,
@@ -31,13 +33,6 @@ from urdf_usd.conformance.observation.named_prims import (
     NamedPrims,
 )
 from urdf_usd.conformance.observation.robot import Configurations
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.conformance.engines.openusd.links import LinkPrim
-    from urdf_usd.conformance.engines.openusd.stage import Physics
-    from urdf_usd.conformance.engines.openusd.transforms import Array
 
 _AT_REST = Configurations(joints=(), positions=(), labels=("zero",))
 

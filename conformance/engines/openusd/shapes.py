@@ -11,15 +11,22 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.stage import WorldTransforms, read_physics
+from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    WorldTransforms,
+    read_physics,
+)
+from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
     fans,
@@ -33,19 +40,12 @@ from urdf_usd.conformance.observation.shapes import (
     Role,
     ShapeKind,
     ShapeObservation,
+    Surface,
+    Vec3,
     merge_appearances,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.openusd.links import LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.shapes import Surface, Vec3
-
     Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
 
 

@@ -18,22 +18,17 @@ Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, Vt
 
-from urdf_usd.conformance.engines.openusd.transforms import inverses, rigid_part
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.protocol import AbstentionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-
 
 # Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {

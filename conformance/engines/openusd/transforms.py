@@ -5,14 +5,11 @@ It shares no code with the converter, so that an error of one side is not repeat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[np.float64]"
 

@@ -7,30 +7,29 @@ connected to the world.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.links import WORLD
+from urdf_usd.conformance.engines.openusd.joints import Connection
+from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
+from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
 from urdf_usd.conformance.engines.openusd.transforms import (
+    Array,
     inverses,
     rotations,
     separation,
     transforms,
     turns,
 )
-from urdf_usd.conformance.observation.robot import COORDINATES, AssemblyGap, JointType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from urdf_usd.conformance.engines.openusd.joints import Connection
-    from urdf_usd.conformance.engines.openusd.links import LinkPrims
-    from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
-    from urdf_usd.conformance.engines.openusd.transforms import Array
-    from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    AssemblyGap,
+    Configurations,
+    JointType,
+)
 
 
 @dataclass(frozen=True, slots=True)

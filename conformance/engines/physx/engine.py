@@ -12,9 +12,10 @@ import math
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +62,6 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PROGRAM = Path(__file__).with_name("program.py")
 # Of bodies in no articulation.

@@ -13,17 +13,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import ovphysx
 import ovstage
 from ovphysx import PhysX
+from ovphysx.api import ReadGroup, WriteGroup
 from ovphysx.samples.python_samples.schema_support import physx_schema_paths
 from ovphysx.types import ObjectScope, SimObjectType
-
-if TYPE_CHECKING:
-    from ovphysx.api import ReadGroup, WriteGroup
 
 LINK_ATTRIBUTES = {
     "link_mass": "mass",

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.optional_engine import optional_engine
@@ -29,7 +32,12 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     prepare,
     strip_shapes,
 )
-from urdf_usd.conformance.engines.protocol import AbstentionError, Availability, Side
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
@@ -40,6 +48,8 @@ from urdf_usd.conformance.engines.statements import (
     vec6,
 )
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    Frames,
     JointObservation,
     JointType,
     LinkObservation,
@@ -49,14 +59,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
-
     import pinocchio
-    from numpy.typing import NDArray
 
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.robot import Configurations, Frames
 
 _REFUSED = "urdfdom rejects the whole file if one is incomplete"
 _STEPS = (

@@ -7,7 +7,7 @@ the links and joints concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,8 +17,6 @@ from lxml import etree
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     # lxml's own name for this type is private.
     UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
 

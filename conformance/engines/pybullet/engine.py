@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
 from urdf_usd.conformance.engines.prepared_urdf.text import (
+    UrdfText,
     add_missing_limits,
     complete_inertials,
     name_robot,
@@ -26,10 +28,19 @@ from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
     Available,
+    Request,
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.pybullet.loading import BASE, PoseError, loaded
+from urdf_usd.conformance.engines.pybullet.loading import (
+    BASE,
+    Body,
+    JointRow,
+    LinkRow,
+    PoseError,
+    ShapeRow,
+    loaded,
+)
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     reachable_links,
@@ -41,6 +52,7 @@ from urdf_usd.conformance.engines.statements import (
 )
 from urdf_usd.conformance.engines.surfaces import primitive_surface
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
     Frames,
     JointObservation,
     JointType,
@@ -48,24 +60,9 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
+    Vec3,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.engines.pybullet.loading import (
-        Body,
-        JointRow,
-        LinkRow,
-        ShapeRow,
-    )
-    from urdf_usd.conformance.observation.robot import Configurations, Vec3
-
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from lxml import etree
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
-from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Available,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.engines.reference.shapes import state_shapes
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
+    Configurations,
     Dynamics,
     Frames,
     JointObservation,
@@ -35,16 +41,19 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
 from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Joint,
+    Link,
     Planar,
     Prismatic,
     Revolute,
+    Robot,
     Spherical,
 )
 from urdf_usd.converter.robot.spatial import (
@@ -52,20 +61,11 @@ from urdf_usd.converter.robot.spatial import (
     inertia_values,
     rotation_from_quat_wxyz,
 )
-from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.robot import Configurations
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import Joint, Link, Robot
-    from urdf_usd.converter.robot.topology import Tree
-
-NAME = "spec"
+NAME = "reference"
 
 # Rules for ambiguous text, of which one interpretation was chosen.
 _REPAIRS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,24 +28,24 @@ from urdf_usd.conformance.observation.shapes import (
     Role,
     ShapeKind,
     ShapeObservation,
+    Surface,
     merge_appearances,
 )
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Cylinder,
+    Material,
     MeshFile,
+    Robot,
+    Shape,
     Sphere,
     Visual,
 )
 from urdf_usd.converter.robot.spatial import transform_from_pose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from urdf_usd.conformance.engines.surfaces import Array
-    from urdf_usd.conformance.observation.shapes import Surface
-    from urdf_usd.converter.robot.model import Material, Robot, Shape
 
     Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
 

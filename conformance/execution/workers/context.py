@@ -15,15 +15,13 @@ import io
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing import resource_tracker, spawn
 from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 # Whether workers are forked from a server that has everything imported.
 FORKS = sys.platform == "linux"

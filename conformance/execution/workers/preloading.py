@@ -12,14 +12,11 @@ import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.execution.fingerprint import code_hash
 from urdf_usd.conformance.records.environment import environment
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _THREADS_OF_OPENUSD = "PXR_WORK_THREAD_LIMIT"
 _ONE_THREAD = (

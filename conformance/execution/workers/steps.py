@@ -10,9 +10,10 @@ has returned: they are children of the same process, which sees how they end.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, TypeVarTuple, cast
+from typing import Generic, TypeVar, TypeVarTuple, cast
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
@@ -20,19 +21,15 @@ from urdf_usd.conformance.execution.workers.serving import (
     COMPLETED,
     CRASHED,
     Completed,
+    Link,
     attempt,
 )
-from urdf_usd.conformance.execution.workers.worker import pack_call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.execution.workers.serving import Link
-    from urdf_usd.conformance.execution.workers.worker import (
-        Pending,
-        Worker,
-        WorkerPool,
-    )
+from urdf_usd.conformance.execution.workers.worker import (
+    Pending,
+    Worker,
+    WorkerPool,
+    pack_call,
+)
 
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")

@@ -18,10 +18,13 @@ import socket
 import struct
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from multiprocessing.connection import Pipe, wait
+from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from types import TracebackType
+from typing import Generic, Self, TypeVar, cast
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
@@ -39,13 +42,6 @@ from urdf_usd.conformance.execution.workers.serving import (
     output_tail,
     serve,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
-    from types import TracebackType
-    from typing import Self
 
 _Result = TypeVar("_Result")
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from urdf_usd.converter.diagnostics.rules import SUBJECTS
-from urdf_usd.converter.diagnostics.rules.rule import Severity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.diagnostics.rules.rule import Rule
-
+from urdf_usd.converter.diagnostics.rules.rule import Rule, Severity
 
 _INTRODUCTION = """\
 # Rules

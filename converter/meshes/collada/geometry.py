@@ -6,9 +6,12 @@ geometry or document for one of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.collada.materials import COORDINATES, WIDTHS
 from urdf_usd.converter.meshes.collada.number_lists import (
@@ -17,13 +20,6 @@ from urdf_usd.converter.meshes.collada.number_lists import (
     text_of,
 )
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, check_indices
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from xml.etree.ElementTree import Element
-
-    from numpy.typing import NDArray
-
 
 _AXES = 3
 # Maximum number of indices per corner; real files have up to ten.

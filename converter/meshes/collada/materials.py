@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
+from xml.etree.ElementTree import Element
 
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
@@ -22,8 +23,6 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     Color = tuple[float, float, float]
 
 # Attribute added to instances: index of their bindings.

@@ -12,18 +12,22 @@ Units and axes:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
+from xml.etree.ElementTree import Element
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes.collada.geometry import read_surface
+from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface, read_surface
 from urdf_usd.converter.meshes.collada.materials import (
     NO_MATERIALS,
+    DocumentMaterials,
     read_document_materials,
 )
 from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
-from urdf_usd.converter.meshes.collada.scene import read_scene
+from urdf_usd.converter.meshes.collada.scene import Instance, read_scene
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     are_valid_indices,
@@ -44,15 +48,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from xml.etree.ElementTree import Element
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface
-    from urdf_usd.converter.meshes.collada.materials import DocumentMaterials
-    from urdf_usd.converter.meshes.collada.scene import Instance
-
     Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_NUMBERS = 50_000_000

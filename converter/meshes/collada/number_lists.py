@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, TypeVar
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import simdjson
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from xml.etree.ElementTree import Element
-
-    from numpy.typing import NDArray
-
     _Kind = TypeVar("_Kind", np.float64, np.int32)
 
 _COMMAS = bytes.maketrans(b" \t\r\n", b",,,,")

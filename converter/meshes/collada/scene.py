@@ -6,19 +6,17 @@ References that cannot be resolved are skipped and reported.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from xml.etree.ElementTree import Element
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from xml.etree.ElementTree import Element
-
-    from numpy.typing import NDArray
-
     Matrix: TypeAlias = NDArray[np.float64]
     Single: TypeAlias = NDArray[np.float32]
 

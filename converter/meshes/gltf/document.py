@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import msgspec
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from urdf_usd.converter.meshes.gltf.schema import (
     Accessor,
@@ -26,8 +27,6 @@ from urdf_usd.converter.meshes.gltf.schema import (
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
-
     from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 _Object = TypeVar("_Object", bound=msgspec.Struct)

@@ -8,13 +8,14 @@ image. An invalid material raises an error, and its surface is kept without mate
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.meshes.gltf import schema
-from urdf_usd.converter.meshes.gltf.document import data_of
+from urdf_usd.converter.meshes.gltf.document import Accessors, GltfDocument, data_of
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
@@ -25,10 +26,6 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.converter.meshes.gltf.document import Accessors, GltfDocument
-
     Gain = tuple[float, float, float, float]
 
 # Constants of OpenGL.

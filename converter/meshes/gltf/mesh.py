@@ -9,10 +9,12 @@ texture transforms, further sets of texture coordinates, emission and double-sid
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
 from urdf_usd.converter.meshes.corner_values import (
@@ -23,8 +25,13 @@ from urdf_usd.converter.meshes.corner_values import (
     unit_vectors,
 )
 from urdf_usd.converter.meshes.gltf import schema
-from urdf_usd.converter.meshes.gltf.document import Accessors, read_document
+from urdf_usd.converter.meshes.gltf.document import (
+    Accessors,
+    GltfDocument,
+    read_document,
+)
 from urdf_usd.converter.meshes.gltf.materials import read_material
+from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -35,13 +42,7 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     from urdf_usd.converter.meshes.corner_values import SiblingReader
-    from urdf_usd.converter.meshes.gltf.document import GltfDocument
-    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
 
     Matrix: TypeAlias = NDArray[np.float64]
     Corners: TypeAlias = NDArray[np.int64]

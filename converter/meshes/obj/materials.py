@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import posixpath
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,8 +28,6 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # Patterns start with a line end, which is ten times as fast as a multi-line anchor.

@@ -15,10 +15,12 @@ ignored; faces are kept.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tinyobjloader
+from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
@@ -37,10 +39,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
     from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # Patterns start with a line end, which is ten times as fast as a multi-line anchor.

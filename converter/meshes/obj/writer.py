@@ -5,12 +5,9 @@ The writers of the available libraries do not keep polygons and points.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 
 def obj_text(mesh: PolygonMesh, comment: str) -> bytes:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.file_content import MIB, read_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _MANIFEST = "package.xml"
 _NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.files.packages import (
     declared_name,
     is_package,
@@ -29,12 +29,6 @@ from urdf_usd.converter.urdf.files.packages import (
     prefixes,
     workspaces,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from urdf_usd.converter.robot.model import Robot
-
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(

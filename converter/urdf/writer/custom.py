@@ -6,18 +6,14 @@ Existing attributes are not replaced, and nothing is written that is part of URD
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
+from urdf_usd.converter.robot.model import Custom, CustomElement, XmlElement
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import GAZEBO, REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from urdf_usd.converter.robot.model import Custom, CustomElement, XmlElement
-    from urdf_usd.converter.urdf.grammar import ElementType
+from urdf_usd.converter.urdf.grammar import ElementType
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
 _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")

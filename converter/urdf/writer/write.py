@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 from xml.etree import ElementTree as ET
 
 from urdf_usd.converter.robot.model import (
@@ -24,33 +24,28 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Custom,
     Cylinder,
+    Geometry,
+    Inertial,
+    Joint,
+    JointKind,
+    Link,
+    Material,
     MeshFile,
     Planar,
+    Pose,
     Prismatic,
     Revolute,
+    Robot,
     Sphere,
+    Vec3,
+    Vec4,
+    Visual,
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 from urdf_usd.converter.urdf.writer.custom import Idle, addressed, write_custom
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import (
-        Geometry,
-        Inertial,
-        Joint,
-        JointKind,
-        Link,
-        Material,
-        Pose,
-        Robot,
-        Vec3,
-        Vec4,
-        Visual,
-    )
-    from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
-
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.

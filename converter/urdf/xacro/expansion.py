@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.files.uris import FileResolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from urdf_usd.converter.urdf.xml.elements import Element
 
 SUFFIX = ".xacro"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lxml import etree
 
@@ -14,9 +14,6 @@ from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.markup import expanded_markup
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)

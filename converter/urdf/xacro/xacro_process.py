@@ -25,8 +25,10 @@ import math
 import os
 import sys
 import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 from xml.dom import minidom
 from xml.parsers import expat
 
@@ -34,10 +36,6 @@ import xacro
 from xacro import substitution_args
 from xacrodoc import XacroDoc
 from xacrodoc import packages as xacrodoc_packages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from types import FrameType
 
 _PLACE = "place"
 # Prefix used instead of the folder of a package that is not found.

@@ -7,15 +7,10 @@ dropped.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from urdf_usd.converter.urdf.xml.scanning import Token
+from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, Token
 
 
 @dataclass(frozen=True, slots=True)

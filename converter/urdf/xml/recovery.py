@@ -8,27 +8,30 @@ parent there, and the following links are lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.grammar import ROBOT
+from urdf_usd.converter.urdf.grammar import ROBOT, ElementType
 from urdf_usd.converter.urdf.reader import walk
-from urdf_usd.converter.urdf.xml.elements import TreeBuilder, describe, name_part
-from urdf_usd.converter.urdf.xml.nesting import match_tags
+from urdf_usd.converter.urdf.xml.elements import (
+    Element,
+    TreeBuilder,
+    describe,
+    name_part,
+)
+from urdf_usd.converter.urdf.xml.nesting import Matching, match_tags
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
-from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, resolve, scan
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.urdf.grammar import ElementType
-    from urdf_usd.converter.urdf.xml.elements import Element
-    from urdf_usd.converter.urdf.xml.nesting import Matching
-    from urdf_usd.converter.urdf.xml.scanning import Text, Token
-
+from urdf_usd.converter.urdf.xml.scanning import (
+    EndTag,
+    StartTag,
+    Text,
+    Token,
+    resolve,
+    scan,
+)
 
 # Text with more faults is not XML.
 _MOST_REPAIRS = 1000

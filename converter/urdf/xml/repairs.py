@@ -6,12 +6,8 @@ Each repair cites a rule. A test checks for each that it does not change the rob
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics import Diagnostic
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 
 
 class XmlRepair(Enum):

@@ -10,15 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.xml.elements import MOST_PARTS
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics.findings import Findings
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK = " \t\r\n"

@@ -11,18 +11,14 @@ import errno
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.findings import count
+from urdf_usd.converter.diagnostics.findings import Findings, count
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.xml.elements import Element, TreeBuilder
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics.findings import Findings
 
 _BYTE_ORDER_MARKS = (
     # UTF-32 first: its little-endian mark starts with that of UTF-16.

@@ -12,16 +12,14 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from pxr import Ar, Sdf, Tf, UsdUtils
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)

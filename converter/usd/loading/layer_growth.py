@@ -6,18 +6,16 @@ composition does not finish.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.loading.layer_files import LAYER_BOUNDS, open_layers
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Iterator, Mapping
 
 # Target of a reference: identifier of a layer, path of a prim.
 _Target: TypeAlias = tuple[str, Sdf.Path]

@@ -6,15 +6,12 @@ relies on these checks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _READ = ("physics:", "drive:", "limit:", "newton:")
 _AXES = frozenset({"axis", "physics:axis"})

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from urdf_usd.converter.options import Profile
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.topology import Tree
 
 if TYPE_CHECKING:
     from pxr import Usd
 
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
 

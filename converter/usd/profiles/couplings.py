@@ -6,14 +6,9 @@ refuses mimic joints as leaders. The motion is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from urdf_usd.converter.robot.model import Mimic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from urdf_usd.converter.robot.model import Joint
+from urdf_usd.converter.robot.model import Joint, Mimic
 
 
 def head_couplings(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import degrees
-from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.converter.robot.model import Joint
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.float32 import fits_float32
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from urdf_usd.converter.robot.model import Joint
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims
 
 DEGREES = degrees(1.0)
 

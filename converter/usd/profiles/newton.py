@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from pxr import Sdf, Usd, Vt
 
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import Mimic
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
@@ -19,14 +22,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     write_schema,
 )
 from urdf_usd.converter.usd.writer.float32 import fits_float32
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.model import Mimic
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims
 
 _JOINT_ATTRIBUTES = (
     JointAttribute("newton:damping", damping, 1 / DEGREES),

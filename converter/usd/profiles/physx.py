@@ -7,11 +7,13 @@ of the joint's constraint force, unlike the friction of URDF.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.converter.robot.model import Joint, Mimic
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
@@ -26,13 +28,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     write_schema,
 )
 from urdf_usd.converter.usd.writer.float32 import fits_float32
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from urdf_usd.converter.robot.model import Joint, Mimic
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims
 
 # Zero would lock the joint; many URDFs write zero for "unknown".
 _VELOCITY = JointAttribute(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isclose, isfinite, radians
-from typing import TYPE_CHECKING
 
-from pxr import UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pxr import Sdf, Usd
 
 # Relative and absolute tolerance between a double and its float32.
 SAME = 1e-6

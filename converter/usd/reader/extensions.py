@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from pxr import Sdf, Usd
 
@@ -12,7 +12,7 @@ from urdf_usd.converter.robot.model import (
     CustomElement,
     XmlElement,
 )
-from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT
+from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.writer.extensions import (
     EXTENSIONS,
@@ -22,11 +22,6 @@ from urdf_usd.converter.usd.writer.extensions import (
     TEXT,
     WITHIN,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.converter.urdf.grammar import ElementType
 
 
 def _tags(element_type: ElementType) -> Iterator[str]:

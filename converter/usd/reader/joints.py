@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.spatial import inverse_transform, rotation_from_quat_wxyz
 from urdf_usd.converter.usd.reader.motions import is_floating
 from urdf_usd.converter.usd.reader.spanning import WORLD, Edge
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
+from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # Prims and their descriptions by OpenUSD's physics parser, by type.

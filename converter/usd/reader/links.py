@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import Collision, Visual
 from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.reader.extensions import read_custom
 from urdf_usd.converter.usd.reader.materials import read_material
 from urdf_usd.converter.usd.reader.names import legible_name, unique_names
-from urdf_usd.converter.usd.reader.shapes import read_shape
-from urdf_usd.converter.usd.reader.transforms import rigid_part
+from urdf_usd.converter.usd.reader.shapes import PlacedShape, read_shape
+from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.urdf_attributes import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.usd.reader.shapes import PlacedShape
-    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 
 @dataclass(frozen=True, slots=True)

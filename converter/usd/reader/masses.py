@@ -6,13 +6,16 @@ densities, and reported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from pxr import Gf, UsdPhysics, Vt
+from numpy.typing import NDArray
+from pxr import Gf, Sdf, Usd, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Inertial, MeshFile, Pose
 from urdf_usd.converter.robot.solids import (
     EMPTY,
@@ -29,20 +32,10 @@ from urdf_usd.converter.robot.spatial import (
     shift_inertia_tensor,
     transform_from_pose,
 )
-from urdf_usd.converter.usd.reader.transforms import rigid_part
+from urdf_usd.converter.usd.reader.links import LinkPrim
+from urdf_usd.converter.usd.reader.shapes import PlacedShape
+from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.urdf_attributes import read_number, read_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-    from pxr import Sdf, Usd
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.usd.reader.links import LinkPrim
-    from urdf_usd.converter.usd.reader.shapes import PlacedShape
-    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
-
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

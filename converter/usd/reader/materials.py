@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from pxr import UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import Material
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pxr import Sdf, Usd
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.robot.model import Vec4
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.model import Material, Vec4
 
 # Colour inputs of UsdPreviewSurface, and of the MDL surfaces that Omniverse writes.
 _COLORS = ("diffuseColor", "diffuse_color_constant")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import radians
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
@@ -25,13 +27,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.usd.urdf_attributes import read_text
 from urdf_usd.converter.usd.writer.float32 import NO_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.diagnostics.findings import Findings
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # Maps "X", "Y" or "Z" of the joint frame to a unit vector in the child.

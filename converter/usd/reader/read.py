@@ -7,13 +7,16 @@ the child of no joint. All units and up axes are supported.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from pxr import Tf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.findings import Findings, drain
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     NO_CUSTOM,
@@ -24,30 +27,28 @@ from urdf_usd.converter.robot.model import (
     Robot,
 )
 from urdf_usd.converter.robot.rigid import compose
-from urdf_usd.converter.robot.spatial import inverse_transform, pose_from_transform
+from urdf_usd.converter.robot.spatial import (
+    Matrix,
+    inverse_transform,
+    pose_from_transform,
+)
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.layer_files import open_layers
 from urdf_usd.converter.usd.loading.stage_values import unusable_values
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_robot_custom
-from urdf_usd.converter.usd.reader.joints import read_connections
-from urdf_usd.converter.usd.reader.links import NO_SHAPES, read_link_prims, read_shapes
+from urdf_usd.converter.usd.reader.joints import Descriptions, read_connections
+from urdf_usd.converter.usd.reader.links import (
+    NO_SHAPES,
+    LinkPrim,
+    Shapes,
+    read_link_prims,
+    read_shapes,
+)
 from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
 from urdf_usd.converter.usd.reader.names import legible_name
-from urdf_usd.converter.usd.reader.transforms import prim_transforms
-from urdf_usd.converter.usd.reader.tree import read_tree
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Mapping
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.robot.spatial import Matrix
-    from urdf_usd.converter.usd.reader.joints import Descriptions
-    from urdf_usd.converter.usd.reader.links import LinkPrim, Shapes
-    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
-    from urdf_usd.converter.usd.reader.tree import StageTree
+from urdf_usd.converter.usd.reader.transforms import PrimTransforms, prim_transforms
+from urdf_usd.converter.usd.reader.tree import StageTree, read_tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)

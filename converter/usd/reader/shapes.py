@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from pxr import UsdGeom
+from numpy.typing import NDArray
+from pxr import Usd, UsdGeom
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, build_mesh, reversed_faces
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    build_mesh,
+    reversed_faces,
+)
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Cylinder,
+    Geometry,
     MeshFile,
     Pose,
     Sphere,
 )
 from urdf_usd.converter.robot.spatial import pose_from_transform
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from pxr import Usd
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.robot.model import Geometry
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -6,11 +6,8 @@ a URDF must.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # The world as a node; no prim path is empty.
 WORLD = ""

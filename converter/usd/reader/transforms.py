@@ -7,16 +7,13 @@ without scale; the scale is applied to the content of the prim.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from numpy.typing import NDArray
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.robot.spatial import inverse_transform
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from pxr import Gf, Sdf
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

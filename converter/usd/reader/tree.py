@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Sdf, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.robot.model import Fixed, Joint
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.model import Fixed, Joint, JointKind
 from urdf_usd.converter.robot.spatial import inverse_transform, pose_from_transform
-from urdf_usd.converter.usd.reader.couplings import joint_names
+from urdf_usd.converter.usd.reader.couplings import JointNames, joint_names
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
+from urdf_usd.converter.usd.reader.joints import Connection
+from urdf_usd.converter.usd.reader.links import LinkPrim
 from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
 from urdf_usd.converter.usd.reader.names import unique_names
-from urdf_usd.converter.usd.reader.spanning import WORLD, components, spanning_tree
-from urdf_usd.converter.usd.reader.transforms import rigid_part
+from urdf_usd.converter.usd.reader.spanning import (
+    WORLD,
+    Branch,
+    components,
+    spanning_tree,
+)
+from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
     has_drive,
     read_unsupported_attributes,
 )
 from urdf_usd.converter.usd.urdf_attributes import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.diagnostics.findings import Findings
-    from urdf_usd.converter.robot.model import JointKind
-    from urdf_usd.converter.usd.reader.couplings import JointNames
-    from urdf_usd.converter.usd.reader.joints import Connection
-    from urdf_usd.converter.usd.reader.links import LinkPrim
-    from urdf_usd.converter.usd.reader.spanning import Branch
-    from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 

@@ -12,16 +12,21 @@ from urdf_usd.converter.robot.model import (
     Calibration,
     Continuous,
     Dynamics,
+    JointKind,
+    Mimic,
     Prismatic,
     Revolute,
     SafetyController,
 )
-from urdf_usd.converter.usd.reader.couplings import NOTHING, SAME, read_mimic
+from urdf_usd.converter.usd.reader.couplings import (
+    NOTHING,
+    SAME,
+    JointNames,
+    read_mimic,
+)
 from urdf_usd.converter.usd.urdf_attributes import read_number
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import JointKind, Mimic
-    from urdf_usd.converter.usd.reader.couplings import JointNames
     from urdf_usd.converter.usd.reader.transforms import Units
 
 _DEGREE = pi / 180

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pxr import UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Fixed, Floating
+from urdf_usd.converter.robot.topology import Tree
 
 if TYPE_CHECKING:
-    from pxr import Sdf, Usd
-
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.topology import Tree
     from urdf_usd.converter.usd.writer.prims import Prims
 
 # Component of the bodies that are connected to the world; no link has an empty name.

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pxr import Gf, Sdf, UsdPhysics
 
-from pxr import Gf, UsdPhysics
-
+from urdf_usd.converter.robot.bodies import Body, BodyAssignment
 from urdf_usd.converter.robot.mass_properties import principal_inertia
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.model import Inertial, Link, MeshFile
 from urdf_usd.converter.robot.rigid import rotate_inertia
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import (
     write_number,
     write_numbers,
     write_text,
 )
 from urdf_usd.converter.usd.writer.float32 import moments_to_float32, to_float32
+from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, over, write
-
-if TYPE_CHECKING:
-    from pxr import Sdf
-
-    from urdf_usd.converter.robot.bodies import Body, BodyAssignment
-    from urdf_usd.converter.robot.model import Inertial, Link
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.prims import Prims
 
 _MASS = "PhysicsMassAPI"
 _MESH = "PhysicsMeshCollisionAPI"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from pxr import Sdf, Usd, UsdUtils
 
@@ -31,11 +32,6 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.names import sibling_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
 
 _ROOT = Sdf.Path.absoluteRootPath
 # Layers of each variant, strongest first.

@@ -11,26 +11,20 @@ Scope. A name that is invalid in USD or already used is changed, and kept as
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from pxr import Sdf
+from pxr import Sdf, Usd
 
+from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     declared_names,
     define,
     show_spec_name,
     write_new,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from pxr import Usd
-
-    from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
-    from urdf_usd.converter.usd.writer.prims import Prims
 
 EXTENSIONS = "Extensions"
 NAMESPACE = "urdf"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Vec3
+from urdf_usd.converter.robot.model import Vec3
 
 LARGEST = (2 - 2.0**-23) * 2.0**127
 _SMALLEST_NORMAL = 2.0**-126

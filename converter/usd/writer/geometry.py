@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from pxr import Gf, Sdf, UsdGeom, Vt
 
@@ -11,22 +12,19 @@ from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Cylinder,
+    Geometry,
+    Link,
     MeshFile,
     Pose,
     Sphere,
+    Vec3,
 )
 from urdf_usd.converter.robot.rigid import compose, invert_pose, rest_poses
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.float32 import is_positive_float32
-from urdf_usd.converter.usd.writer.meshes.library import mesh_key
+from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary, mesh_key
+from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from urdf_usd.converter.robot.model import Geometry, Link, Vec3
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-    from urdf_usd.converter.usd.writer.prims import Prims
 
 _SCHEMAS: Mapping[type[Geometry], str] = {
     Box: "Cube",

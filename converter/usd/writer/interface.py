@@ -7,17 +7,13 @@ that of ``Colliders`` deactivates colliders, and bodies keep their authored mass
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom
 
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.names import show_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from urdf_usd.converter.robot.model import Robot
 
 PHYSICS_SET = "Physics"
 COLLIDERS_SET = "Colliders"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from urdf_usd.converter.robot.model import Vec3, Vec4
 from urdf_usd.converter.robot.spatial import (
     quat_wxyz_from_rotation,
     quats_wxyz_from_rotations,
@@ -13,11 +13,6 @@ from urdf_usd.converter.robot.spatial import (
     rotation_from_quat_wxyz,
     rotations_from_quats_wxyz,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Vec3, Vec4
 
 # Number of candidate rotations about the axis.
 _TWISTS = 128

@@ -8,20 +8,26 @@ the frame of the parent's body.
 from __future__ import annotations
 
 from math import degrees, isinf
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from pxr import Gf, Sdf, UsdPhysics
 
+from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     Continuous,
     Fixed,
     Floating,
+    Joint,
+    JointKind,
     Planar,
     Pose,
     Prismatic,
+    Range,
     Revolute,
     Spherical,
+    Vec3,
+    Vec4,
 )
 from urdf_usd.converter.robot.rigid import (
     compose,
@@ -29,8 +35,10 @@ from urdf_usd.converter.robot.rigid import (
     rest_poses,
     rotation_onto_axis,
 )
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
 from urdf_usd.converter.usd.writer.float32 import NO_LIMIT, limit_to_float32, to_float32
+from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     apply,
     define,
@@ -40,12 +48,6 @@ from urdf_usd.converter.usd.writer.specs import (
     write,
     write_new,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.model import Joint, JointKind, Range, Vec3, Vec4
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.prims import Prims
 
 # UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
 # not lock: OpenUSD's parser reads them as "no limit".

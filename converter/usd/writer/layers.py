@@ -10,13 +10,16 @@ are relative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.options import Layout, MaterialNetworks, Profile
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
+from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import MeshFile, Robot
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.articulation import author_articulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -33,31 +36,19 @@ from urdf_usd.converter.usd.writer.interface import (
 )
 from urdf_usd.converter.usd.writer.joints import author_joints
 from urdf_usd.converter.usd.writer.materials.materials import (
+    MaterialLibrary,
     author_material_library,
     author_materials,
 )
 from urdf_usd.converter.usd.writer.meshes.library import (
     LIBRARY_ROOT,
+    MeshKey,
     MeshLibrary,
     mesh_key,
 )
 from urdf_usd.converter.usd.writer.names import legal_name
-from urdf_usd.converter.usd.writer.prims import place_prims
+from urdf_usd.converter.usd.writer.prims import Prims, place_prims
 from urdf_usd.converter.usd.writer.specs import define
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.options import BodyNesting
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.robot.topology import Tree
-    from urdf_usd.converter.usd.writer.materials.materials import MaterialLibrary
-    from urdf_usd.converter.usd.writer.meshes.library import MeshKey
-    from urdf_usd.converter.usd.writer.prims import Prims
-
 
 PAYLOAD = "payload"
 # OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11

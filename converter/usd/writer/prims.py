@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pxr import Sdf
 
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.model import Floating
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import Floating, Joint
+from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.bodies import BodyAssignment
-    from urdf_usd.converter.robot.model import Joint
-    from urdf_usd.converter.robot.topology import Tree
 
 GEOMETRY = "Geometry"
 PHYSICS = "Physics"

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,6 @@ from tests.conformance.runs import HANGS, group_exists, wait_until
 from urdf_usd.conformance.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from urdf_usd.conformance.records.record import RobotRecord
 
 COMMANDS = ("convert", "check", "run", "export", "doctor")
@@ -349,7 +348,7 @@ def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
     assert record["verdict"] == "exact"
     assert record["links"] == 2
     assert record["total_mass"] == 4.0
-    assert {"mujoco", "pybullet", "spec", "usdphysics"} <= {
+    assert {"mujoco", "pybullet", "reference", "openusd"} <= {
         engine["name"] for engine in record["engines"] if engine["status"] == "observed"
     }
     assert str(asset) not in (asset / "arm.json").read_text()
@@ -522,7 +521,7 @@ def test_doctor_lists_versions_engines_and_corpora() -> None:
     result = _invoke("doctor")
 
     assert result.exit_code == 0
-    for name in ("usd-core", "mujoco", "pybullet", "spec", "usdphysics", "95 robots"):
+    for name in ("usd-core", "mujoco", "pybullet", "reference", "openusd", "95 robots"):
         assert name in result.stdout
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROBOT = '<robot name="arm"><link name="a"/></robot>'
 FAREWELL = "import atexit\natexit.register(print, 'farewell')\n"

@@ -67,14 +67,14 @@ def test_every_two_engines_are_compared_once() -> None:
     """With the link at which they are farthest apart."""
     names = ("base", "hand")
     frames = {
-        "spec": _frames(names),
+        "reference": _frames(names),
         "engine": _frames(names, shift=0.5),
         "other": _frames(("elsewhere",)),
         "usd": _frames(names),
     }
     found = {one.engines: (one.position, one.link) for one in agreements(frames)}
     assert found == {
-        ("spec", "engine"): (0.5, "hand"),
-        ("spec", "usd"): (0.0, None),
+        ("reference", "engine"): (0.5, "hand"),
+        ("reference", "usd"): (0.0, None),
         ("engine", "usd"): (0.5, "hand"),
     }

@@ -7,17 +7,13 @@ All share a base link, an arm, and a joint ``hinge`` at :data:`ORIGIN`, turned b
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tests.conformance.engines.oblique_arm import request, rotation_rpy
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import JointObservation, Observation
+from urdf_usd.conformance.engines.protocol import Engine
+from urdf_usd.conformance.observation.robot import JointObservation, Observation
 
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 ORIGIN = np.array([0.4, -0.5, 0.6])

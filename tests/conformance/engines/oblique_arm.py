@@ -6,24 +6,19 @@ three elementary ones and Rodrigues' formula.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import Configurations, JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import (
-        JointObservation,
-        Observation,
-        Vec6,
-    )
+from urdf_usd.conformance.engines.protocol import Engine, Request
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    JointObservation,
+    JointType,
+    Observation,
+    Vec6,
+)
 
 URDF = """<?xml version="1.0"?>
 <robot name="oblique_arm">

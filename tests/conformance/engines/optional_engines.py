@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -11,12 +11,7 @@ from urdf_usd.conformance.engines.newton.urdf_engine import NewtonEngine
 from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.pinocchio.engine import PinocchioEngine
-from urdf_usd.conformance.engines.protocol import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.engines.protocol import Engine
+from urdf_usd.conformance.engines.protocol import Engine, Unavailable
 
 ENGINES: dict[str, Callable[[], Engine]] = {
     "drake": DrakeEngine,

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from tests.conformance.engines.usd_readings import ask, body, joint, joint_named, stage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import JointObservation
+from urdf_usd.conformance.observation.robot import JointObservation
 
 REVOLUTE, PRISMATIC = "PhysicsRevoluteJoint", "PhysicsPrismaticJoint"
 SI = "metersPerUnit = 1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,18 +13,11 @@ import trimesh
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
-from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.observation.robot import Configurations, Quantity
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import ShapeObservation
+from urdf_usd.conformance.observation.robot import Configurations, Observation, Quantity
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 
 ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 PRIMITIVES = {

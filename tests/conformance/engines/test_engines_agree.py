@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pybullet_data
 import pytest
 
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Request
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    LinkObservation,
+    Observation,
+)
 from urdf_usd.conformance.tolerance.sampling import configurations
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import LinkObservation, Observation
 
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(

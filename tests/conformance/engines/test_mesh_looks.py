@@ -6,7 +6,8 @@ import base64
 import hashlib
 import json
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,19 +18,11 @@ from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.observation.robot import Configurations
-from urdf_usd.conformance.observation.shapes import Role
-from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.conformance.observation.shapes import Appearance, Role
+from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
-    from urdf_usd.conformance.observation.shapes import Appearance
-    from urdf_usd.conformance.records.record import CheckRecord
 
 STILL = Configurations((), (), ("zero",))
 # sRGB components and their light, from the table of IEC 61966-2-1.
@@ -98,7 +91,7 @@ def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:
     """Convert the robot that was read, and compare."""
     layer = convert(folder / "robot.urdf", folder / "asset").root_layer
     usd = OpenusdEngine().observe(Request(str(layer), STILL))
-    judgement = judge({"spec": Observed(reading)}, Observed(usd))
+    judgement = judge({"reference": Observed(reading)}, Observed(usd))
     return {check.id: check for check in judgement.checks}
 
 

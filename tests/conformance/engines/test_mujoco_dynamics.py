@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pybullet_data
@@ -21,15 +20,16 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations
+from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
+    Configurations,
+    Observation,
+)
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Observation
 
 _ROOT = Path(pybullet_data.getDataPath())
 # One for each: chains, loops of mimics, spheres, floating bases, point masses.

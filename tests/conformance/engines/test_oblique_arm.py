@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.protocol import Engine
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.observation.robot import MimicObservation, Quantity
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.engines.protocol import Engine
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import (
+    MimicObservation,
+    Observation,
+    Quantity,
+)
 
 
 @pytest.fixture(params=[MujocoEngine, PybulletEngine])

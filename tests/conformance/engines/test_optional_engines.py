@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +13,9 @@ from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.observation.robot import (
     DOUBLE_PRECISION,
+    Observation,
     Quantity,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
 
 _URDF = [name for name, make in ENGINES.items() if make().side is Side.URDF]
 

@@ -13,7 +13,7 @@ def test_every_engine_of_the_project_is_registered() -> None:
     found = registry.engines()
 
     assert [engine.name for engine in found] == list(registry.names())
-    required = {"mujoco", "pybullet", "spec", "usdphysics"}
+    required = {"mujoco", "pybullet", "reference", "openusd"}
     here = {w.name for w in found if isinstance(w.availability(), Available)}
 
     assert required <= here
@@ -22,7 +22,7 @@ def test_every_engine_of_the_project_is_registered() -> None:
 def test_engine_is_made_by_name() -> None:
     """With the side that it reads."""
     assert registry.engine("mujoco").side is Side.URDF
-    assert registry.engine("usdphysics").side is Side.USD
+    assert registry.engine("openusd").side is Side.USD
 
 
 def test_unknown_name_is_answered_with_the_valid_ones() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,18 +10,14 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.engines.usd_readings import pose
+from tests.conformance.engines.usd_readings import Array, pose
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     mesh_surface,
     primitive_surface,
     stretched,
 )
-from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind
-
-if TYPE_CHECKING:
-    from tests.conformance.engines.usd_readings import Array
-    from urdf_usd.conformance.observation.shapes import Surface
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
 
 OBLIQUE = pose((0.3, -0.7, 0.2), (0.5, -0.1, 0.7, 0.5))
 MESHES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,17 +15,13 @@ from urdf_usd.conformance.engines.prepared_urdf.joints import (
     leave_out_reversed_bounds,
 )
 from urdf_usd.conformance.engines.prepared_urdf.text import (
+    Step,
     UrdfText,
     prepare,
     rename_inner_link,
     rename_link,
 )
 from urdf_usd.conformance.engines.pybullet.loading import loaded
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.engines.prepared_urdf.text import Step
 
 
 def _prepared(folder: Path, step: Step, joint: str, kind: str = "revolute") -> UrdfText:

@@ -5,7 +5,7 @@ Quaternions in the stages have exact cosines: (0.8, 0.6, 0, 0) turns by acos(0.2
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.conformance.engines.usd_readings import (
     DATA,
+    Array,
     ask,
     body,
     joint,
@@ -32,11 +33,6 @@ from urdf_usd.conformance.engines.openusd.transforms import (
     turns,
 )
 from urdf_usd.conformance.observation.robot import Base, JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conformance.engines.usd_readings import Array
 
 # float32 quaternions of the stages, carried over a few joints.
 CLOSE = 5e-7

@@ -6,7 +6,7 @@ So do converters that make bodies of links with mass alone.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +14,7 @@ import pytest
 from tests.conformance.engines.usd_readings import body, pose, stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import Base, Configurations
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 
 AT_REST = Configurations((), (), ("zero",))
 HALF = 0.5**0.5

@@ -17,8 +17,8 @@ _INSTALLED = (
     InstalledEngine("drake", Side.URDF, _ABSENT),
     InstalledEngine("mujoco", Side.URDF, _HERE),
     InstalledEngine("newton-usd", Side.USD, _HERE),
-    InstalledEngine("spec", Side.URDF, _HERE),
-    InstalledEngine("usdphysics", Side.USD, _HERE),
+    InstalledEngine("reference", Side.URDF, _HERE),
+    InstalledEngine("openusd", Side.USD, _HERE),
 )
 
 
@@ -44,19 +44,17 @@ def _chosen(*wanted: str) -> list[str]:
 
 def test_optional_engine_that_is_absent_is_not_missed() -> None:
     """Records say nothing of it."""
-    assert _chosen() == ["mujoco", "newton-usd", "spec", "usdphysics"]
+    assert _chosen() == ["mujoco", "newton-usd", "reference", "openusd"]
 
 
 def test_engine_that_was_asked_for_is_missed() -> None:
     """The record says why it is absent."""
-    assert _chosen("drake") == ["drake", "spec", "usdphysics"]
+    assert _chosen("drake") == ["drake", "reference", "openusd"]
 
 
 def test_verdict_needs_its_two_readers() -> None:
     """Without them nothing can be said."""
-    without = (*_INSTALLED[:-1], InstalledEngine("usdphysics", Side.USD, _ABSENT))
+    without = (*_INSTALLED[:-1], InstalledEngine("openusd", Side.USD, _ABSENT))
 
-    with pytest.raises(
-        MissingEngineError, match="usdphysics cannot work here: it is not"
-    ):
+    with pytest.raises(MissingEngineError, match="openusd cannot work here: it is not"):
         select_engines(_Listing(without))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from urdf_usd.conformance.execution.ledger import LOSSES, account, losses
 from urdf_usd.conformance.records.ledger_record import CoverageStatus
 from urdf_usd.converter import read_urdf
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _URDF = """<robot name="arm">
   <link name="base"><visual><geometry><box size="1 2 3"/></geometry></visual></link>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,6 @@ from urdf_usd.conformance.execution.parcels import (
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import RobotSource
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:

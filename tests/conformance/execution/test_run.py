@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pybullet_data
 import pytest
@@ -17,6 +18,7 @@ from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, 
 from urdf_usd.conformance.execution.tasks import convert_robot, lint_robot, read_robot
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.steps import Steps
+from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import (
     EngineStatus,
     Grade,
@@ -28,13 +30,7 @@ from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
-from urdf_usd.corpus import UnavailableSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from urdf_usd.conformance.execution.workers.worker import WorkerPool
-    from urdf_usd.corpus import Resolved
+from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
 
 _Result = TypeVar("_Result")
 
@@ -47,7 +43,7 @@ ROBOTS = (
     "pybullet:a1/a1.urdf",
     "pybullet:cube.urdf",
 )
-ENGINES = ("mujoco", "pybullet", "spec", "usdphysics")
+ENGINES = ("mujoco", "pybullet", "reference", "openusd")
 # Of the default corpus: one has no link at all.
 NOT_READ = {"pybullet--torus_deform": "robot-empty"}
 
@@ -232,7 +228,7 @@ def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
         resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options
     ).values()
 
-    assert [w.name for w in record.engines] == ["mujoco", "spec", "usdphysics"]
+    assert [w.name for w in record.engines] == ["mujoco", "reference", "openusd"]
 
 
 def test_an_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
@@ -265,7 +261,7 @@ def test_a_base_counts_where_the_user_says_which(
     anchored: Path, base: BaseOption, grade: Grade
 ) -> None:
     """A USD from elsewhere may hold its base as it likes, unless told otherwise."""
-    options = CheckOptions(base=base, engines=("spec",))
+    options = CheckOptions(base=base, engines=("reference",))
 
     record = check(BULLET / "r2d2.urdf", anchored, options)
 
@@ -312,7 +308,7 @@ def test_a_death_costs_one_robot(
     _stand_in(monkeypatch, {convert_robot: die_on_cubes})
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
 
-    records = _run(sources, tmp_path, RunOptions(engines=("spec",), jobs=1))
+    records = _run(sources, tmp_path, RunOptions(engines=("reference",), jobs=1))
 
     assert records["pybullet--block"].verdict is Verdict.EXACT
     assert records["pybullet--cube"].verdict is Verdict.CRASHED
@@ -341,7 +337,7 @@ def test_every_step_may_die(
     (record,) = _run(
         resolve_corpora(["pybullet:cube.urdf"]),
         tmp_path,
-        RunOptions(engines=("spec",), jobs=1),
+        RunOptions(engines=("reference",), jobs=1),
     ).values()
 
     assert (record.verdict, record.reason) == (Verdict.CRASHED, reason)

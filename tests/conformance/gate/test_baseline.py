@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,9 +16,6 @@ from urdf_usd.conformance.gate.baseline import (
     read_baseline,
 )
 from urdf_usd.corpus.toml_tables import TableError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _ENTRY = """[[expected]]
 robot = "arm"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pybullet_data
 import pytest
@@ -25,7 +24,7 @@ from urdf_usd.conformance.observation.named_prims import (
     NamedPrim,
     NamedPrims,
 )
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import JointType, Observation
 from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
@@ -46,9 +45,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Observation
 
 _PYBULLET = Path(pybullet_data.getDataPath())
 _LINKS = "structure.links"
@@ -136,7 +132,7 @@ def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
     record = _check_without_names(urdf, tmp_path)
 
     assert _NAMES.issuperset(_findings(record))
-    (reader,) = (w for w in record.engines if w.name == "usdphysics")
+    (reader,) = (w for w in record.engines if w.name == "openusd")
     alike = [note for note in reader.notes if "another that is alike" in note]
     assert {note.split(" is ")[0] for note in alike} == {
         "link rear",
@@ -222,5 +218,5 @@ def test_random_names_change_no_other_check(
 
 
 def _judged(spec: Observation, usd: Observation) -> dict[str, Grade]:
-    judgement = judge({"spec": Observed(spec)}, Observed(usd))
+    judgement = judge({"reference": Observed(spec)}, Observed(usd))
     return {one.id: one.grade for one in judgement.checks}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd
@@ -19,9 +19,6 @@ from urdf_usd.conformance.observation.named_prims import (
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Names that no prim may have, on links of every kind; a mimic, a weld and a frame.
 NAMES = """<robot name="spelled">
@@ -93,7 +90,7 @@ def test_names_that_are_only_spelled_otherwise_are_the_same(tmp_path: Path) -> N
     failing = _graded(record, Grade.FAILS)
     # The weld is no joint prim: without its custom attributes nothing has its name.
     assert {check for check in failing if "joints" not in check} == set()
-    (reader,) = (w for w in record.engines if w.name == "usdphysics")
+    (reader,) = (w for w in record.engines if w.name == "openusd")
     assert "link base-link is called 'base_link'" in reader.notes
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from urdf_usd.conformance.matching.tree_matching import TreeNode, assign, match_trees
 from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    import random
 
 
 def _legs(*points: tuple[float, float, float]) -> list[TreeNode]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pybullet_data
 import pytest
@@ -17,13 +17,8 @@ from urdf_usd.conformance.checks.comparers import COMPARERS
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
-from urdf_usd.conformance.mutation.fault import REFUSED
+from urdf_usd.conformance.mutation.fault import REFUSED, ProfileName
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from urdf_usd.conformance.mutation.fault import ProfileName
 
 OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"

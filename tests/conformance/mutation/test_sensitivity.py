@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -20,9 +20,6 @@ from urdf_usd.conformance.mutation.sensitivity import (
     measure,
     summary,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _caught(robot: str) -> RobotTrials:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A mass that no USD loses, and a joint with every number.
 ARM = """<robot name="arm">

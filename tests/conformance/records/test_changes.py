@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -21,9 +21,6 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.conformance.records.results import write_record
 from urdf_usd.conformance.records.stored_run import StoredRun, StoredRunError, read_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _check(grade: Grade, worst: float | None, bound: float | None) -> CheckRecord:

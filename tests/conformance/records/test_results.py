@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from urdf_usd.conformance.records.results import (
     write_atomically,
     write_record,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _record(largest: float | None) -> RobotRecord:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, shares
 from urdf_usd.conformance.drawing.scene_models import build_model, inertia_ellipsoid
@@ -25,8 +26,11 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.records.scene import (
+    Affine,
     MotionKind,
     Scene,
+    SceneJoint,
+    SceneMesh,
     SceneModel,
     pack_scene,
     scene_text,
@@ -36,13 +40,6 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.robot.spatial import rotation_about
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.records.scene import Affine, SceneJoint, SceneMesh
 
 
 def _matrix(rows: Affine) -> NDArray[np.float64]:
@@ -84,7 +81,7 @@ def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
     spec = observe_robot(robot, configurations)
     usd = convert(robot_source.path, folder / "asset").root_layer
     assert spec.frames
-    frames = {"spec": spec.frames}
+    frames = {"reference": spec.frames}
     scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
     return scene, spec
 
@@ -252,7 +249,7 @@ def _arm(lower: float, upper: float) -> Observation:
     )
     frames = Frames(("a", "b"), np.zeros((1, 2, 3)), np.tile(np.eye(3), (1, 2, 1, 1)))
     return Observation(
-        engine="spec",
+        engine="reference",
         robot="arm",
         root="a",
         states=frozenset(),

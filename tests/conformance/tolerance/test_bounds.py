@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.protocol import Observed
@@ -21,6 +21,7 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
+    Vec6,
 )
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
@@ -31,11 +32,6 @@ from urdf_usd.conformance.tolerance.bounds import (
 )
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.judgement import judge
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Vec6
 
 
 def _stored(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,7 +87,7 @@ def _readings(seed: int, depth: int, *, welded: bool) -> tuple[Observation, ...]
         masses[1].append(_stored_mass(masses[0][-1]))
     return tuple(
         _reading(name, side, tuple(joints), mass)
-        for name, side, mass in zip(("spec", "usd"), sides, masses, strict=True)
+        for name, side, mass in zip(("reference", "usd"), sides, masses, strict=True)
     )
 
 
@@ -149,7 +145,7 @@ def _reading(
 def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> None:
     """No correctly rounding converter is ever told that it is only close."""
     spec, usd = _readings(seed, depth, welded=welded)
-    checks = judge({"spec": Observed(spec)}, Observed(usd)).checks
+    checks = judge({"reference": Observed(spec)}, Observed(usd)).checks
     nothing = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
     graded = {c.id: c for c in checks if c.grade not in nothing}
 

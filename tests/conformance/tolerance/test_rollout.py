@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +11,13 @@ from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference.engine import observe_robot
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.observation.robot import JointType, RolloutState
+from urdf_usd.conformance.observation.robot import (
+    JointType,
+    Observation,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
+)
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
@@ -37,9 +42,6 @@ from urdf_usd.converter.robot.model import (
     Prismatic,
     Robot,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Observation, Rollout, RolloutPlan
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
@@ -322,7 +324,7 @@ def test_value_on_one_side_only_is_not_comparable() -> None:
         "usd states no rollout"
     )
     assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
-        "spec states no rollout"
+        "reference states no rollout"
     )
     nothing = rollout_states(replace(spec, rollout=None), silent, measure)
     assert nothing == Compared((), note="no rollout was planned")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
     JointObservation,
     JointType,
     MimicObservation,
 )
 from urdf_usd.conformance.tolerance.sampling import configurations
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.conformance.observation.robot import Configurations
 
 R, P = JointType.REVOLUTE, JointType.PRISMATIC
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,15 +18,16 @@ from tests.conformance.miniatures import (
     with_inertial,
 )
 from urdf_usd.conformance.engines.protocol import Abstained, Observed, Outcome
-from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION
+from urdf_usd.conformance.observation.robot import (
+    DOUBLE_PRECISION,
+    SINGLE_PRECISION,
+    Observation,
+)
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import Judgement, judge
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Observation
 
 SPEC = Observed(urdf_reading())
 # Three values of one limit: the specification's, and two others.
@@ -39,7 +39,7 @@ def _says(reading: Observation, upper: float) -> Observation:
 
 
 def _judge(usd: float, **engines: float) -> Judgement:
-    urdf: dict[str, Outcome] = {"spec": SPEC}
+    urdf: dict[str, Outcome] = {"reference": SPEC}
     for name, upper in engines.items():
         urdf[name] = Observed(_says(engine_reading(name), upper))
     return judge(urdf, Observed(_says(usd_reading(), usd)))
@@ -93,7 +93,7 @@ def test_only_engines_that_read_the_file_count(
 ) -> None:
     """The other one abstained."""
     urdf: dict[str, Outcome] = {
-        "spec": SPEC,
+        "reference": SPEC,
         "mujoco": Abstained("bad origin"),
         "pybullet": Observed(_says(engine_reading("pybullet"), engine)),
     }
@@ -135,7 +135,7 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
 def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
     """Five engines that each lose an empty range say nothing about it."""
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
-    urdf: dict[str, Outcome] = {"spec": Observed(spec)}
+    urdf: dict[str, Outcome] = {"reference": Observed(spec)}
     for name in ("drake", "mujoco", "newton", "pybullet"):
         urdf[name] = Observed(
             restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
@@ -181,7 +181,7 @@ def test_rounding_of_single_precision_is_no_contradiction(
 ) -> None:
     """A reader in double precision has no such excuse."""
     urdf: dict[str, Outcome] = {
-        "spec": Observed(urdf_reading(FAR)),
+        "reference": Observed(urdf_reading(FAR)),
         "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
     }
     judgement = judge(urdf, Observed(usd_reading(FAR)))
@@ -195,7 +195,7 @@ def test_further_usd_engine_does_not_change_the_verdict() -> None:
     other = replace(_says(usd_reading(), OTHER), engine="newton-usd")
     for usd, verdict in ((RIGHT, Verdict.EXACT), (WRONG, Verdict.FAILS)):
         judgement = judge(
-            {"spec": SPEC},
+            {"reference": SPEC},
             Observed(_says(usd_reading(), usd)),
             further_usd=[Observed(other), Abstained("another cannot read it")],
         )
@@ -210,7 +210,9 @@ def test_further_usd_engine_with_the_same_fault_does_not_deviate() -> None:
     """It is compared with the USD's own reading, not with the URDF."""
     wrong = _says(usd_reading(), WRONG)
     same = replace(wrong, engine="newton-usd")
-    judgement = judge({"spec": SPEC}, Observed(wrong), further_usd=[Observed(same)])
+    judgement = judge(
+        {"reference": SPEC}, Observed(wrong), further_usd=[Observed(same)]
+    )
 
     assert judgement.verdict is Verdict.FAILS
     assert judgement.deviations == ()
@@ -219,7 +221,7 @@ def test_further_usd_engine_with_the_same_fault_does_not_deviate() -> None:
 def test_reference_decides_if_no_engine_reads_the_file() -> None:
     """It is the only reading there is."""
     judgement = judge(
-        {"spec": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
+        {"reference": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
         Observed(_says(usd_reading(), WRONG)),
     )
 
@@ -239,7 +241,7 @@ def test_engine_with_known_deviation_is_ignored() -> None:
             Verdict.FAILS,
         ),
     ):
-        urdf = {"spec": Observed(spec), "mujoco": Observed(unlimited)}
+        urdf = {"reference": Observed(spec), "mujoco": Observed(unlimited)}
         judgement = judge(urdf, Observed(usd))
 
         assert judgement.verdict is verdict
@@ -254,7 +256,7 @@ def test_deviation_of_another_engine_does_not_apply() -> None:
     )
     usd = restating_joint(usd_reading(), "elbow", lower=-0.5, upper=0.0)
     judgement = judge(
-        {"spec": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
+        {"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
     )
 
     assert _unexplained(judgement) == {"pybullet"}
@@ -277,7 +279,7 @@ def test_dispute_names_both_engines_and_the_value() -> None:
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
     """Items are judged one by one."""
-    urdf: dict[str, Outcome] = {"spec": SPEC}
+    urdf: dict[str, Outcome] = {"reference": SPEC}
     urdf["mujoco"] = Observed(_says(engine_reading("mujoco"), WRONG))
     usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
     check = _upper(judge(urdf, Observed(usd)))
@@ -293,7 +295,7 @@ def test_deviation_states_its_size_and_all_it_concerns() -> None:
     """One record per engine, cause and check."""
     robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
     urdf: dict[str, Outcome] = {
-        "spec": SPEC,
+        "reference": SPEC,
         "drake": Observed(engine_reading("drake")),
     }
     urdf["mujoco"] = Observed(engine_reading("mujoco", robot))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pybullet_data
 import pytest
@@ -13,6 +13,7 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
+    Engine,
     Observed,
     Request,
     Side,
@@ -25,11 +26,6 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.engines.protocol import Engine
 
 # Readers of the USD know what they are told.
 _TOLD = ConvertOptions(profile=Profile.NEWTON)
@@ -67,7 +63,7 @@ def test_every_departure_is_explained(name: str, file: str, tmp_path: Path) -> N
         stated = Observed(engine.observe(asked))
     except AbstentionError as abstention:
         pytest.skip(str(abstention))
-    urdf = {"spec": spec}
+    urdf = {"reference": spec}
     if engine.side is Side.URDF:
         urdf[name] = stated
     else:

@@ -5,8 +5,8 @@ Optional engines that are not installed are skipped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import Observed, Request, Side
+from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.records.record import Verdict
@@ -23,11 +23,6 @@ from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Dev
 from urdf_usd.conformance.verdict.judgement import Judgement, judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.engines.protocol import Engine
 
 # Readers of the USD know what they are told.
 _TOLD = ConvertOptions(profile=Profile.NEWTON)
@@ -51,11 +46,13 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     spec = Observed(ReferenceEngine().observe(request))
     if engine.side is Side.URDF:
         stated = Observed(engine.observe(request))
-        return judge({"spec": spec, deviation.engine: stated}, spec)
+        return judge({"reference": spec, deviation.engine: stated}, spec)
     root_layer = convert(path, folder / "usd", _TOLD).root_layer
     asked = Request(str(root_layer), request.configurations)
     usd = Observed(OpenusdEngine().observe(asked))
-    return judge({"spec": spec}, usd, further_usd=[Observed(engine.observe(asked))])
+    return judge(
+        {"reference": spec}, usd, further_usd=[Observed(engine.observe(asked))]
+    )
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,12 +22,13 @@ from tests.conformance.miniatures import (
 )
 from tests.conformance.shape_miniatures import SHAPE_MINIATURES
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.execution.tasks import questions
 from urdf_usd.conformance.observation.robot import (
     Base,
     Departure,
     MassProperties,
+    Observation,
     Quantity,
 )
 from urdf_usd.conformance.records.record import Grade, Verdict
@@ -36,17 +36,13 @@ from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, Judgement, judge
 from urdf_usd.converter.robot.model import Joint, Link, Mimic, Robot
 
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Observation
-
 WRONG = (*MINIATURES, *SHAPE_MINIATURES)
 SPEC = Observed(urdf_reading())
 
 
 def _judge(miniature: Miniature) -> Judgement:
     return judge(
-        {"spec": SPEC}, Observed(miniature.reading()), expected_base=Base.FLOATING
+        {"reference": SPEC}, Observed(miniature.reading()), expected_base=Base.FLOATING
     )
 
 
@@ -57,7 +53,7 @@ def _failed(judgement: Judgement) -> set[str]:
 def test_faithful_usd_is_exact() -> None:
     """All checks, each with the number of values it compared."""
     judgement = judge(
-        {"spec": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING
+        {"reference": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING
     )
 
     assert judgement.verdict is Verdict.EXACT
@@ -78,7 +74,7 @@ def test_unconfirmed_repair_is_in_the_reason() -> None:
     refusal = Abstained("the text is not XML")
 
     def reason(spec: Outcome, other: Outcome) -> str:
-        outcomes = {"spec": spec, "engine": other}
+        outcomes = {"reference": spec, "engine": other}
         return judge(outcomes, usd, expected_base=Base.FLOATING).reason
 
     assert "malformed XML (xml-comment)" in reason(repaired, refusal)
@@ -135,7 +131,7 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
         {"elbow": elbow, "weld": weld}.get(joint.name, joint) for joint in ROBOT.joints
     )
     usd = usd_reading(replace(ROBOT, joints=changed))
-    judgement = judge({"spec": SPEC}, Observed(usd))
+    judgement = judge({"reference": SPEC}, Observed(usd))
     position = next(c for c in judgement.checks if c.id == "kinematics.position")
 
     assert {f.subject for f in position.findings} == {"joint elbow", "joint weld"}
@@ -151,10 +147,11 @@ def test_verdict_does_not_depend_on_names_or_order() -> None:
     )
     asked = questions(robot)
     here = judge(
-        {"spec": SPEC}, Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
+        {"reference": SPEC},
+        Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125))),
     )
     there = judge(
-        {"spec": Observed(urdf_reading(robot, asked))},
+        {"reference": Observed(urdf_reading(robot, asked))},
         Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), asked)),
     )
 
@@ -191,7 +188,7 @@ def test_mass_merged_into_another_body_is_compared_per_group() -> None:
     """The forearm's body carries the hand: links differ, the group agrees."""
     faithful = usd_reading()
     lumped = _lumped_reading()
-    judgement = judge({"spec": SPEC}, Observed(lumped))
+    judgement = judge({"reference": SPEC}, Observed(lumped))
     checks = {check.id: check for check in judgement.checks}
 
     assert mass_of(lumped, "forearm").mass > mass_of(faithful, "forearm").mass
@@ -228,7 +225,7 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
     total = sum(link.mass for link in bare.links)
     tiny = replace(mass_of(usd_reading(), "wheel"), mass=part * total)
     judgement = judge(
-        {"spec": Observed(urdf_reading(bare))},
+        {"reference": Observed(urdf_reading(bare))},
         Observed(restating_mass(usd, "wheel", tiny)),
     )
 
@@ -247,7 +244,7 @@ def test_harmful_invented_mass_fails() -> None:
     )
     tiny = replace(mass_of(usd_reading(), "wheel"), mass=1.3e-4)
     usd = restating_mass(usd_reading(bare), "wheel", tiny)
-    judgement = judge({"spec": Observed(urdf_reading(bare))}, Observed(usd))
+    judgement = judge({"reference": Observed(urdf_reading(bare))}, Observed(usd))
 
     assert "mass.link.mass" in _failed(judgement)
 
@@ -263,11 +260,11 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
         mass_of(usd, "wheel"), inertia=(moment, 0.0, 0.0, moment, 0.0, moment)
     )
     small = judge(
-        {"spec": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass))
+        {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass))
     )
     ball = replace(mass, inertia=(0.006, 0.0, 0.0, 0.006, 0.0, 0.006))
     large = judge(
-        {"spec": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball))
+        {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball))
     )
 
     assert small.verdict is Verdict.CLOSE
@@ -286,7 +283,7 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
         for joint in ROBOT.joints
     )
     usd = usd_reading(replace(ROBOT, joints=joints))
-    judgement = judge({"spec": SPEC}, Observed(usd))
+    judgement = judge({"reference": SPEC}, Observed(usd))
 
     assert judgement.verdict is Verdict.CLOSE
     position = next(c for c in judgement.checks if c.id == "kinematics.position")
@@ -299,7 +296,7 @@ def test_usd_without_values_is_incomplete() -> None:
     """Absent is not equal: what the reader of the USD does not state is not passed."""
     usd = usd_reading()
     silent = replace(usd, states=usd.states - {Quantity.EFFORT})
-    judgement = judge({"spec": SPEC}, Observed(silent))
+    judgement = judge({"reference": SPEC}, Observed(silent))
     effort = next(check for check in judgement.checks if check.id == "limits.effort")
 
     assert effort.grade is Grade.NOT_COMPARABLE
@@ -316,7 +313,7 @@ def test_check_that_compares_nothing_is_not_applicable() -> None:
         )
         for reading in (urdf_reading(), usd_reading())
     ]
-    judgement = judge({"spec": Observed(plain[0])}, Observed(plain[1]))
+    judgement = judge({"reference": Observed(plain[0])}, Observed(plain[1]))
     mimic = next(check for check in judgement.checks if check.id == "structure.mimic")
     made = [check for check in judgement.checks if check.compared]
 
@@ -333,7 +330,9 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
     arm = next(link for link in usd.links if link.name == "arm")
     assert arm.mass is not None
     for lost in (replace(arm.mass, mass=math.nan), replace(arm.mass, inertia=None)):
-        judgement = judge({"spec": SPEC}, Observed(restating_mass(usd, "arm", lost)))
+        judgement = judge(
+            {"reference": SPEC}, Observed(restating_mass(usd, "arm", lost))
+        )
         failing = {c.id for c in judgement.checks if c.grade is Grade.FAILS}
 
         assert judgement.verdict is Verdict.FAILS
@@ -345,11 +344,11 @@ def test_failure_outweighs_missing_values() -> None:
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
     silent = replace(usd, states=usd.states - {Quantity.EFFORT})
 
-    assert judge({"spec": SPEC}, Observed(silent)).verdict is Verdict.FAILS
+    assert judge({"reference": SPEC}, Observed(silent)).verdict is Verdict.FAILS
 
 
 @pytest.mark.parametrize(
-    ("spec", "usd", "verdict"),
+    ("reference", "usd", "verdict"),
     [
         (Abstained("no links"), Observed(usd_reading()), Verdict.UNREADABLE),
         (Crashed("killed"), Observed(usd_reading()), Verdict.CRASHED),
@@ -361,7 +360,7 @@ def test_without_two_readings_there_are_no_checks(
     spec: Outcome, usd: Outcome, verdict: Verdict
 ) -> None:
     """The reason is the reader's own."""
-    judgement = judge({"spec": spec}, usd)
+    judgement = judge({"reference": spec}, usd)
 
     assert judgement.verdict is verdict
     assert judgement.checks == ()
@@ -372,20 +371,24 @@ def test_without_two_readings_there_are_no_checks(
 
 def test_reference_must_be_asked() -> None:
     """Without the specification there is nothing to measure with."""
-    with pytest.raises(ValueError, match="spec"):
+    with pytest.raises(ValueError, match="reference"):
         judge({}, Observed(usd_reading()))
 
 
 def test_engines_that_did_not_read_the_file_say_why() -> None:
     """Their columns are empty, with the reason."""
     judgement = judge(
-        {"spec": SPEC, "mujoco": Abstained("bad origin"), "pybullet": Crashed("-11")},
+        {
+            "reference": SPEC,
+            "mujoco": Abstained("bad origin"),
+            "pybullet": Crashed("-11"),
+        },
         Observed(usd_reading()),
     )
     links = judgement.checks[0]
 
     assert [(d.engine, d.compared, d.reason) for d in links.differences] == [
-        ("spec", len(ROBOT.links), None),
+        ("reference", len(ROBOT.links), None),
         ("mujoco", 0, "abstained: bad origin"),
         ("pybullet", 0, "crashed: -11"),
     ]
@@ -394,7 +397,7 @@ def test_engines_that_did_not_read_the_file_say_why() -> None:
 def test_largest_difference_of_each_engine_is_stated() -> None:
     """With the part in which it occurs."""
     shifted = usd_reading(with_inertial(ROBOT, "arm", mass=2.250001))
-    urdf = {"spec": SPEC, "mujoco": Observed(engine_reading("mujoco"))}
+    urdf = {"reference": SPEC, "mujoco": Observed(engine_reading("mujoco"))}
     judgement = judge(urdf, Observed(shifted))
     mass = next(check for check in judgement.checks if check.id == "mass.link.mass")
 
@@ -412,7 +415,7 @@ def test_number_of_findings_is_capped_and_stated() -> None:
         for index in range(MOST_FINDINGS + 5)
     )
     judgement = judge(
-        {"spec": SPEC}, Observed(replace(usd, links=(*usd.links, *strangers)))
+        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *strangers)))
     )
     links = judgement.checks[0]
 
@@ -424,7 +427,7 @@ def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
     """URDF has no word for the base."""
     for base in (Base.FIXED, Base.FLOATING):
         usd = replace(usd_reading(), base=base)
-        judgement = judge({"spec": SPEC}, Observed(usd))
+        judgement = judge({"reference": SPEC}, Observed(usd))
 
         assert judgement.verdict is Verdict.EXACT
 
@@ -438,7 +441,7 @@ def test_departure_of_the_usd_engine_is_a_deviation() -> None:
         "OpenUSD ignores small moments",
     )
     usd = replace(usd_reading(), departures=(departure,))
-    judgement = judge({"spec": SPEC}, Observed(usd))
+    judgement = judge({"reference": SPEC}, Observed(usd))
 
     assert judgement.verdict is Verdict.EXACT
     (deviation,) = judgement.deviations
@@ -455,7 +458,7 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
     """It is named all the same."""
     departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
     judgement = judge(
-        {"spec": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
+        {"reference": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
     )
 
     (deviation,) = judgement.deviations
@@ -471,7 +474,7 @@ def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
     )
     robot = replace(ROBOT, joints=joints)
     usd = restating_joint(usd_reading(robot), "finger_a", parent="hand")
-    judgement = judge({"spec": Observed(urdf_reading(robot))}, Observed(usd))
+    judgement = judge({"reference": Observed(urdf_reading(robot))}, Observed(usd))
 
     assert joint_of(usd, "finger_a").parent == "hand"
     assert "structure.parents" not in _failed(judgement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +11,9 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.robot import Dynamics, Observation
 from urdf_usd.conformance.verdict.massless_inertia import counts_massless
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Dynamics, Observation
 
 _BODY = """<inertial><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>
   <inertia ixx="1" ixy="0.1" ixz="0.05" iyy="2" iyz="-0.2" izz="2.5"/></inertial>"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,11 +16,12 @@ from tests.conformance.miniatures import (
     usd_reading,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     Base,
     MassProperties,
+    Observation,
     Quantity,
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade
@@ -28,10 +29,6 @@ from urdf_usd.conformance.verdict import deviations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.protocol import Outcome
-    from urdf_usd.conformance.observation.robot import Observation
 
 _DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
 _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
@@ -47,7 +44,7 @@ def _judged(
         back = RoundTripOutcomes({engine: back})
     judgement = judge(
         {
-            "spec": Observed(urdf_reading()),
+            "reference": Observed(urdf_reading()),
             engine: Observed(replace(there, engine=engine)),
         },
         Observed(usd_reading()),
@@ -127,7 +124,7 @@ def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
 def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
     """Nor does its silence about the second file mean anything."""
     judgement = judge(
-        {"spec": Observed(urdf_reading()), "engine": Crashed("killed")},
+        {"reference": Observed(urdf_reading()), "engine": Crashed("killed")},
         Observed(usd_reading()),
         back=RoundTripOutcomes(),
     )
@@ -222,7 +219,7 @@ def test_rejected_tensor_excuses_inertia_alone(
     spec, usd = _flat(urdf_reading(), {}), _flat(usd_reading(), {})
     judgement = judge(
         {
-            "spec": Observed(spec),
+            "reference": Observed(spec),
             **{name: Observed(replace(usd, engine=name)) for name in engines},
         },
         Observed(usd),
@@ -261,7 +258,7 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
     """Judge efforts that PyBullet reads in two files, of which the first is right."""
     judgement = judge(
         {
-            "spec": Observed(replace(first, engine="spec")),
+            "reference": Observed(replace(first, engine="reference")),
             "pybullet": Observed(replace(first, engine="pybullet")),
         },
         Observed(first),
@@ -287,7 +284,7 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
         patch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
         judgement = judge(
             {
-                "spec": Observed(replace(spec, engine="spec")),
+                "reference": Observed(replace(spec, engine="reference")),
                 **{name: Observed(replace(spec, engine=name)) for name in engines},
             },
             Observed(spec),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from urdf_usd.converter.lint import Finding, lint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Lint: TypeAlias = Callable[[str], tuple[Finding, ...]]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import trimesh
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.converter.lint.conftest import Lint
 
 BALL = trimesh.creation.icosphere(3, 0.1)

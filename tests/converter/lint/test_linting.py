@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.converter.lint.cases import CASES, link, material
+from tests.converter.lint.conftest import Lint
 from urdf_usd.converter.lint import ALL_RULES, lint
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from tests.converter.lint.conftest import Lint
 
 XACRO = """\
 <robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">

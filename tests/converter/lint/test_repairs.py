@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +16,9 @@ from urdf_usd.converter.lint.spans import (
     SetXmlVersion,
     SpanError,
 )
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.converter.robot.model import Robot
 
 BROKEN = {
     "xml-version": '<?xml version="0.0"?>\n' + joint("", "fixed"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import mujoco
 import pytest
@@ -19,15 +19,11 @@ from tests.converter.lint.cases import (
     rated,
     robot,
 )
+from tests.converter.lint.conftest import Lint
 from tests.converter.lint.stl_files import write_box, write_fan
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.lint import ALL_RULES, LINT_RULES
 from urdf_usd.converter.lint.linting import DOCUMENT_CHECKS, ROBOT_CHECKS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.converter.lint.conftest import Lint
 
 _FAN = re.compile(r'filename="((\d+)\.stl)"')
 

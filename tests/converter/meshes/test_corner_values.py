@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +18,6 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 from urdf_usd.converter.meshes.obj.mesh import read_obj
 from urdf_usd.converter.meshes.polygon_mesh import mirrored
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A pentagon in an oblique plane, and its unit normal.
 NORMAL = np.array([2.0, -1.0, 2.0]) / 3

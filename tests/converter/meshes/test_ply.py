@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from urdf_usd.converter.meshes import read_mesh
 from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CORNERS = np.array([[0.5, 0.25, 0.0], [1.5, 0.0, 0.5], [0.0, 2.0, 1.0]], "<f4")
 

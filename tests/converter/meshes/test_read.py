@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree as ET
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pybullet_data
 import pytest
 import trimesh
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read, read_mesh
 from urdf_usd.converter.meshes.polygon_mesh import NO_ATTRIBUTES
 from urdf_usd.converter.meshes.read import cached_meshes
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-    from numpy.typing import NDArray
 
 DATA = Path(pybullet_data.getDataPath())
 OBJ = b"# part\nv 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 2 3\n"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import struct
 import tracemalloc
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 import trimesh
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside; all numbers have
 # an exact binary form.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,6 +13,7 @@ import pybullet_data
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
@@ -30,6 +32,7 @@ from urdf_usd.converter.robot.model import (
     Floating,
     Inertial,
     Joint,
+    JointKind,
     Link,
     Planar,
     Pose,
@@ -41,12 +44,6 @@ from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_
 from urdf_usd.converter.urdf.parse import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import JointKind
-
     Values: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _GRAVITY = (1.5, -2.5, -9.0)

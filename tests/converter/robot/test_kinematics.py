@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
@@ -17,19 +16,16 @@ from urdf_usd.converter.robot.model import (
     Fixed,
     Floating,
     Joint,
+    JointKind,
     Link,
     Planar,
     Pose,
     Prismatic,
     Robot,
     Spherical,
+    Vec3,
 )
 from urdf_usd.converter.robot.topology import build_tree
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import JointKind, Vec3
 
 _OBLIQUE: Vec3 = (2 / 7, 3 / 7, 6 / 7)
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))

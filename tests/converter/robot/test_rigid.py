@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
 from urdf_usd.converter.robot.mass_properties import principal_inertia
-from urdf_usd.converter.robot.model import IDENTITY, Pose
+from urdf_usd.converter.robot.model import IDENTITY, Inertial, Pose, Vec3, Vec4, Vec6
 from urdf_usd.converter.robot.rigid import (
     compose,
     invert_pose,
@@ -23,11 +22,6 @@ from urdf_usd.converter.robot.rigid import (
     shift_inertia,
     transform_point,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Inertial, Vec3, Vec4, Vec6
 
 
 def _matrix(quat_wxyz: Vec4) -> NDArray[np.float64]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
+from urdf_usd.converter.robot.model import Inertial, Pose, Vec3, Vec4
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.spatial import (
     diagonalise_inertia,
@@ -27,9 +26,6 @@ from urdf_usd.converter.robot.spatial import (
     shift_inertia_tensor,
     transform_from_pose,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Inertial, Pose, Vec3, Vec4
 
 
 def _scipy(quat_wxyz: Vec4) -> Rotation:

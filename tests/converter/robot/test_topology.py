@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,6 @@ from tests.converter.strategies import robots
 from urdf_usd.converter.diagnostics import Location, SourceError
 from urdf_usd.converter.robot.model import Continuous, Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import build_tree, problems, rigid_groups
-
-if TYPE_CHECKING:
-    from random import Random
 
 _X = Continuous((1.0, 0.0, 0.0))
 

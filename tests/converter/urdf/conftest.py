@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.urdf import Parsed, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Read: TypeAlias = Callable[[str], Parsed]
 Refuse: TypeAlias = Callable[[str], tuple[Diagnostic, ...]]

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from tests.converter.urdf.blemishes import Pair
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.converter.urdf.blemishes import Blemish, Document
+from tests.converter.urdf.blemishes import Blemish, Document, Pair
 
 _OF_LINK = ("robot", "link")
 _WITH_ORIGIN = frozenset({"inertial", "visual", "collision", "joint"})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 import pybullet_data
 import pytest
 
-from tests.converter.urdf.blemishes import BLEMISHES, Document
+from tests.converter.urdf.blemishes import BLEMISHES, Document, Pair
 from tests.converter.urdf.part_blemishes import NO_REPAIRS, PART_BLEMISHES
-from urdf_usd.converter.diagnostics import Location, SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
@@ -23,16 +23,10 @@ from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
 from urdf_usd.converter.robot.model import CustomAttribute
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.parse import parse_markup as build
+from urdf_usd.converter.urdf.xml.elements import Element
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 from urdf_usd.converter.urdf.xml.source import parse_markup
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.converter.urdf.blemishes import Pair
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.urdf.xml.elements import Element
 
 _OURS = Path(__file__).parents[2] / "data/urdf"
 _BULLET = Path(pybullet_data.getDataPath())

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 import pybullet
 import pybullet_data
 import pytest
+from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.robot.model import Prismatic, Revolute
+from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.urdf import parse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Robot
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 _BULLET = Path(pybullet_data.getDataPath())

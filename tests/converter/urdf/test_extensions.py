@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.converter.urdf.conftest import Read
 from urdf_usd.converter.robot.model import (
     Custom,
     CustomAttribute,
     CustomElement,
     XmlElement,
 )
-
-if TYPE_CHECKING:
-    from tests.converter.urdf.conftest import Read
 
 
 def test_attributes_say_in_which_elements_they_stand(read: Read) -> None:

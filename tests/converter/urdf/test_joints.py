@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from urdf_usd.converter.diagnostics import (
+    Diagnostic,
     SourceError,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
@@ -19,6 +21,7 @@ from urdf_usd.converter.robot.model import (
     Fixed,
     Floating,
     Joint,
+    JointKind,
     Mimic,
     Planar,
     Prismatic,
@@ -27,14 +30,9 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
     Spherical,
 )
+from urdf_usd.converter.urdf import Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import JointKind
-    from urdf_usd.converter.urdf import Parsed
-
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.robot.model import Joint, Link, Robot
 from urdf_usd.converter.urdf import parse
 
 if TYPE_CHECKING:
-    from random import Random
-
     import pytest
 
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import Joint, Link, Robot
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
     Collision,
     Cylinder,
+    Geometry,
     Inertial,
     Link,
     Material,
@@ -19,15 +23,9 @@ from urdf_usd.converter.robot.model import (
     Sphere,
     Visual,
 )
+from urdf_usd.converter.urdf import Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import Geometry
-    from urdf_usd.converter.urdf import Parsed
-
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]
 

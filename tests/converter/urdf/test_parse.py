@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import locale
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import Pose
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf import Parsed, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.urdf import Parsed
-
     Read = Callable[[str], Parsed]
     Refuse = Callable[[str], tuple[Diagnostic, ...]]
 

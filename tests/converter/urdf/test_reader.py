@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
 from urdf_usd.converter.urdf.kinds import Name, Number, Vector
 from urdf_usd.converter.urdf.reader import Node, read, walk
 from urdf_usd.converter.urdf.xml.source import parse_markup
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Diagnostic
 
 _COUNT = AttributeType("count", Number(), 7.0)
 _NAME = AttributeType("name", Name(), "", required=True)

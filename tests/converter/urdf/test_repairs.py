@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.converter.urdf.conftest import Read, Refuse
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.model import Continuous, Link, Range, Revolute
 from urdf_usd.converter.urdf import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.converter.urdf.conftest import Read, Refuse
 
 _A, _B, _C = (f'<link name="{name}"/>' for name in "abc")
 

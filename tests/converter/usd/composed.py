@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pxr import Sdf, Usd
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Said: TypeAlias = "dict[str, object]"
 

@@ -7,6 +7,7 @@ function of the place that is looked up, so that a wrong place shows.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ import numpy as np
 from pxr import Sdf, UsdShade
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Numbers = np.ndarray
 
 CORNER_COLOR = np.array([0.9, 0.2, 0.4])

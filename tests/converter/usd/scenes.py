@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.robot.kinematics import link_transforms
+from urdf_usd.converter.robot.model import Joint, Link
 from urdf_usd.converter.usd.reader.read import StageReading, read_stage
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.robot.model import Joint, Link
 
 Array: TypeAlias = "NDArray[np.float64]"
 

@@ -6,7 +6,8 @@ What other modules test in depth is not repeated; docs/mapping.md says what is w
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,6 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.mesh_looks import png, text_of
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _URDF = """<robot name="7 axes/arm">
   <material name="paint"><color rgba="0.5 0.25 0 0.5"/></material>

@@ -7,8 +7,8 @@ anything else. Each case changes one thing of a stage that both can read.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pxr import Gf, Sdf, Usd, Vt
@@ -20,9 +20,6 @@ from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.read import read_usd
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ARM = Path(__file__).parents[2] / "data/usd/nested_arm.usda"
 _AT_REST = Configurations((), (), ("zero",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 import numpy as np
 import pytest
@@ -25,15 +25,12 @@ from urdf_usd.converter.robot.model import (
     Planar,
     Prismatic,
     Revolute,
+    Robot,
     Spherical,
 )
-from urdf_usd.converter.robot.topology import build_tree, rigid_groups
+from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.robot.topology import Tree
 
 # Positions are below 10 m here: seven joints with float32 frames.
 _METRES = 2e-5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from urdf_usd.corpus import (
     resolve_corpora,
     resolve_robot,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROBOTS = (
     "panda_description/urdf/panda.urdf",

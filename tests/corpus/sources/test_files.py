@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from urdf_usd import read_urdf
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, resolve_corpora
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _ROBOT = """<robot name="r"><link name="a"><visual><geometry>
 <mesh filename="package://arm_description/meshes/part.stl"/>

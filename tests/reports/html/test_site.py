@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lxml import html
@@ -20,15 +20,11 @@ from urdf_usd.conformance.records.record import (
     DeviationRecord,
     FindingRecord,
     Grade,
+    RobotRecord,
     Verdict,
 )
 from urdf_usd.reports.appearance import appearance
 from urdf_usd.reports.html.site import render_robot, write_site
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.records.record import RobotRecord
 
 _HOSTILE = "<script>alert(1)</script>"
 _TURNED = "left\u202egnorw"
@@ -108,7 +104,7 @@ def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
     """One of the six readable robots crashed the USD engine."""
     page = _index(records.corpus(), tmp_path)
     rows = {row[0]: row[1:] for row in _rows(page, "participation")}
-    assert rows["usdphysics"] == [
+    assert rows["openusd"] == [
         "USD",
         "26.11",
         "5 (83 %)",
@@ -216,7 +212,7 @@ def test_robot_page_shows_each_engine_per_quantity() -> None:
     assert rows["link position"]["pybullet"].endswith("loses the axis of planar joints")
     assert rows["link mass"]["mujoco"] == "0"
     assert rows["link mass"]["pybullet"] == "50 % link camera engine deviation"
-    assert rows["joint types"]["spec"] == "equal"
+    assert rows["joint types"]["reference"] == "equal"
     assert rows["link inertia"]["pybullet"] == ""
 
 
@@ -232,8 +228,8 @@ def test_authored_and_computed_values_are_shown_per_link() -> None:
         for name, size in (("toe", 13.0), ("heel", None))
     )
     deviation = DeviationRecord(
-        engine="usdphysics",
-        id="usdphysics-inertia",
+        engine="openusd",
+        id="openusd-inertia",
         cause="OpenUSD takes moments below 1e-5 for unauthored",
         check="mass.link",
         subjects=("link toe", "link heel"),

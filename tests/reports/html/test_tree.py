@@ -54,7 +54,7 @@ def _scene(
     )
     model = SceneModel(
         side="urdf",
-        reader="spec",
+        reader="reference",
         root="trunk",
         links=tuple(SceneLink(name=name) for name in links),
         joints=joints,

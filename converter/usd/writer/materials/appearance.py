@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from pxr import Gf, Sdf, UsdShade
+from pxr import Gf, Sdf, Usd, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
-
-if TYPE_CHECKING:
-    from pxr import Usd
-
-    from urdf_usd.converter.robot.model import Vec3, Vec4
+from urdf_usd.converter.robot.model import Vec3, Vec4
 
 BLACK = (0.0, 0.0, 0.0)
 # Default diffuse colour of UsdPreviewSurface; fallback of textures without colour.

@@ -6,15 +6,23 @@ bound to parts without one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdShade
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Slot
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.meshes.mesh_material import (
+    PLAIN_SAMPLING,
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+)
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.robot.model import Geometry, Link, Material, MeshFile, Robot
 from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 from urdf_usd.converter.usd.writer.materials.openpbr import write_openpbr
 from urdf_usd.converter.usd.writer.materials.preview_surface import (
@@ -26,23 +34,13 @@ from urdf_usd.converter.usd.writer.materials.textures import (
     image_of,
     is_outside,
 )
+from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
 from urdf_usd.converter.usd.writer.names import show_name, sibling_names
+from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, define, over, relate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.meshes.mesh_material import (
-        MeshMaterial,
-        MeshTexture,
-        Sampling,
-    )
-    from urdf_usd.converter.robot.model import Geometry, Link, Material, Robot
-    from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
-    from urdf_usd.converter.usd.writer.prims import Prims
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
 # Folder next to the library.

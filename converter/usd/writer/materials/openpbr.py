@@ -7,21 +7,19 @@ to write them. OpenPBR has no occlusion.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import Slot, Wrap
 from urdf_usd.converter.usd.writer.materials.appearance import (
     BLACK,
+    Appearance,
+    Texture,
     color_value,
     coordinates_name,
     define_shader,
     set_input,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _CONTEXT = "mtlx"

@@ -6,22 +6,20 @@ Inputs without value are not authored.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from pxr import Gf, Sdf, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import Slot
 from urdf_usd.converter.usd.writer.materials.appearance import (
     BLACK,
+    Appearance,
+    Texture,
     color_value,
     coordinates_name,
     define_shader,
     linear,
     set_input,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 
 _KINDS = Sdf.ValueTypeNames
 _NAMES = {

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.meshes.mesh_material import MeshTexture
 from urdf_usd.converter.urdf.files.packages import is_package, is_repository
 from urdf_usd.converter.usd.writer.names import sibling_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.meshes.mesh_material import MeshTexture
 
 # Formats that all renderers read, and that USDZ allows.
 _SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

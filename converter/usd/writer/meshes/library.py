@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pxr import Sdf
 
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import MeshFile
+
 if TYPE_CHECKING:
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.converter.robot.model import MeshFile
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
 from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.corner_values import CornerValues
+from urdf_usd.converter.meshes.mesh_material import MeshMaterial
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.usd.writer.materials.appearance import coordinates_name
 from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from urdf_usd.converter.meshes.corner_values import CornerValues
-    from urdf_usd.converter.meshes.mesh_material import MeshMaterial
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 # Name of materials without name.
 _UNNAMED = "material"

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from pxr import Sdf
+
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import read_file
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, mirrored
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, mirrored
 from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
-from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-from urdf_usd.converter.usd.writer.meshes.prims import write_mesh
+from urdf_usd.converter.usd.writer.meshes.library import MeshKey, MeshLibrary, Mirror
+from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts, write_mesh
 from urdf_usd.converter.usd.writer.names import sibling_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pxr import Sdf
-
-    from urdf_usd.converter.diagnostics import Location
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-    from urdf_usd.converter.usd.writer.meshes.library import MeshKey, Mirror
-    from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
 
 # Keywords of references to other files. Equal files without them are equal meshes; with
 # them only in the same folder.

@@ -25,7 +25,7 @@ const report = readReport(
     ],
     grades: GRADES,
     verdicts: VERDICTS,
-    engines: ["spec", "engine"],
+    engines: ["reference", "engine"],
     rules: ["joint-limit-missing"],
     makers: ["", "Acme"],
     robots: [

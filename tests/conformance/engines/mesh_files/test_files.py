@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import collada
 import numpy as np
@@ -26,9 +27,6 @@ from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]], np.float32)
 
@@ -420,7 +418,7 @@ def test_an_error_of_a_library_is_in_the_record(
     reading = ReferenceEngine().observe(Request(str(urdf), still))
     usd = OpenusdEngine().observe(Request(str(layer), still))
 
-    checks = judge({"spec": Observed(reading)}, Observed(usd)).checks
+    checks = judge({"reference": Observed(reading)}, Observed(usd)).checks
 
     (kinds,) = (check for check in checks if check.id == "visual.shapes")
     assert kinds.grade is Grade.NOT_COMPARABLE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,12 +23,11 @@ from tests.conformance.engines.deviation_files import (
 from tests.conformance.engines.oblique_arm import request, rotation_about
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Request
-from urdf_usd.conformance.observation.robot import Configurations, JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    JointType,
+    Observation,
+)
 
 _AXIS = np.array(AXIS)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -22,6 +21,7 @@ from urdf_usd.conformance.engines.mujoco.model import (
 from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion, roll_out
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
 from urdf_usd.conformance.observation.robot import (
+    Configurations,
     Frames,
     JointObservation,
     JointType,
@@ -41,9 +41,6 @@ from urdf_usd.converter.robot.model import (
     Range,
     Robot,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.observation.robot import Configurations
 
 _X = (1.0, 0.0, 0.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,12 +26,8 @@ from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     JointType,
     MimicObservation,
+    Observation,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
 
 _ROUNDING = 20 * SINGLE_PRECISION
 

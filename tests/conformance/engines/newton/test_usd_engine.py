@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,15 +20,14 @@ from tests.conformance.engines.deviation_files import (
 from tests.conformance.engines.oblique_arm import request, rotation_about
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.observation.robot import SINGLE_PRECISION, JointType, Quantity
+from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.observation.robot import (
+    SINGLE_PRECISION,
+    JointType,
+    Observation,
+    Quantity,
+)
 from urdf_usd.converter import ConvertOptions, Profile, convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.engines.protocol import Request
-    from urdf_usd.conformance.observation.robot import Observation
 
 _TOLD = ConvertOptions(profile=Profile.NEWTON)
 # A hundred operations on stored numbers of the size of one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import UsdPhysics
@@ -25,9 +25,6 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.observation.robot import Base, JointType
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DEFAULT = '#usda 1.0\n(\n    defaultPrim = "r"\n    {}\n)\n'
 TWO = body("a") + body("b")
 FLOATING = """
@@ -42,7 +39,7 @@ def test_it_names_itself_and_its_engine() -> None:
     engine = OpenusdEngine()
     available = engine.availability()
 
-    assert (engine.name, engine.side) == ("usdphysics", Side.USD)
+    assert (engine.name, engine.side) == ("openusd", Side.USD)
     assert isinstance(available, Available)
     assert available.version.startswith("usd-core 2")
 

@@ -7,7 +7,7 @@ physxSchemaAddition count angles in degrees.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +21,6 @@ from tests.conformance.engines.usd_readings import (
     stage,
 )
 from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEGREE = math.pi / 180
 CUSTOM = """

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.conformance.engines.usd_readings import DATA, ask, body, pose, stage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.conformance.engines.usd_readings import Array
-    from urdf_usd.conformance.observation.robot import MassProperties, Observation
+from tests.conformance.engines.usd_readings import DATA, Array, ask, body, pose, stage
+from urdf_usd.conformance.observation.robot import MassProperties, Observation
 
 WATER = 1000.0  # kg/m^3, what UsdPhysics assumes without a density
 MASS = ["PhysicsMassAPI"]

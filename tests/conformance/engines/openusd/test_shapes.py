@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conformance.engines.usd_readings import ask, body, stage
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
 GUIDE = 'uniform token purpose = "guide"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import trimesh
 from tests.conformance.engines.usd_readings import pose
 from urdf_usd.conformance.engines.openusd.masses import (
     EMPTY,
+    Solid,
     box,
     capsule,
     cone,
@@ -19,11 +20,6 @@ from urdf_usd.conformance.engines.openusd.masses import (
     polyhedron,
     sphere,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from urdf_usd.conformance.engines.openusd.masses import Solid
 
 # Meshes of round solids lie inside of them; with 256 sections they lack up to 3e-4.
 ROUND = 1e-3

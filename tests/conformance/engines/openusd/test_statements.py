@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conformance.engines.single_joints import PRISMATIC, REVOLUTE, only_joint
 from tests.conformance.engines.usd_readings import DATA, ask, joint_named
 from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def bounds(lower: str, upper: str) -> str:

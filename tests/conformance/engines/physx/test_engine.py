@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +22,6 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BaseOption
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A slide along y, 1 m above the ground, that carries a pendulum: 2 kg, 0.5 m below.
 _URDF = """<robot name="pendulum">

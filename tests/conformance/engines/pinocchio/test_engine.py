@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,12 +21,7 @@ from tests.conformance.engines.oblique_arm import request, rotation_about
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.pinocchio.engine import PinocchioEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.observation.robot import JointType
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import JointType, Observation
 
 
 def _observe(name: str, folder: Path, **positions: object) -> Observation:

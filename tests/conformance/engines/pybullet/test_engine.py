@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,12 +25,7 @@ from tests.conformance.engines.oblique_arm import (
 )
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Request
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.observation.robot import JointType, Quantity
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import JointType, Observation, Quantity
 
 
 def _observe(name: str, folder: Path, **positions: object) -> Observation:

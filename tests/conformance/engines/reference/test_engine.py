@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,15 +20,11 @@ from urdf_usd.conformance.observation.robot import (
     Base,
     JointType,
     MimicObservation,
+    Observation,
     Quantity,
 )
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter.urdf.parse import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.observation.robot import Observation
 
 _ARM = (
     '<link name="arm"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" '

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from tests.conformance.misbehaviour import CRASHES, crash, unreadable
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
+from urdf_usd.conformance.execution.workers.steps import Interrupted, Steps, run_steps
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.conformance.execution.workers.steps import Steps
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory limits are Linux's"

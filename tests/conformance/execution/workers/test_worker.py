@@ -9,9 +9,10 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -31,12 +32,7 @@ from tests.conformance.misbehaviour import (
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from urdf_usd.conformance.execution.workers.worker import Worker
+from urdf_usd.conformance.execution.workers.worker import Worker, WorkerPool
 
 _LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="memory limits and /proc are Linux's"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
 from urdf_usd.converter.meshes.collada.mesh import read_dae
+from urdf_usd.converter.meshes.corner_values import CornerValues
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
@@ -15,9 +14,6 @@ from urdf_usd.converter.meshes.mesh_material import (
     Slot,
     Wrap,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # A quadrilateral in an oblique plane, and its unit normal.
 CORNERS = np.array([[0.5, 0.0, 0.0], [1.5, 1.0, 0.0], [1.5, 1.0, 2.0], [0.5, 0.0, 2.0]])

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pybullet
 import pybullet_data
 import pytest
+from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside.
 CORNERS: NDArray[np.float64] = np.array(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,13 +22,8 @@ from tests.converter.meshes.gltf_files import (
     triangle,
 )
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.corner_values import CornerValues
 from urdf_usd.converter.meshes.gltf.mesh import read_gltf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from urdf_usd.converter.meshes.corner_values import CornerValues
 
 # Y up to Z up.
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
 from urdf_usd.converter.meshes.obj.mesh import read_obj
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VERTICES = """v 0.1 0.2 0.3
 v 1.4 0.0 -0.2

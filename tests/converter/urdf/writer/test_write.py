@@ -6,7 +6,6 @@ import math
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -29,6 +28,7 @@ from urdf_usd.converter.robot.model import (
     Fixed,
     Inertial,
     Joint,
+    JointKind,
     Link,
     Material,
     MeshFile,
@@ -40,15 +40,14 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
     SafetyController,
+    Vec3,
+    Vec4,
     Visual,
     XmlElement,
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import rpy_from_quat_wxyz, write
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import JointKind, Vec3, Vec4
 
 FLT_MAX = float(np.finfo(np.float32).max)
 OBLIQUE = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,8 +17,6 @@ from urdf_usd.converter.urdf.xacro import expansion
 from urdf_usd.converter.urdf.xacro.expansion import Limits, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     Write: TypeAlias = Callable[[str, str], Path]
 
 HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'

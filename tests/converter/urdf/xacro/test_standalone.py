@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from urdf_usd.converter.urdf import parse
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMESPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 

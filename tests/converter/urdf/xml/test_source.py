@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import codecs
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.urdf.xml.elements import LONGEST_VALUE, MOST_PARTS
+from urdf_usd.converter.urdf.xml.elements import LONGEST_VALUE, MOST_PARTS, Element
 from urdf_usd.converter.urdf.xml.source import MOST_REPAIRS, load, parse_markup
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.xml.elements import Element
 
 
 def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:

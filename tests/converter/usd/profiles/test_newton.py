@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import newton_usd_schemas  # noqa: F401  registers the schemas
@@ -29,9 +31,6 @@ from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic, Planar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     Tell: TypeAlias = Callable[..., Usd.Prim]
 
 DEGREE = math.pi / 180

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,9 +31,6 @@ from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Joint, Mimic, Range, Revolute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     Tell: TypeAlias = Callable[..., Usd.Prim]
 
 DEGREE = math.pi / 180

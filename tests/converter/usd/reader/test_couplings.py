@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd, UsdPhysics
@@ -14,9 +14,6 @@ from tests.converter.usd.scenes import Scene, joint_of
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.usd.reader.read import read_stage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEGREE = math.pi / 180
 TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,14 +22,12 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    JointKind,
     Planar,
     Prismatic,
     Revolute,
     Spherical,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.robot.model import JointKind
 
 
 def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:

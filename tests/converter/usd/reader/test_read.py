@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pxr import Gf, Sdf, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import (
+    Array,
     Scene,
     joint_of,
     link_of,
@@ -17,14 +18,8 @@ from tests.converter.usd.scenes import (
 )
 from urdf_usd.converter import read_usd
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.robot.model import Fixed, Prismatic, Sphere
+from urdf_usd.converter.robot.model import Fixed, Link, Prismatic, Sphere
 from urdf_usd.converter.usd.reader.read import read_stage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.converter.usd.scenes import Array
-    from urdf_usd.converter.robot.model import Link
 
 
 def test_centimetres_grams_and_scale_become_metres_and_kilograms() -> None:

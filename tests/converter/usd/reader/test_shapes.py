@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +14,13 @@ from scipy.spatial.transform import Rotation
 from tests.converter.meshes.gltf_files import triangle
 from tests.converter.usd.mesh_looks import png, robot, visual
 from tests.converter.usd.scenes import (
+    Array,
     Scene,
     link_of,
     rules_of,
 )
 from urdf_usd.converter import read_usd
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
@@ -27,12 +29,6 @@ from urdf_usd.converter.robot.model import (
     MeshFile,
     Sphere,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.converter.usd.scenes import Array
-    from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
 
 def _shape(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, UsdPhysics
@@ -27,9 +27,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import author_asset
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_mimic_of_newton_is_a_mimic() -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd, UsdShade, UsdUtils, UsdValidation
@@ -16,9 +16,6 @@ from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert, read_usd
 from urdf_usd.converter.exporting import export
 from urdf_usd.converter.options import Layout, MaterialNetworks
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OTHERS = [Layout.SINGLE, Layout.USDZ]
 _CONVERT = """

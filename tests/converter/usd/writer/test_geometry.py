@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # A tetrahedron with volume 1/6 and outward faces.
 _TETRAHEDRON = """v 0 0 0

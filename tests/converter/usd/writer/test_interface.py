@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from tests.converter.usd.composed import composed, physics_of
+from tests.converter.usd.composed import Said, composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.interface import is_written_here
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.converter.usd.composed import Said
 
 LINKS = "/whole_robot/Geometry/torso"
 COLLIDERS = {

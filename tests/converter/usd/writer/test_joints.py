@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import degrees, inf
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from urdf_usd.converter.robot.model import (
     Fixed,
     Floating,
     Joint,
+    JointKind,
     Mimic,
     Planar,
     Pose,
@@ -27,13 +28,10 @@ from urdf_usd.converter.robot.model import (
     Range,
     Revolute,
     SafetyController,
+    Vec3,
+    Vec4,
 )
 from urdf_usd.converter.usd.reader.read import read_usd
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.converter.robot.model import JointKind, Vec3, Vec4
 
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
 _OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd
 
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import convert
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIBRARIES = ("GeometryLibrary.usdc", "MaterialsLibrary.usdc")
 LAYERS = (

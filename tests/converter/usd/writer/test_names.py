@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd
 
 from urdf_usd.converter.usd.writer.names import legal_name, show_name, sibling_names
-
-if TYPE_CHECKING:
-    from random import Random
 
 
 def test_names_that_are_legal_keep_their_spelling_wherever_they_stand() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from pxr import Sdf
 
 from urdf_usd.converter.usd.writer.bundling import write_package
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _write(folder: Path, contents: list[bytes]) -> Path:

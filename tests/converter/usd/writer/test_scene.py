@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from pxr import Usd, UsdPhysics
@@ -10,9 +10,6 @@ from pxr import Usd, UsdPhysics
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joints_of_two_kinds import TURN
 from urdf_usd.converter.robot.model import Joint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _scenes(stage: Usd.Stage) -> list[UsdPhysics.Scene]:
