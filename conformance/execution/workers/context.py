@@ -11,11 +11,13 @@ program on standard input would fail for want of a file.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker, spawn
 from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
@@ -33,6 +35,7 @@ FOR_USDS = "urdf_usd.conformance.execution.workers.preloading_usd"
 # Keys of the preparation data that name the main module.
 _MAIN_MODULE = ("init_main_from_name", "init_main_from_path")
 _MAIN = "__main__"
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 _this_thread = threading.local()
 _get_preparation_data = spawn.get_preparation_data
@@ -98,15 +101,36 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
     if not FORKS:
         return
     forkserver.set_forkserver_preload([module])
-    # The tracker unblocks signals as it starts: it must run before they are blocked.
-    resource_tracker.ensure_running()
-    # Ctrl-C goes to the whole process group. The server ignores it once it is ready,
-    # but would raise KeyboardInterrupt while it imports.
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _safe_path():
+        # The tracker unblocks signals as it starts: it must run before they are
+        # blocked.
+        resource_tracker.ensure_running()
+        # Ctrl-C goes to the whole process group. The server ignores it once it is
+        # ready, but would raise KeyboardInterrupt while it imports.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let Python processes that start meanwhile import nothing from their folder.
+
+    multiprocessing starts its helpers by ``python -c``, which would import a
+    ``numpy.py`` of the working directory, often a folder of robots from elsewhere.
+    Workers get the module path of this process afterwards.
+    """
+    former = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     try:
-        forkserver.ensure_running()
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        if former is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = former
 
 
 class _CallPickler(ForkingPickler):
