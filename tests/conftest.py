@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+from collections.abc import Iterator
 from multiprocessing import util
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Projects with tests of their own, in which our plugin for pytest is tried.
@@ -31,3 +35,14 @@ util.get_temp_dir()
 # interruptions would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Return a temporary folder with a short name.
+
+    A path of a Unix socket has 107 characters at most; multiprocessing makes sockets
+    in ``TMPDIR``, and folders of tests have long names.
+    """
+    with tempfile.TemporaryDirectory(prefix="u-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

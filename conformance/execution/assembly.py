@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -53,12 +54,14 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
-from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
-from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
+
+if TYPE_CHECKING:
+    from urdf_usd.converter import Diagnostic
+    from urdf_usd.corpus import UnavailableSource
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024

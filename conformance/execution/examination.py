@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -49,12 +50,14 @@ from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
-from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
-from urdf_usd.corpus import RobotSource
+
+if TYPE_CHECKING:
+    from urdf_usd.converter import ConvertOptions, Diagnostic
+    from urdf_usd.corpus import RobotSource
 
 # Begin of the reason of a crash, by step; for converters see `conversion`.
 _READER_DIED = "the URDF reader died"

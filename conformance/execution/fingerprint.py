@@ -21,10 +21,10 @@ from urdf_usd import conformance, converter, corpus
 from urdf_usd.conformance.execution.workers.limits import Limits
 from urdf_usd.conformance.records.environment import environment
 from urdf_usd.conformance.records.record import SourceRecord
-from urdf_usd.converter import ConvertOptions
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.tasks import InstalledEngine
+    from urdf_usd.converter import ConvertOptions
 
 
 def fingerprint(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
-from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.robot.model import Custom, Robot
+
+if TYPE_CHECKING:
+    from urdf_usd.converter import Diagnostic
 
 # Rules about something that is left out of the USD.
 LOSSES = frozenset(

@@ -66,11 +66,10 @@ def hostile_robots(tmp_path: Path) -> Path:
 @_LINUX
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_misbehaving_engine_costs_its_own_answer(
-    run: Run, hostile_robots: Path, tmp_path: Path, jobs: str
+    run: Run, hostile_robots: Path, tmp_path: Path, short_path: Path, jobs: str
 ) -> None:
     """All other engines observe that robot, and the record has the reason."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    temporary = short_path
     mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
     limits = "--memory", "1024", "--jobs", jobs
 
@@ -97,11 +96,10 @@ def test_misbehaving_engine_costs_its_own_answer(
 
 @_LINUX
 def test_misbehaving_converter_costs_its_own_robots(
-    run: Run, hostile_robots: Path, tmp_path: Path
+    run: Run, hostile_robots: Path, tmp_path: Path, short_path: Path
 ) -> None:
     """All others are converted, compared and recorded."""
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    temporary = short_path
     mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
     chosen = "--memory", "1024", "--converter", "hostile"
 
@@ -207,20 +205,18 @@ def test_stopped_run_reports_and_can_be_resumed(
     run: Run,
     robots: Path,
     stopped: list[subprocess.Popen[str]],
-    tmp_path: Path,
+    short_path: Path,
     how: str,
 ) -> None:
     """Exit 130, no process or temporary file left; a batch system sends SIGTERM."""
-    mark = str(tmp_path)
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    mark = str(short_path)
     corpus = f"dir:{robots}"
     (robots / "abort.urdf").unlink()
     # One robot hangs for longer than the test takes.
     process = subprocess.Popen(  # noqa: S603  # our own command
         run.command(corpus, "--timeout", "6000"),
         env=run.environment
-        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(temporary)},
+        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(short_path)},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -241,7 +237,7 @@ def test_stopped_run_reports_and_can_be_resumed(
     assert [robot["id"] for robot in summary["robots"]] == ["dir--calm", "dir--quiet"]
     assert "Incomplete" in (run.out / "index.html").read_text()
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
-    assert list(temporary.iterdir()) == []
+    assert list(short_path.iterdir()) == []
     assert _scraps(run.out) == []
 
     run.mark("calm", "quiet")

@@ -42,7 +42,7 @@ def test_run_summary_has_about_thirty_lines() -> None:
     assert "and 40 more" in text
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines
     assert "openusd 45 of 46 1 crashed: signal 11" in lines
-    assert "spec, mujoco read all 46" in lines
+    assert "reference, mujoco read all 46" in lines
     assert len(lines) <= 30
     assert not [line for line in text.splitlines() if line != line.rstrip()]
 

@@ -31,4 +31,4 @@ def test_unknown_name_is_answered_with_the_valid_ones() -> None:
         registry.engine("mujocco")
 
     assert "mujoco, " in str(error.value)
-    assert "pybullet, spec" in str(error.value)
+    assert "pybullet, reference" in str(error.value)

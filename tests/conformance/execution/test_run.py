@@ -228,12 +228,12 @@ def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
         resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options
     ).values()
 
-    assert [w.name for w in record.engines] == ["mujoco", "reference", "openusd"]
+    assert [w.name for w in record.engines] == ["mujoco", "openusd", "reference"]
 
 
 def test_an_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
     """The message lists those that are."""
-    with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, spec"):
+    with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, reference"):
         run((), tmp_path, RunOptions(engines=("oracle",), jobs=1))
 
 

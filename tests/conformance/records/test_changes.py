@@ -138,7 +138,7 @@ def test_a_run_reads_back_from_its_folder(tmp_path: Path) -> None:
     assert read_run(tmp_path).records == {"arm": robot}
 
 
-def _store(folder: Path, robot: RobotRecord, version: str = "1.0") -> None:
+def _store(folder: Path, robot: RobotRecord, version: str = "2.0") -> None:
     line = RobotSummary(
         id=robot.id,
         name=robot.name,
@@ -175,12 +175,12 @@ def test_folder_without_a_run_is_rejected(
 ) -> None:
     """With the file and the reason."""
     if damage != "empty":
-        _store(tmp_path, EXACT, "9.0" if damage == "version" else "1.0")
+        _store(tmp_path, EXACT, "9.0" if damage == "version" else "2.0")
     record = tmp_path / "results" / "arm.json"
     if damage == "missing":
         record.unlink()
     if damage == "broken":
-        record.write_text('{"schema_version": "1.0", "id": 3}')
+        record.write_text('{"schema_version": "2.0", "id": 3}')
 
     with pytest.raises(StoredRunError, match=reason):
         read_run(tmp_path)

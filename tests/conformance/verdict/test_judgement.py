@@ -348,7 +348,7 @@ def test_failure_outweighs_missing_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "usd", "verdict"),
+    ("spec", "usd", "verdict"),
     [
         (Abstained("no links"), Observed(usd_reading()), Verdict.UNREADABLE),
         (Crashed("killed"), Observed(usd_reading()), Verdict.CRASHED),

@@ -280,7 +280,7 @@ def _begin_and_hang(file: str) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("kind", ["hang", "hang-ignoring-termination", "leave-child"])
 def test_no_process_outlives_the_program(
-    tmp_path: Path, how: signal.Signals, kind: str
+    tmp_path: Path, short_path: Path, how: signal.Signals, kind: str
 ) -> None:
     """Nor, if it can be helped, a temporary file."""
     program = tmp_path / "program.py"
@@ -303,8 +303,7 @@ def test_no_process_outlives_the_program(
             """
         )
     )
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
+    temporary = short_path
     mark = str(tmp_path)
     with subprocess.Popen(  # noqa: S603  # our own interpreter and program
         [sys.executable, program],

@@ -401,7 +401,7 @@ def test_a_file_outside_is_used_with_a_warning(urdf: Path) -> None:
     found = _rules_for(urdf, "package://arm/../hand/meshes/palm.stl")
 
     assert found == {
-        "file-outside": "'package://arm/../hand/meshes/palm.stl' leads out of the "
+        "file-outside": "'package://arm/../hand/meshes/palm.stl' is outside the "
         "robot's own folders (used once)"
     }
 
