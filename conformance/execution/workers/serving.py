@@ -103,7 +103,11 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_kill_when_parent_ends, daemon=True).start()
-    link = Link(connection, folder)
+    try:
+        link = Link(connection, folder)
+    except OSError:
+        # The pool was closed before this process came to run, and removed its folder.
+        return
     if memory is not None:
         limit_memory(memory)
     process = os.getpid()
