@@ -376,7 +376,8 @@ def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
         for disagreement in disagreements
     )
     return (
-        f"{' and '.join(engines)} contradict {REFERENCE}, and no engine agrees with it"
+        f"{' and '.join(engines)} contradict the {REFERENCE} engine, and no engine "
+        "agrees with it"
     )
 
 

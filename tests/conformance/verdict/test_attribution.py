@@ -271,9 +271,9 @@ def test_dispute_names_both_engines_and_the_value() -> None:
     assert finding.subject == "joint elbow"
     assert finding.grade is Grade.DISPUTED
     assert "mujoco: joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
-    assert (
-        check.reason
-        == "mujoco and pybullet contradict spec, and no engine agrees with it"
+    assert check.reason == (
+        "mujoco and pybullet contradict the reference engine, and no engine agrees "
+        "with it"
     )
 
 
