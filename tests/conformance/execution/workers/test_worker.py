@@ -305,9 +305,12 @@ def test_no_process_outlives_the_program(
     )
     temporary = short_path
     mark = str(tmp_path)
+    # The program imports functions of this folder, installed or not.
+    root = str(Path(__file__).parents[4])
     with subprocess.Popen(  # noqa: S603  # our own interpreter and program
         [sys.executable, program],
-        env=os.environ | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark},
+        env=os.environ
+        | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
