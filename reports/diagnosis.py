@@ -92,7 +92,14 @@ def _fault(check: CheckRecord) -> str:
         )
     if check.grade is Grade.NOT_COMPARABLE:
         return "undecided: the value is specified on one side only"
-    seeing = [one.engine for one in check.differences if one.unequal]
+    differing = [one for one in check.differences if one.unequal]
+    seeing = [one.engine for one in differing if one.side == "urdf"]
+    if differing and not seeing:
+        simulators = _enumerated([one.engine for one in differing])
+        return (
+            f"USD: OpenUSD reads the value of the URDF, and {simulators} computes "
+            "another from it"
+        )
     if len(seeing) > 1:
         return f"USD: {_enumerated(seeing)} agree on the URDF, and the USD differs"
     return "USD: it differs from the URDF, on which no other engine disagrees"

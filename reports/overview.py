@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
+    DifferenceRecord,
     EngineStatus,
     FindingRecord,
     Grade,
@@ -19,6 +21,9 @@ from urdf_usd.conformance.records.record import (
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 
 POSITION_CHECK = "kinematics.position"
+UNEXPLAINED = "unexplained"
+_ROUND_TRIP = "round-trip"
+_USD = "usd"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
@@ -71,6 +76,31 @@ class Participation:
     def share(self) -> float:
         """Share of the readable robots that the engine read, 0 to 1."""
         return self.observed / self.readable if self.readable else 0.0
+
+
+class Outcome(StrEnum):
+    """Result of one engine for one quantity of a robot."""
+
+    EQUAL = "equal"
+    DEVIATES = "known deviation"
+    DIFFERS = "differs"
+    NOT_REPORTED = "not reported"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMatrix:
+    """Which engine reports which quantity, and on how many robots it is equal.
+
+    Attributes:
+        engines: Side and name of each engine; those of the URDF are compared with the
+            USD, those of the USD with the URDF.
+        titles: Title of each check, by its identifier.
+        counts: Number of robots per outcome, by identifier and engine.
+    """
+
+    engines: tuple[tuple[str, str], ...]
+    titles: Mapping[str, str]
+    counts: Mapping[tuple[str, str], Mapping[Outcome, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +258,45 @@ def _participation(
         readable=len(robots),
         reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
     )
+
+
+def engine_matrix(robots: Sequence[RobotRecord]) -> EngineMatrix:
+    """Count the robots on which each engine agrees with the other side, by quantity."""
+    titles: dict[str, str] = {}
+    counts: dict[tuple[str, str], Counter[Outcome]] = {}
+    for robot in robots:
+        known = {
+            (deviation.check, deviation.engine)
+            for deviation in robot.deviations
+            if deviation.id != UNEXPLAINED
+        }
+        for check in robot.checks:
+            if check.group == _ROUND_TRIP:
+                continue
+            titles.setdefault(check.id, check.title)
+            for found in check.differences:
+                outcome = _outcome(found, known=(check.id, found.engine) in known)
+                of_cell = counts.setdefault((check.id, found.engine), Counter())
+                of_cell[outcome] += 1
+    return EngineMatrix(engines=engines(robots), titles=titles, counts=counts)
+
+
+def engines(robots: Iterable[RobotRecord]) -> tuple[tuple[str, str], ...]:
+    """Return side and name of the engines that took part in checks, URDF first."""
+    found = dict.fromkeys(
+        (difference.side, difference.engine)
+        for robot in robots
+        for check in robot.checks
+        if check.group != _ROUND_TRIP
+        for difference in check.differences
+    )
+    return tuple(sorted(found, key=lambda engine: engine[0] == _USD))
+
+
+def _outcome(found: DifferenceRecord, *, known: bool) -> Outcome:
+    if found.unequal:
+        return Outcome.DEVIATES if known else Outcome.DIFFERS
+    return Outcome.EQUAL if found.compared else Outcome.NOT_REPORTED
 
 
 def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, ...]:

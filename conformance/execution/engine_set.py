@@ -33,8 +33,8 @@ from urdf_usd.conformance.observation.robot import Base, Configurations, Observa
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
-# The engine that reads USDs for the verdict; further ones are compared with it. Other
-# work on a USD that may end a process runs in its worker as well.
+# The engine whose observation of a USD is judged; other USD engines are simulators.
+# Other work on a USD that may end a process runs in its worker as well.
 USD_READER = "openusd"
 AT_REST = Configurations((), (), ("zero",))
 
@@ -281,7 +281,7 @@ class EngineSet:
             if engine.side is Side.URDF and engine.name in results.outcomes
         }
         usd = results.outcomes[USD_READER]
-        further = tuple(
+        simulators = tuple(
             results.outcomes[engine.name]
             for engine in results.engines
             if engine.side is Side.USD
@@ -293,7 +293,7 @@ class EngineSet:
                 judge,
                 urdf,
                 usd,
-                further_usd=further,
+                simulators=simulators,
                 back=results.back,
                 expected_base=base,
             )

@@ -145,10 +145,12 @@ class EngineRecord(_Record, frozen=True, kw_only=True):
 
 
 class DifferenceRecord(_Record, frozen=True, kw_only=True):
-    """Largest difference between one URDF engine and the USD, for one check.
+    """Largest difference between one engine and the other side, for one check.
 
     Attributes:
-        engine: URDF-side engine.
+        engine: The engine.
+        side: File that it reads. ``urdf``: it is compared with the USD as OpenUSD reads
+            it; ``usd``: the reference observation of the URDF is compared with it.
         compared: Number of values compared.
         largest: Largest difference in the unit of the check; None if nothing could be
             compared, or if the check is about equality.
@@ -158,6 +160,7 @@ class DifferenceRecord(_Record, frozen=True, kw_only=True):
     """
 
     engine: str
+    side: str = "urdf"
     compared: int
     largest: float | None = None
     subject: str | None = None
@@ -201,12 +204,13 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
         unit: Unit of all differences; empty for equality and ``1`` for ratios.
         grade: Worst grade of all values.
         compared: Number of values compared.
-        worst: Largest difference between ``reference`` and the USD.
+        worst: Largest difference between ``reference`` and the USD, as OpenUSD and
+            simulators read it.
         worst_subject: Its link, joint or group.
         bound: Its bound of rounding to float32.
         tolerance: Its engineering tolerance.
         reason: Why it is not applicable, not comparable or disputed.
-        differences: Each URDF engine against the USD.
+        differences: Each engine against the other side.
         findings: Values that are not exact, worst first.
     """
 

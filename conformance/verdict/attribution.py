@@ -105,7 +105,7 @@ def attribute(
     every = [
         disagreement for against in disagreements.values() for disagreement in against
     ]
-    return Attribution(disputed, _records(check, every))
+    return Attribution(disputed, deviation_records(check, every))
 
 
 def _by_item(comparison: Comparison) -> dict[str, Difference]:
@@ -171,10 +171,15 @@ def known_deviations(
     return known if all(found) else ()
 
 
-def _records(
+def deviation_records(
     check: str, disagreements: Iterable[Disagreement]
 ) -> tuple[DeviationRecord, ...]:
-    """Return one record per engine and cause."""
+    """Return one record per engine and cause.
+
+    Args:
+        check: Identifier of the check.
+        disagreements: Values on which engines differ.
+    """
     by_cause: dict[tuple[str, str, str], list[Difference]] = {}
     for disagreement in disagreements:
         causes = [(known.id, known.cause) for known in disagreement.known]

@@ -2,8 +2,8 @@
 
 The reference engine states the expected values. A failing check is attributed to the
 USD, unless the other engines contradict the reference; a single engine that differs is
-a deviation. The verdict is that of the worst check; if everything else agrees and parts
-could not be compared, it is *incomplete*.
+a deviation. What simulators report counts as well. The verdict is that of the worst
+check; if everything else agrees and parts could not be compared, it is *incomplete*.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from operator import attrgetter
 from typing import assert_never
 
 import numpy as np
+from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, Check
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.checks.mass_values import moments_text
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    Crashed,
+    Observed,
+    Outcome,
+    Side,
+)
 from urdf_usd.conformance.observation.robot import Base, Departure, Observation
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -52,6 +59,11 @@ from urdf_usd.conformance.verdict.round_trip import (
     RoundTripOutcomes,
     compare_round_trip,
 )
+from urdf_usd.conformance.verdict.simulators import (
+    SimulatorResult,
+    compare_simulator,
+    merge,
+)
 
 REFERENCE = "reference"
 # Findings shown per check; the check says how many there are.
@@ -79,7 +91,7 @@ def judge(  # noqa: PLR0913  one argument per input
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
-    further_usd: Iterable[Outcome] = (),
+    simulators: Iterable[Outcome] = (),
     back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
@@ -89,8 +101,8 @@ def judge(  # noqa: PLR0913  one argument per input
     Args:
         urdf: Outcome per URDF engine, ``reference`` among them.
         usd: Outcome of the USD engine that is judged.
-        further_usd: Outcomes of other USD engines. Where they differ from the one that
-            is judged, it is a deviation of theirs.
+        simulators: Outcomes of the other USD engines. What they report counts as well,
+            except for their known deviations.
         back: Outcomes for the URDF that was written from the USD, if requested.
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
@@ -118,9 +130,9 @@ def judge(  # noqa: PLR0913  one argument per input
                 engines={
                     name: outcome for name, outcome in urdf.items() if name != REFERENCE
                 },
-                further=tuple(
+                simulators=tuple(
                     outcome.observation
-                    for outcome in further_usd
+                    for outcome in simulators
                     if isinstance(outcome, Observed)
                 ),
                 back=back,
@@ -140,7 +152,7 @@ class _Inputs:
         requested: The same with the base that the user requested.
         actual: The observation of the USD.
         engines: Outcomes of the other URDF engines.
-        further: Observations of other USD engines.
+        simulators: Observations of the other USD engines.
         back: Outcomes for the URDF written from the USD, if requested.
         model: Bounds and tolerances of all comparisons.
     """
@@ -149,7 +161,7 @@ class _Inputs:
     requested: Observation
     actual: Observation
     engines: Mapping[str, Outcome]
-    further: tuple[Observation, ...]
+    simulators: tuple[Observation, ...]
     back: RoundTripOutcomes | None
     model: ToleranceModel
 
@@ -201,30 +213,31 @@ def _judge_check(
         if isinstance(outcome, Observed) and not check.usd_alone
     }
     attribution = attribute(check.id, inputs.spec, comparison, comparisons.values())
+    results: tuple[SimulatorResult, ...] = ()
+    if not check.usd_alone and isinstance(comparison, Compared):
+        results = tuple(
+            compare_simulator(
+                check, inputs.requested, inputs.actual, simulated, inputs.model
+            )
+            for simulated in inputs.simulators
+        )
     differences = [_difference_record(check, REFERENCE, comparison)]
     for name, outcome in inputs.engines.items():
         to_usd = (
             comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
         )
         differences.append(_difference_record(check, name, to_usd))
+    readings = [(inputs.actual.engine, comparison)]
+    readings += [(result.engine, result.comparison) for result in results]
+    differences += [
+        structs.replace(_difference_record(check, name, found), side=Side.USD.value)
+        for name, found in readings
+    ]
+    if isinstance(comparison, Compared):
+        comparison = merge(comparison, results)
     record = _check_record(check, comparison, attribution, tuple(differences))
-    return record, attribution.deviations + _further_deviations(check, inputs)
-
-
-def _further_deviations(check: Check, inputs: _Inputs) -> tuple[DeviationRecord, ...]:
-    """Record where other USD engines differ from the one that is judged."""
-    if check.usd_alone:
-        return ()
-    not_compared = Incomparable("the URDF is not compared")
-    comparisons = (
-        EngineComparison(
-            stated=stated,
-            from_spec=compare(check, inputs.actual, stated, inputs.model),
-            to_usd=not_compared,
-        )
-        for stated in inputs.further
-    )
-    return attribute(check.id, inputs.actual, not_compared, comparisons).deviations
+    explained = (known for result in results for known in result.deviations)
+    return record, (*attribution.deviations, *explained)
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:

@@ -93,13 +93,7 @@ def render_page(  # noqa: PLR0913, PLR0917  # content and context of a page
     return environment.get_template("robot.html.j2").render(
         robot=robot,
         index=index,
-        urdf_engines=tuple(
-            dict.fromkeys(
-                difference.engine
-                for check in robot.checks
-                for difference in check.differences
-            )
-        ),
+        engines=overview.engines((robot,)),
         checks_by_group=overview.checks_by_group(robot),
         diagnosis=diagnose(robot),
         urgent=_checks_with(robot, URGENT),

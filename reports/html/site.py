@@ -116,6 +116,8 @@ def _render_run(
         worst_per_group=overview.worst_per_group(worst),
         engines=overview.participation(robots),
         deviations=overview.engine_deviations(robots),
+        per_engine=overview.engine_matrix(robots),
+        Outcome=overview.Outcome,
         report=island(matrix(ordered)),
         scripts=(script,),
         policy=script_policy((script,)),

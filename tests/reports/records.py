@@ -112,6 +112,26 @@ def joint_types(
     )
 
 
+def simulated(unequal: int = 0) -> CheckRecord:
+    """Build the check of upper limits with a simulator, which may differ."""
+    return CheckRecord(
+        id="limits.upper",
+        title="upper limit",
+        group="limits",
+        unit="rad",
+        grade=Grade.FAILS if unequal else Grade.EXACT,
+        compared=7,
+        differences=(
+            DifferenceRecord(engine="reference", compared=7, largest=0.0),
+            DifferenceRecord(engine="mujoco", compared=0, reason="no limits"),
+            DifferenceRecord(engine="openusd", side="usd", compared=7, largest=0.0),
+            DifferenceRecord(
+                engine="newton-usd", side="usd", compared=7, unequal=unequal
+            ),
+        ),
+    )
+
+
 def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
     """Build the check of upper limits, where one is unlimited on one side."""
     return CheckRecord(

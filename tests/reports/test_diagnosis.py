@@ -53,6 +53,18 @@ def test_diagnosis_shows_worst_finding_of_first_failing_check() -> None:
     assert "physics:localRot0" in found.remedy
 
 
+def test_fault_of_a_simulator_alone_names_it() -> None:
+    """OpenUSD reads what the URDF states."""
+    check = records.simulated(unequal=1)
+    found = diagnose(records.robot(Verdict.FAILS, checks=(check,)))
+
+    assert found is not None
+    assert found.fault == (
+        "USD: OpenUSD reads the value of the URDF, and newton-usd computes another "
+        "from it"
+    )
+
+
 def test_statement_does_not_repeat_the_subject() -> None:
     """Whatever the form of the message."""
     check = records.position(Grade.FAILS, 1.0, "wrist", (WRIST,))

@@ -7,7 +7,7 @@ if it is no body, are taken from the OpenUSD engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,8 +127,10 @@ class NewtonUsdEngine:
             root=names.root,
             states=_STATES | _BY_SCHEMA if uses_newton else _STATES,
             links=tuple(
-                LinkObservation(link, mass_of(robot, link), body=link)
-                for link in robot.bodies
+                LinkObservation(link.name, mass_of(robot, link.name), link.name)
+                if link.name in robot.bodies
+                else replace(link, mass=None)
+                for link in names.links
             ),
             joints=joints,
             frames=poses(

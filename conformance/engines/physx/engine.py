@@ -162,8 +162,10 @@ class PhysxEngine:
             states=(_STATES if count else _OF_BODIES)
             | (_BY_SCHEMA if by_schema else frozenset()),
             links=tuple(
-                LinkObservation(link, _mass(answer, row), body=link)
-                for link, row in rows.items()
+                LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
+                if link.name in rows
+                else replace(link, mass=None)
+                for link in names.links
             ),
             joints=reported,
             frames=build_frames(framed, request.configurations, place),

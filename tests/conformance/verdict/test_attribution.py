@@ -190,34 +190,6 @@ def test_rounding_of_single_precision_is_no_contradiction(
     assert _unexplained(judgement) == deviating
 
 
-def test_further_usd_engine_does_not_change_the_verdict() -> None:
-    """Its departure is named, whether the USD is right or wrong."""
-    other = replace(_says(usd_reading(), OTHER), engine="newton-usd")
-    for usd, verdict in ((RIGHT, Verdict.EXACT), (WRONG, Verdict.FAILS)):
-        judgement = judge(
-            {"reference": SPEC},
-            Observed(_says(usd_reading(), usd)),
-            further_usd=[Observed(other), Abstained("another cannot read it")],
-        )
-        (deviation,) = judgement.deviations
-
-        assert judgement.verdict is verdict
-        assert (deviation.engine, deviation.check) == ("newton-usd", "limits.upper")
-        assert deviation.subjects == ("joint elbow",)
-
-
-def test_further_usd_engine_with_the_same_fault_does_not_deviate() -> None:
-    """It is compared with the USD's own reading, not with the URDF."""
-    wrong = _says(usd_reading(), WRONG)
-    same = replace(wrong, engine="newton-usd")
-    judgement = judge(
-        {"reference": SPEC}, Observed(wrong), further_usd=[Observed(same)]
-    )
-
-    assert judgement.verdict is Verdict.FAILS
-    assert judgement.deviations == ()
-
-
 def test_reference_decides_if_no_engine_reads_the_file() -> None:
     """It is the only reading there is."""
     judgement = judge(

@@ -20,6 +20,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
@@ -54,7 +55,7 @@ def test_every_departure_is_explained(name: str, file: str, tmp_path: Path) -> N
     except SourceError:
         pytest.skip("no robot")
     spec = Observed(ReferenceEngine().observe(asked))
-    usd, further = spec, []
+    usd, simulators = spec, []
     if engine.side is Side.USD:
         root_layer = convert(path, tmp_path / "usd", _TOLD).root_layer
         asked = Request(str(root_layer), asked.configurations)
@@ -67,11 +68,17 @@ def test_every_departure_is_explained(name: str, file: str, tmp_path: Path) -> N
     if engine.side is Side.URDF:
         urdf[name] = stated
     else:
-        further.append(stated)
-    judgement = judge(urdf, usd, further_usd=further)
+        simulators.append(stated)
+    judgement = judge(urdf, usd, simulators=simulators)
 
     assert [
         (deviation.check, deviation.subjects)
         for deviation in judgement.deviations
         if deviation.id == UNEXPLAINED
+    ] == []
+    assert [
+        finding.message
+        for check in judgement.checks
+        for finding in check.findings
+        if finding.grade is Grade.FAILS and finding.message.startswith(f"{name}: ")
     ] == []

@@ -50,9 +50,7 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     root_layer = convert(path, folder / "usd", _TOLD).root_layer
     asked = Request(str(root_layer), request.configurations)
     usd = Observed(OpenusdEngine().observe(asked))
-    return judge(
-        {"reference": spec}, usd, further_usd=[Observed(engine.observe(asked))]
-    )
+    return judge({"reference": spec}, usd, simulators=[Observed(engine.observe(asked))])
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)

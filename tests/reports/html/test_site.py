@@ -202,7 +202,9 @@ def test_finding_names_its_subject_once() -> None:
 def test_robot_page_shows_each_engine_per_quantity() -> None:
     """Largest difference and its subject, or why nothing was compared."""
     page = _page(_named("Shifted"))
-    header = [_text(th) for th in page.xpath("//table[@id='check-table']/thead//th")]
+    header = [
+        _text(th) for th in page.xpath("//table[@id='check-table']/thead/tr[2]/th")
+    ]
     rows = {
         row[0].split(" the ")[0]: dict(zip(header, row, strict=True))
         for row in _rows(page, "check-table")
@@ -214,6 +216,44 @@ def test_robot_page_shows_each_engine_per_quantity() -> None:
     assert rows["link mass"]["pybullet"] == "50 % link camera engine deviation"
     assert rows["joint types"]["reference"] == "equal"
     assert rows["link inertia"]["pybullet"] == ""
+
+
+def test_robot_page_separates_engines_by_the_file_that_they_read() -> None:
+    """Simulators come after the engines of the URDF, whatever their names."""
+    page = _page(records.robot(checks=(records.simulated(),)))
+    first, second = page.xpath("//table[@id='check-table']/thead/tr")
+    sides = [(_text(cell), cell.get("colspan")) for cell in first.xpath("th")]
+
+    assert sides == [("URDF read by", "2"), ("USD read by", "2")]
+    assert [_text(cell) for cell in second][5:] == [
+        "reference",
+        "mujoco",
+        "openusd",
+        "newton-usd",
+    ]
+
+
+def test_run_page_counts_robots_per_quantity_and_engine(tmp_path: Path) -> None:
+    """A known deviation is counted apart; a dash stands for what is not reported."""
+    deviation = DeviationRecord(
+        engine="newton-usd",
+        id="newton-usd-far-range",
+        cause="Newton uses 1e10 for no limit",
+        check="limits.upper",
+        subjects=("joint elbow",),
+    )
+    robots = (
+        records.robot(id="a", checks=(records.simulated(unequal=1),)),
+        records.robot(
+            id="b", checks=(records.simulated(unequal=1),), deviations=(deviation,)
+        ),
+        records.robot(id="c", checks=(records.simulated(),)),
+    )
+    page = _index(robots, tmp_path)
+
+    assert _rows(page, "engine-matrix") == [
+        ["upper limit", "3", "\N{EN DASH}", "3", "1 1 deviate 1 differ"]
+    ]
 
 
 def test_authored_and_computed_values_are_shown_per_link() -> None:
