@@ -39,14 +39,14 @@ class MaterialNetworks(StrEnum):
 
 
 class Profile(StrEnum):
-    """Simulator whose schemas are used in addition to UsdPhysics.
+    """Schemas that are used in addition to UsdPhysics.
 
     Attributes:
-        GENERIC: None; UsdPhysics and ``urdf:`` attributes only.
-        NEWTON: Newton (newton-usd-schemas).
-        PHYSX: PhysX (schemas of Omniverse Physics, as read by Isaac Sim).
+        GENERIC: Newton's (newton-usd-schemas), which Newton and PhysX read.
+        USDPHYSICS: None; UsdPhysics and ``urdf:`` attributes only.
+        PHYSX: Those of Omniverse Physics, for Isaac Sim 5 and 6.
     """
 
     GENERIC = "generic"
-    NEWTON = "newton"
+    USDPHYSICS = "usdphysics"
     PHYSX = "physx"

@@ -66,7 +66,7 @@ class _MimicSchema:
 
 
 _NEWTON = _MimicSchema(
-    "newton",
+    "generic",
     "mimic.",
     "",
     "NewtonMimicAPI",
@@ -284,9 +284,7 @@ def _custom_led_by_another(asset: GoodAsset) -> Iterator[Seed]:
 
 COUPLING_FAULTS = (
     *_faults(_NEWTON),
-    Fault(
-        "mimic.disabled", "mimic coupling disabled", _AIMS, _disabled, profile="newton"
-    ),
+    Fault("mimic.disabled", "mimic coupling disabled", _AIMS, _disabled),
     *_faults(_PHYSX),
     Fault(
         "physx.mimic-offset-negated",
@@ -301,17 +299,25 @@ COUPLING_FAULTS = (
         ),
         profile="physx",
     ),
-    Fault("urdf.mimic-dropped", "urdf: mimic coupling dropped", _AIMS, _custom_dropped),
+    Fault(
+        "urdf.mimic-dropped",
+        "urdf: mimic coupling dropped",
+        _AIMS,
+        _custom_dropped,
+        profile="usdphysics",
+    ),
     Fault(
         "urdf.mimic-multiplier-negated",
         "urdf: mimic multiplier negated",
         _AIMS,
         _custom_negated,
+        profile="usdphysics",
     ),
     Fault(
         "urdf.mimic-leader",
         "urdf: mimic leader exchanged",
         _AIMS,
         _custom_led_by_another,
+        profile="usdphysics",
     ),
 )

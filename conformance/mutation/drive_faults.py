@@ -62,8 +62,8 @@ _DRIVE = _of_axes("drive:{}:physics:maxForce")
 _AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
 _DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
 _SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
-    "generic": ((), (), (), ()),
-    "newton": (
+    "usdphysics": ((), (), (), ()),
+    "generic": (
         _DRIVE,
         ("newton:velocityLimit",),
         ("newton:damping",),
@@ -78,8 +78,8 @@ _SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
 }
 # Prefixes of identifiers and of titles.
 _GROUPS: dict[ProfileName, tuple[str, str]] = {
-    "generic": ("urdf", "urdf: "),
-    "newton": ("drive", ""),
+    "usdphysics": ("urdf", "urdf: "),
+    "generic": ("drive", ""),
     "physx": ("physx", "PhysX: "),
 }
 
@@ -241,10 +241,14 @@ def _physx_faults() -> Iterator[Fault]:
 
 
 DRIVE_FAULTS = (
-    *(fault for value in _values("newton") for fault in _faults("newton", value)),
-    *_schematic_faults("newton"),
+    *(fault for value in _values("generic") for fault in _faults("generic", value)),
+    *_schematic_faults("generic"),
     *(fault for value in _values("physx") for fault in _faults("physx", value)),
     *_schematic_faults("physx"),
     *_physx_faults(),
-    *(fault for value in _values("generic") for fault in _faults("generic", value)),
+    *(
+        fault
+        for value in _values("usdphysics")
+        for fault in _faults("usdphysics", value)
+    ),
 )

@@ -45,15 +45,15 @@ def _words(stage: Usd.Stage) -> set[str]:
 @pytest.mark.parametrize(
     ("profile", "words"),
     [
-        ("generic", set()),
-        ("newton", {"newton", "drive"}),
+        ("generic", {"newton", "drive"}),
+        ("usdphysics", set()),
         ("physx", {"physx", "drive"}),
     ],
 )
 def test_profile_uses_its_own_schemas_alone(
     tmp_path: Path, profile: str, words: set[str]
 ) -> None:
-    """On joints and bodies; one for anybody defines_appearance none."""
+    """On joints and bodies."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
     stage = Usd.Stage.Open(result.stdout.strip())
 
@@ -129,7 +129,9 @@ def test_nested_bodies_for_physx_are_a_contradiction(
 @pytest.mark.parametrize("option", [(), ("--scene",)])
 def test_a_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
     """To one profile or another."""
-    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", "newton", *option)
+    result = _invoke(
+        "convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option
+    )
     stage = Usd.Stage.Open(result.stdout.strip())
     scenes = [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Scene)]
 
@@ -137,7 +139,7 @@ def test_a_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) ->
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("profile", [Profile.NEWTON, Profile.PHYSX])
+@pytest.mark.parametrize("profile", [Profile.USDPHYSICS, Profile.PHYSX])
 def test_robots_that_conform_conform_in_every_profile(
     tmp_path: Path, profile: Profile
 ) -> None:

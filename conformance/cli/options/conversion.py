@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
 # help text. A test compares them.
-PROFILES = ("generic", "newton", "physx")
+PROFILES = ("generic", "usdphysics", "physx")
 LAYOUTS = ("layered", "single", "usdz")
 NESTINGS = ("nested", "flat")
 MASSLESS = ("regularise", "error")
@@ -86,8 +86,9 @@ conversion_options = options_as(
             type=click.Choice(PROFILES),
             default="generic",
             show_default=True,
-            help="Target simulator or standard. generic: UsdPhysics and urdf: "
-            "attributes; newton, physx: also the schemas of that simulator.",
+            help="Schemas besides UsdPhysics and urdf: attributes. generic: those that "
+            "Newton and PhysX read; usdphysics: none; physx: those of Omniverse "
+            "Physics, for Isaac Sim 5 and 6.",
         ),
         click.option(
             "--layout",

@@ -26,9 +26,9 @@ def author_profile(
 ) -> None:
     """Author the schemas of one simulator on existing joints and bodies."""
     match profile:
-        case Profile.GENERIC:
+        case Profile.USDPHYSICS:
             return
-        case Profile.NEWTON:
+        case Profile.GENERIC:
             from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
             author_newton(stage, tree, body_assignment, prims)

@@ -29,7 +29,7 @@ from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.urdf.parse import parse
 
 # Readers of the USD know what they are told.
-_TOLD = ConvertOptions(profile=Profile.NEWTON)
+_TOLD = ConvertOptions(profile=Profile.GENERIC)
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(
     file.relative_to(_ROOT).as_posix()

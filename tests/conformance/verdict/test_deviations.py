@@ -25,7 +25,7 @@ from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
 
 # Readers of the USD know what they are told.
-_TOLD = ConvertOptions(profile=Profile.NEWTON)
+_TOLD = ConvertOptions(profile=Profile.GENERIC)
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 _MAKERS: dict[str, Callable[[], Engine]] = {
     "mujoco": MujocoEngine,

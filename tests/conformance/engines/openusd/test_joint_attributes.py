@@ -167,8 +167,8 @@ def test_drive_of_a_joint_without_a_type_is_named_after_its_axis(
     assert (found.type, found.effort) == (JointType.CONTINUOUS, 4.0)
 
 
-def test_generic_asset_has_custom_attributes_alone(tmp_path: Path) -> None:
-    """There is no other word, so they count."""
+def test_custom_attributes_count_in_an_asset_without_schemas(tmp_path: Path) -> None:
+    """No other attribute states these values."""
     found = only_joint(tmp_path, REVOLUTE, CUSTOM)
 
     assert (found.effort, found.velocity) == (0.1, 0.2)

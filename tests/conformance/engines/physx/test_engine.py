@@ -162,17 +162,15 @@ def test_limits_in_si_units(engine: Engine, tmp_path: Path) -> None:
     assert (joints["swing"].lower, joints["swing"].upper) == pytest.approx((-1.5, 2))
 
 
-def test_effort_and_velocity_with_the_newton_profile(
-    engine: Engine, tmp_path: Path
-) -> None:
-    """PhysX reads Newton's schemas; the generic asset has neither."""
-    told = _observe(engine, _convert(tmp_path, Profile.NEWTON))
+def test_effort_and_velocity_need_schemas(engine: Engine, tmp_path: Path) -> None:
+    """PhysX reads those of Newton, and no ``urdf:`` attributes."""
+    told = _observe(engine, _convert(tmp_path, Profile.GENERIC))
     joints = {joint.name: joint for joint in told.joints}
 
     assert (joints["slide"].effort, joints["slide"].velocity) == pytest.approx((7, 0.5))
     assert (joints["swing"].effort, joints["swing"].velocity) == pytest.approx((3, 4))
-    (other := tmp_path / "generic").mkdir()
-    plain = _observe(engine, _convert(other))
+    (other := tmp_path / "usdphysics").mkdir()
+    plain = _observe(engine, _convert(other, Profile.USDPHYSICS))
     assert Quantity.EFFORT not in plain.states
 
 

@@ -42,7 +42,7 @@ def tell(tmp_path: Path) -> Tell:
     stages: list[Usd.Stage] = []
 
     def prim_of(*joints: Joint) -> Usd.Prim:
-        stages.append(author(tmp_path, *joints, profile=Profile.NEWTON))
+        stages.append(author(tmp_path, *joints, profile=Profile.GENERIC))
         return stages[-1].GetPrimAtPath(f"/r/Physics/{joints[-1].name}")
 
     return prim_of

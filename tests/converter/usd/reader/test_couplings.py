@@ -70,7 +70,7 @@ def test_a_chain_is_given_back_as_it_was(tmp_path: Path, profile: Profile) -> No
 
 def test_a_coupling_that_was_edited_counts_more_than_the_chain(tmp_path: Path) -> None:
     """Simulators follow it."""
-    stage = author(tmp_path, *chain(), profile=Profile.NEWTON)
+    stage = author(tmp_path, *chain(), profile=Profile.GENERIC)
     prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/third")
     prim.GetAttribute("newton:mimicCoef1").Set(0.75)
     joints = {joint.name: joint for joint in read_stage(stage).robot.joints}
@@ -82,7 +82,7 @@ def test_a_coupling_that_was_edited_counts_more_than_the_chain(tmp_path: Path) -
 
 def test_a_disabled_coupling_is_not_told(tmp_path: Path) -> None:
     """What the conversion kept is left."""
-    stage = author(tmp_path, *chain(), profile=Profile.NEWTON)
+    stage = author(tmp_path, *chain(), profile=Profile.GENERIC)
     prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/second")
     prim.GetRelationship("newton:mimicJoint").SetTargets(["/r/Physics/third"])
     prim.GetAttribute("newton:mimicEnabled").Set(False)

@@ -85,8 +85,12 @@ def test_no_physics_is_left_when_it_is_off(asset: Path) -> None:
     for path in kept:
         plain = physics_of({path: on[path]}).get(path, [])
         rest = {k: v for k, v in on[path].items() if k not in plain}
-        rest = {k: v for k, v in rest.items() if not k.startswith("urdf:")}
-        rest["schemas"] = [s for s in _list(on[path]["schemas"]) if "Physics" not in s]
+        rest = {k: v for k, v in rest.items() if not k.startswith(("newton:", "urdf:"))}
+        rest["schemas"] = [
+            schema
+            for schema in _list(on[path]["schemas"])
+            if not schema.startswith(("Newton", "Physics"))
+        ]
         assert off[path] == rest
 
 

@@ -11,7 +11,7 @@ from pxr import Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import applied, author
-from urdf_usd.converter.options import BodyNesting
+from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.robot.model import (
     Calibration,
@@ -185,8 +185,8 @@ def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
     assert free == {"TransX", "TransZ", "RotY"}
 
 
-def test_gaps_are_kept_in_si_units_and_nothing_else_is_said(tmp_path: Path) -> None:
-    """An asset for anybody speaks no simulator's language."""
+def test_usdphysics_profile_has_custom_attributes_in_si_units(tmp_path: Path) -> None:
+    """It has no attribute of a simulator's schema."""
     joint = Joint(
         "j",
         "a",
@@ -198,7 +198,7 @@ def test_gaps_are_kept_in_si_units_and_nothing_else_is_said(tmp_path: Path) -> N
         safety=SafetyController(1.0, 2.0, -0.5, 0.75),
         calibration=Calibration(rising=0.1, falling=-0.2),
     )
-    stage = author(tmp_path, joint)
+    stage = author(tmp_path, joint, profile=Profile.USDPHYSICS)
     prim = stage.GetPrimAtPath("/r/Physics/j")
 
     said = {

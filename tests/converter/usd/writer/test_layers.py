@@ -129,7 +129,9 @@ def test_physics_adds_to_what_geometry_defines(asset: Path) -> None:
         assert (prim.specifier == Sdf.SpecifierDef) == defined
         assert prim.typeName.startswith("Physics") == (defined and prim.path != scope)
     words = _properties(layer)
-    assert all(word.startswith(("physics:", "newton:", "urdf:")) for word in words)
+    assert all(
+        word.startswith(("drive:", "newton:", "physics:", "urdf:")) for word in words
+    )
 
 
 def test_the_layer_without_colliders_only_deactivates(asset: Path) -> None:
