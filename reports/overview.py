@@ -24,6 +24,7 @@ POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
 _ROUND_TRIP = "round-trip"
 _USD = "usd"
+_REFERENCE = "reference"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
@@ -101,6 +102,24 @@ class EngineMatrix:
     engines: tuple[tuple[str, str], ...]
     titles: Mapping[str, str]
     counts: Mapping[tuple[str, str], Mapping[Outcome, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class JointOrders:
+    """Indices of joints per engine.
+
+    Attributes:
+        engines: Names of the engines, that with the order of the URDF first.
+        rows: Name of each joint, and its index per engine; None if it lacks the joint.
+    """
+
+    engines: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[int | None, ...]], ...]
+
+    @property
+    def differ(self) -> bool:
+        """Whether an engine numbers joints in another order than the others."""
+        return any(len(set(indices)) > 1 for _, indices in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +316,23 @@ def _outcome(found: DifferenceRecord, *, known: bool) -> Outcome:
     if found.unequal:
         return Outcome.DEVIATES if known else Outcome.DIFFERS
     return Outcome.EQUAL if found.compared else Outcome.NOT_REPORTED
+
+
+def joint_orders(robot: RobotRecord) -> JointOrders | None:
+    """Return the indices of joints per engine; None if no joint moves."""
+    found = [engine for engine in robot.engines if engine.joint_order]
+    found.sort(key=lambda engine: engine.name != _REFERENCE)
+    if not found:
+        return None
+    indices = [
+        {name: index for index, name in enumerate(engine.joint_order)}
+        for engine in found
+    ]
+    names = dict.fromkeys(name for engine in found for name in engine.joint_order)
+    return JointOrders(
+        tuple(engine.name for engine in found),
+        tuple((name, tuple(index.get(name) for index in indices)) for name in names),
+    )
 
 
 def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, ...]:

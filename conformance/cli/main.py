@@ -22,6 +22,7 @@ _COMMANDS = (
     "expand",
     "export",
     "inspect",
+    "joints",
     "lint",
     "run",
     "schema",

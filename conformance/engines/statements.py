@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,6 +52,11 @@ def vec6(tensor: ArrayLike) -> Vec6:
     """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
+
+
+def moving_joints(joints: Iterable[JointObservation]) -> tuple[str, ...]:
+    """Return the names of joints with degrees of freedom, in the given order."""
+    return tuple(joint.name for joint in joints if COORDINATES[joint.type])
 
 
 def build_frames(

@@ -351,11 +351,13 @@ def _engine(
     reason: str | None = None
     output: str | None = None
     notes: tuple[str, ...] = ()
+    joint_order: tuple[str, ...] = ()
     match engine.availability, outcome:
         case Unavailable(why, remedy), _:
             status, reason = EngineStatus.UNAVAILABLE, f"{why}; {remedy}"
         case Available(version), Observed(observation):
             status, notes = EngineStatus.OBSERVED, observation.notes
+            joint_order = observation.joint_order
         case Available(version), Abstained(reason):
             status = EngineStatus.ABSTAINED
         case Available(version), Crashed(reason, output):
@@ -370,6 +372,7 @@ def _engine(
         reason=None if reason is None else portable(reason, names),
         output=None if output is None else portable(output, names),
         notes=tuple(portable(note, names) for note in notes),
+        joint_order=joint_order,
     )
 
 

@@ -320,6 +320,8 @@ class Observation:
         states: Quantities this engine can state; all others are not comparable.
         base: Relation of the root to the world, if stated.
         articulation_roots: Number of articulation roots, if the format has them.
+        joint_order: Joints with degrees of freedom, as the engine numbers them; in
+            the order of the file for one without numbers, empty if unknown.
         renamed: Links and joints, as ``link arm``, that were matched by structure
             alone, and their names in the file.
         notes: Changes to the file that let the engine read it, and its warnings.
@@ -369,6 +371,7 @@ class Observation:
     rollout: Rollout | None = None
     shapes: tuple[ShapeObservation, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    joint_order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ class Kind(StrEnum):
     NEWLY_FAILING = "newly failing"
     REMOVED = "removed"
     WORSE = "worse"
+    JOINT_ORDER = "joint order"
     FIXED = "fixed"
     BETTER = "better"
     ADDED = "added"

@@ -76,6 +76,7 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         kind = Kind.WORSE if worse else Kind.BETTER
         yield ChangeRecord(kind, worse, after.id, None, *verdicts, after.reason)
     yield from _files(before, after)
+    yield from _joint_orders(before, after)
     former = {check.id: check for check in before.checks}
     for check in after.checks:
         if check.id in former:
@@ -97,6 +98,24 @@ def _files(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     other = [path for path in paths if hashes[0].get(path) != hashes[1].get(path)]
     if other and all(hashes):
         yield ChangeRecord(Kind.FILES, False, after.id, detail=", ".join(other))
+
+
+def _joint_orders(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    """Yield engines that number the same joints in another order than before."""
+    former = {engine.name: engine.joint_order for engine in before.engines}
+    for engine in after.engines:
+        was, now = former.get(engine.name, ()), engine.joint_order
+        if was != now and sorted(was) == sorted(now):
+            pairs = enumerate(zip(was, now, strict=True))
+            first = next(index for index, pair in pairs if pair[0] != pair[1])
+            yield ChangeRecord(
+                kind=Kind.JOINT_ORDER,
+                worse=True,
+                subject=after.id,
+                before=was[first],
+                after=now[first],
+                detail=f"{engine.name}, index {first}",
+            )
 
 
 def _check(

@@ -133,6 +133,7 @@ class EngineRecord(_Record, frozen=True, kw_only=True):
         reason: Why it has no observation.
         output: End of the output of a crashed engine.
         notes: Changes to the file that let it read it, and its warnings.
+        joint_order: Joints with degrees of freedom, as the engine numbers them.
     """
 
     name: str
@@ -142,6 +143,7 @@ class EngineRecord(_Record, frozen=True, kw_only=True):
     reason: str | None = None
     output: str | None = None
     notes: tuple[str, ...] = ()
+    joint_order: tuple[str, ...] = ()
 
 
 class DifferenceRecord(_Record, frozen=True, kw_only=True):

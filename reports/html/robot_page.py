@@ -100,6 +100,7 @@ def render_page(  # noqa: PLR0913, PLR0917  # content and context of a page
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Differences that a deviation of the engine explains, not a fault of the USD.
         deviations={(each.check, each.engine): each.id for each in robot.deviations},
+        orders=overview.joint_orders(robot),
         units={check.id: check.unit for check in robot.checks},
         command=command,
         view=view,

@@ -50,6 +50,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
+    moving_joints,
     reachable_links,
     tensor_along_link,
     unreachable_joints,
@@ -120,6 +121,7 @@ class MujocoEngine:
             states=_STATES,
             links=_links(compiled),
             joints=joints,
+            joint_order=_joint_order(compiled, joints),
             frames=_frames(compiled, joints, reach, request.configurations),
             notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
         )
@@ -199,6 +201,17 @@ def _joints(compiled: Compiled) -> tuple[JointObservation, ...]:
         for link, index in compiled.bodies.items()
         if link != compiled.root
     )
+
+
+def _joint_order(
+    compiled: Compiled, joints: tuple[JointObservation, ...]
+) -> tuple[str, ...]:
+    """Sort moving joints by their first degree of freedom in MuJoCo's ``qvel``."""
+    first = {
+        joint.name: int(compiled.model.body_dofadr[compiled.bodies[joint.child]])
+        for joint in joints
+    }
+    return tuple(sorted(moving_joints(joints), key=first.__getitem__))
 
 
 def _joint(

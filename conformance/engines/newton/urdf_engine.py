@@ -30,6 +30,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
+    moving_joints,
     reachable_links,
     unreachable_joints,
 )
@@ -101,6 +102,7 @@ class NewtonEngine:
                 LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies
             ),
             joints=joints,
+            joint_order=moving_joints(joints),
             frames=poses(robot, joints, reach, request.configurations),
             notes=(*urdf.notes, *robot.warnings, *blocked_note("Newton", blocked)),
             precision=SINGLE_PRECISION,

@@ -43,6 +43,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
+    moving_joints,
     reachable_links,
     unreachable_joints,
 )
@@ -133,6 +134,7 @@ class NewtonUsdEngine:
                 for link in names.links
             ),
             joints=joints,
+            joint_order=moving_joints(joints),
             frames=poses(
                 robot,
                 joints,

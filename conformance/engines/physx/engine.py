@@ -168,6 +168,7 @@ class PhysxEngine:
                 for link in names.links
             ),
             joints=reported,
+            joint_order=_joint_order(answer, joints),
             frames=build_frames(framed, request.configurations, place),
             base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
             articulation_roots=count,
@@ -256,6 +257,13 @@ def _mass(answer: _Answer, row: int) -> MassProperties | None:
         # not along those of the mass frame, as its documentation has it.
         inertia=vec6(answer.numbers["link_inertia"][row].reshape(3, 3)),
     )
+
+
+def _joint_order(answer: _Answer, paths: Mapping[str, str]) -> tuple[str, ...]:
+    """Return joints as PhysX numbers their degrees of freedom."""
+    names = {path: name for name, path in paths.items()}
+    dofs = answer.paths["dofs"]
+    return tuple(dict.fromkeys(names[path] for path in dofs if path in names))
 
 
 def _joints(

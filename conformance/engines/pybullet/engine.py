@@ -43,6 +43,7 @@ from urdf_usd.conformance.engines.pybullet.loading import (
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
+    moving_joints,
     reachable_links,
     settable_positions,
     tensor_along_link,
@@ -120,6 +121,7 @@ class PybulletEngine:
             states=states if shapes is None else states | _SHAPES,
             links=links,
             joints=joints,
+            joint_order=moving_joints(joints),
             frames=frames,
             notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *pose_notes),
             invented=tuple(sorted(urdf.without_inertial & massive)),

@@ -27,6 +27,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
 )
 from urdf_usd.conformance.engines.reference.shapes import state_shapes
+from urdf_usd.conformance.engines.statements import moving_joints
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -181,6 +182,7 @@ def observe_robot(
     tree = build_tree(robot)
     frames, dynamics = _motion(_Moved(robot, configurations))
     malformed = _malformed(diagnostics)
+    joints = structure(robot)
     return Observation(
         engine=NAME,
         robot=robot.name,
@@ -189,7 +191,8 @@ def observe_robot(
         links=tuple(
             LinkObservation(link.name, _mass_properties(link)) for link in robot.links
         ),
-        joints=structure(robot),
+        joints=joints,
+        joint_order=moving_joints(joints),
         frames=frames,
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),

@@ -11,6 +11,8 @@ from urdf_usd.conformance.records.change_record import Kind
 from urdf_usd.conformance.records.changes import compare_runs, former_record
 from urdf_usd.conformance.records.record import (
     CheckRecord,
+    EngineRecord,
+    EngineStatus,
     FileRecord,
     Grade,
     RobotRecord,
@@ -128,6 +130,26 @@ def test_other_files_and_settings_are_told_and_are_no_step_back() -> None:
         (Kind.SETTING, "option base", "fixed"),
     ]
     assert not any(change.worse for change in changes)
+
+
+def test_another_joint_order_is_a_change() -> None:
+    """Code that indexes joints breaks; a joint that is added is another change."""
+
+    def ordered(*joints: str) -> RobotRecord:
+        engine = EngineRecord(
+            name="physx",
+            side="usd",
+            status=EngineStatus.OBSERVED,
+            joint_order=joints,
+        )
+        return structs.replace(EXACT, engines=(engine,))
+
+    (change,) = compare_runs(_run(ordered("a", "b", "c")), _run(ordered("a", "c", "b")))
+
+    assert (change.kind, change.worse) == (Kind.JOINT_ORDER, True)
+    assert (change.before, change.after) == ("b", "c")
+    assert change.detail == "physx, index 1"
+    assert not compare_runs(_run(ordered("a")), _run(ordered("a", "b")))
 
 
 def test_a_run_reads_back_from_its_folder(tmp_path: Path) -> None:

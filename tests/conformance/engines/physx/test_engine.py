@@ -94,6 +94,35 @@ def test_degrees_of_freedom_and_base(engine: Engine, tmp_path: Path) -> None:
     assert types["swing"] is JointType.REVOLUTE
 
 
+def test_joints_are_numbered_breadth_first_and_by_path(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Whatever the order of prims, which is that of the URDF."""
+    inertial = (
+        '<inertial><mass value="1"/>'
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    )
+    chains = (("c", "base", "x"), ("c2", "x", "x2"), ("b", "base", "z"))
+    text = "".join(
+        f'<link name="{name}">{inertial}</link>' for name in ("base", "x", "x2", "z")
+    )
+    for name, parent, child in chains:
+        text += (
+            f'<joint name="{name}" type="continuous"><parent link="{parent}"/>'
+            f'<child link="{child}"/></joint>'
+        )
+    urdf = tmp_path / "order.urdf"
+    urdf.write_text(f'<robot name="order">{text}</robot>')
+    layer = convert(urdf, tmp_path / "usd").root_layer
+    stage = Usd.Stage.Open(str(layer))
+    joints = stage.GetPrimAtPath("/order/Physics").GetChildren()
+
+    seen = engine.observe(Request(str(layer), Configurations((), (), ("zero",))))
+
+    assert [joint.GetName() for joint in joints] == ["c", "c2", "b"]
+    assert seen.joint_order == ("b", "c", "c2")
+
+
 def test_floating_base(engine: Engine, tmp_path: Path) -> None:
     """The root is a body that falls."""
     seen = _observe(engine, _convert(tmp_path, base=BaseOption.FLOATING))
