@@ -121,6 +121,20 @@ def engines(session: nox.Session) -> None:
 
 
 @nox.session
+def consumers(session: nox.Session) -> None:
+    """Have PhysX and Newton read assets of every profile; write docs/consumers.md.
+
+    Arguments are corpora, `pybullet` unless told, and `--sample N`, with which the
+    table is only printed.
+    """
+    session.install(".[newton,physx]")
+    arguments = session.posargs
+    if not any(one.startswith("--sample") for one in arguments):
+        arguments = [*arguments, "--out", "docs/consumers.md"]
+    session.run("python", "-m", "tests.consumers", *arguments)
+
+
+@nox.session
 def renders(session: nox.Session) -> None:
     """Draw robots from URDF and USD, side by side; arguments are the robots.
 
