@@ -44,6 +44,7 @@ _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
+_MASS_SCHEMA = "PhysicsMassAPI"
 _NEWTON_INERTIA = "newton:inertia"
 _TENSOR_VALUES = 6
 
@@ -130,10 +131,20 @@ def _restated(
     return Restatement(name, _NEWTON_INERTIA, vec6(inertia), vec6(full))
 
 
+def _applies_mass_schema(prim: Usd.Prim) -> bool:
+    """Whether the schema is applied by name.
+
+    ``HasAPI`` is also true for schemas that include it, such as ``NewtonMassAPI``,
+    which consumers without Newton's plugin do not know.
+    """
+    applied = prim.GetMetadata("apiSchemas")
+    return applied is not None and _MASS_SCHEMA in applied.GetAppliedItems()
+
+
 def _authored_mass(prim: Usd.Prim) -> bool:
     attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
     return bool(
-        prim.HasAPI(UsdPhysics.MassAPI)
+        _applies_mass_schema(prim)
         and attribute.HasAuthoredValue()
         and attribute.Get() > 0.0
     )
@@ -144,7 +155,7 @@ def _authored_inertia(prim: Usd.Prim) -> Array | None:
 
     All zero is the sentinel of the moments, and of the axes: then they are the body's.
     """
-    if not prim.HasAPI(UsdPhysics.MassAPI):
+    if not _applies_mass_schema(prim):
         return None
     api = UsdPhysics.MassAPI(prim)
     moments = api.GetDiagonalInertiaAttr()
