@@ -31,6 +31,7 @@ from urdf_usd.conformance.execution.examination import (
     examine_isolated,
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.parcels import (
     ClusterError,
     Delivery,
@@ -100,6 +101,7 @@ def examined_on(  # noqa: PLR0913  # both ends, and options
     *,
     pool: WorkerPool,
     threads: Executor,
+    interrupts: DeferredInterrupts,
     jobs: int,
     shared: bool,
     announce: Callable[[str], None],
@@ -111,6 +113,7 @@ def examined_on(  # noqa: PLR0913  # both ends, and options
         assignments: The robots.
         pool: Packs robots here, and examines those that the cluster could not.
         threads: Wait for the pool.
+        interrupts: Let signals through while this waits.
         jobs: Number of these threads.
         shared: Whether workers have the same files under the same paths.
         announce: Called with a line of text if something unexpected happens.
@@ -119,7 +122,9 @@ def examined_on(  # noqa: PLR0913  # both ends, and options
         ClusterError: The cluster cannot be used, or is gone.
     """
     with _connected(address) as client, _outposts(client, pool.memory):
-        dispatch = _Dispatch(client, pool, threads, announce, jobs=jobs, shared=shared)
+        dispatch = _Dispatch(
+            client, pool, threads, interrupts, announce, jobs=jobs, shared=shared
+        )
         try:
             yield from dispatch.results(iter(assignments))
         finally:
@@ -188,6 +193,7 @@ class _Dispatch:
         client: Client,
         pool: WorkerPool,
         threads: Executor,
+        interrupts: DeferredInterrupts,
         announce: Callable[[str], None],
         *,
         jobs: int,
@@ -197,6 +203,7 @@ class _Dispatch:
         self._pool = pool
         self._jobs = jobs
         self._threads = threads
+        self._interrupts = interrupts
         self._announce = announce
         self._shared = shared
         self._run = uuid.uuid4().hex
@@ -219,7 +226,7 @@ class _Dispatch:
             if not (self._here or self._there):
                 return
             try:
-                future = self._done.get(timeout=_LOOK)
+                future = self._interrupts.get(self._done, _LOOK)
             except Empty:
                 lonely_since = self._lonely(lonely_since)
                 continue

@@ -12,13 +12,16 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from types import ModuleType
+from typing import TypeAlias
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     summary_of,
@@ -32,6 +35,7 @@ from urdf_usd.conformance.execution.examination import (
     examine_isolated,
     examine_pair,
 )
+from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.parcels import ClusterError
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
@@ -39,7 +43,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     processors,
 )
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import run_steps
+from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import read_record, read_stored, write_record
@@ -119,6 +123,8 @@ class RunOptions:
         }
 
 
+_Ending: TypeAlias = Completed[RobotRecord | SourceError] | Crashed | Interrupted
+
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
@@ -157,8 +163,9 @@ def check(  # noqa: PLR0913  # the public interface
         arguments=dict(options.arguments),
     )
     jobs = options.jobs or processors()
-    with WorkerPool(options.limits.memory) as pool:
-        ending = run_steps(
+
+    def examined(pool: WorkerPool) -> _Ending:
+        return run_steps(
             pool,
             examine_pair,
             subject,
@@ -169,6 +176,10 @@ def check(  # noqa: PLR0913  # the public interface
             timeout=options.limits.time,
             parallel=jobs > 1,
         )
+
+    pool = WorkerPool(options.limits.memory)
+    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, pool:
+        ending = interrupts.result(threads.submit(examined, pool))
     if not isinstance(ending, Completed):
         return crashed_record(subject, ending)
     if isinstance(ending.value, SourceError):
@@ -248,12 +259,17 @@ def _examined(
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
+    # Processes that the pool starts should not inherit the signal mask.
+    pool = WorkerPool(options.limits.memory)
     # On an interruption the pool is closed first, for which the threads wait.
     with (
+        DeferredInterrupts() as interrupts,
         ThreadPoolExecutor(jobs) as threads,
-        WorkerPool(options.limits.memory) as pool,
+        pool,
     ):
-        engines = select_engines(pool, options.engines)
+        engines = interrupts.result(
+            threads.submit(select_engines, pool, options.engines)
+        )
         assignments = []
         names = _names(sources)
         compared = len(options.converters) > 1
@@ -278,30 +294,37 @@ def _examined(
             assignments.append(replace(assignment, former=former))
         try:
             if options.scheduler is None:
-                yield from _examined_here(assignments, pool, threads)
+                yield from _examined_here(assignments, pool, threads, interrupts)
             else:
                 yield from _examined_there(
-                    assignments, pool, threads, options, announce
+                    assignments, pool, threads, interrupts, options, announce
                 )
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _examined_here(
-    assignments: Sequence[Assignment], pool: WorkerPool, threads: Executor
-) -> Generator[tuple[str, RobotRecord | Unchanged]]:
-    futures = {
-        threads.submit(examine_isolated, pool, assignment, {}): assignment.place
-        for assignment in assignments
-    }
-    for future in as_completed(futures):
-        yield futures[future], future.result()
-
-
-def _examined_there(
     assignments: Sequence[Assignment],
     pool: WorkerPool,
     threads: Executor,
+    interrupts: DeferredInterrupts,
+) -> Generator[tuple[str, RobotRecord | Unchanged]]:
+    finished: SimpleQueue[Future[RobotRecord | Unchanged]] = SimpleQueue()
+    places = {}
+    for assignment in assignments:
+        future = threads.submit(examine_isolated, pool, assignment, {})
+        places[future] = assignment.place
+        future.add_done_callback(finished.put)
+    for _ in assignments:
+        future = interrupts.get(finished)
+        yield places[future], future.result()
+
+
+def _examined_there(  # noqa: PLR0913, PLR0917  # both ends, and options
+    assignments: Sequence[Assignment],
+    pool: WorkerPool,
+    threads: Executor,
+    interrupts: DeferredInterrupts,
     options: RunOptions,
     announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
@@ -311,6 +334,7 @@ def _examined_there(
         assignments,
         pool=pool,
         threads=threads,
+        interrupts=interrupts,
         jobs=options.jobs or processors(),
         shared=options.shared,
         announce=announce,
