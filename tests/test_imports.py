@@ -183,7 +183,6 @@ QUARANTINE = {
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),
     "pybullet_data": ("urdf_usd.corpus",),
     "simdjson": ("urdf_usd.converter.meshes.collada.number_lists",),
-    "stl": ("urdf_usd.converter.meshes.stl",),
     "tinyobjloader": ("urdf_usd.converter.meshes.obj.mesh",),
     "rich": ("urdf_usd.conformance.cli", "urdf_usd.reports.terminal"),
     "robot_descriptions": ("urdf_usd.corpus",),
@@ -225,7 +224,7 @@ NAMED_AFTER_SUBJECTS = (
 )
 # A fault of a library that both sides read a format by would hide itself.
 MESH_READERS = {
-    "stl": MeshReaders("stl", frozenset({"stl"}), "stl", frozenset({"trimesh"})),
+    "stl": MeshReaders("stl", frozenset(), "stl", frozenset({"trimesh"})),
     "obj": MeshReaders(
         "obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset({"trimesh"})
     ),

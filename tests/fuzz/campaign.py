@@ -20,7 +20,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["urdf_usd", "stl", "trimesh"]):
+with atheris.instrument_imports(include=["urdf_usd", "trimesh"]):
     # Imported here to be instrumented; the reader imports it at the first file.
     import trimesh  # noqa: F401
 

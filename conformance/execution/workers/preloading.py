@@ -52,7 +52,6 @@ _LOADED_LATE = (
     "pxr.UsdUtils",
     "pxr.UsdValidation",
     "scipy.stats",
-    "stl",
     "tinyobjloader",
     "trimesh",
 )
