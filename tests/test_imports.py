@@ -182,7 +182,6 @@ QUARANTINE = {
     "pydrake": ("urdf_usd.conformance.engines.drake",),
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),
     "pybullet_data": ("urdf_usd.corpus",),
-    "simdjson": ("urdf_usd.converter.meshes.collada.number_lists",),
     "tinyobjloader": ("urdf_usd.converter.meshes.obj.mesh",),
     "rich": ("urdf_usd.conformance.cli", "urdf_usd.reports.terminal"),
     "robot_descriptions": ("urdf_usd.corpus",),
@@ -229,7 +228,7 @@ MESH_READERS = {
         "obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset({"trimesh"})
     ),
     "collada": MeshReaders(
-        "collada.mesh", frozenset({"simdjson"}), "collada", frozenset({"collada"})
+        "collada.mesh", frozenset(), "collada", frozenset({"collada"})
     ),
     "gltf": MeshReaders(
         "gltf.mesh", frozenset({"msgspec"}), "gltf", frozenset({"trimesh"})
