@@ -178,7 +178,6 @@ QUARANTINE = {
         "urdf_usd.conformance.engines.openusd",
     ),
     "pinocchio": ("urdf_usd.conformance.engines.pinocchio",),
-    "plyfile": ("urdf_usd.conformance.engines.mesh_files.ply",),
     "pydrake": ("urdf_usd.conformance.engines.drake",),
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),
     "pybullet_data": ("urdf_usd.corpus",),
@@ -233,7 +232,7 @@ MESH_READERS = {
     "gltf": MeshReaders(
         "gltf.mesh", frozenset({"msgspec"}), "gltf", frozenset({"trimesh"})
     ),
-    "ply": MeshReaders("ply", frozenset({"trimesh"}), "ply", frozenset({"plyfile"})),
+    "ply": MeshReaders("ply", frozenset({"trimesh"}), "ply", frozenset()),
 }
 CONVERTER_MESHES = "urdf_usd.converter.meshes"
 HARNESS_MESHES = "urdf_usd.conformance.engines.mesh_files"

@@ -12,7 +12,7 @@ import pytest
 
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
 REPORTS = {"jinja2", "msgspec", "rich"}
-FORMATS = {"collada", "plyfile", "tinyobjloader", "trimesh"}
+FORMATS = {"collada", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}
 # Of the standard library, what costs more than a joint.

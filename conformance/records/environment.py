@@ -16,7 +16,6 @@ _DISTRIBUTIONS = (
     "lxml",
     "trimesh",
     "pycollada",
-    "plyfile",
     "tinyobjloader",
     "xacrodoc",
     "xacro",

@@ -46,7 +46,6 @@ _LOADED_LATE = (
     "urdf_usd.converter.usd.writer.meshes.surfaces",
     "fast_simplification",
     "lxml.etree",
-    "plyfile",
     "pybullet",
     "pxr.UsdShade",
     "pxr.UsdUtils",
