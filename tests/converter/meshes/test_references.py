@@ -8,6 +8,10 @@ import pytest
 
 from urdf_usd.converter.meshes.references import referred_files
 
+# An image in a comment, and one of several pieces of text with a namespace prefix.
+PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> -->
+<d:init_from mips="1">one<![CDATA[&]]>two.png</d:init_from></d:image>"""
+
 
 @pytest.mark.parametrize(
     ("name", "content", "found"),
@@ -18,13 +22,7 @@ from urdf_usd.converter.meshes.references import referred_files
         ("a.dae", b"<image><init_from>file://paint.png</init_from>", "paint.png"),
         ("a.dae", b"<init_from><ref>look%20a.mtl</ref></init_from>", "look a.mtl"),
         ("a.dae", b"<init_from>one&amp;two.png</init_from>", "one&two.png"),
-        (
-            "a.dae",
-            b"<!-- <init_from>sub/paint.png</init_from> -->"
-            + b"<d:i xmlns:d='c'><d:init_from mips='1'>one<![CDATA[&]]>two.png"
-            + b"</d:init_from></d:i>",
-            "one&two.png",
-        ),
+        ("a.dae", PREFIXED, "one&two.png"),
         ("a.dae", b"<a><init_from>paint.png</init_from><b></a>", "paint.png"),
         ("a.glb", b'glTF{"images":[{"uri": "sub/paint.png"}]}', "sub/paint.png"),
     ],
