@@ -486,7 +486,7 @@ def test_the_process_can_read_and_nothing_else(
         "except Exception as error:\n print(type(error).__name__)"
     )
 
-    process = subprocess.run(  # noqa: S603  a program of the test
+    process = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, check=True, text=True
     )
 
