@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface, Vec3
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
-    Indices: TypeAlias = NDArray[np.integer]
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.integer]
 
 _TOWARDS = np.array(DIRECTIONS)
 _TOWARDS.flags.writeable = False
