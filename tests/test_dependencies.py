@@ -46,10 +46,10 @@ def test_document_lists_every_requirement_with_its_minimum() -> None:
 def test_no_requirement_of_every_installation_is_copyleft(name: str) -> None:
     """By the licence that the installed package declares."""
     stated = metadata.metadata(name)
-    licences = [
-        stated.get("License-Expression") or "",
+    licences: list[str] = [
+        *stated.get_all("License-Expression", []),
         # Some packages have the whole text there, of which the title is first.
-        *(stated.get("License") or "").splitlines()[:1],
+        *(text.splitlines()[0] for text in stated.get_all("License", []) if text),
         *(c for c in stated.get_all("Classifier", []) if c.startswith("License ::")),
     ]
 
