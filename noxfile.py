@@ -17,6 +17,14 @@ GROUPS = nox.project.load_toml("pyproject.toml")
 # Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
 FAST = ("-m", "not corpus and not benchmark_run and not browser")
 
+# Robots with shapes, with STL, with OBJ and with COLLADA meshes.
+SAMPLE = (
+    "pybullet:r2d2.urdf",
+    "pybullet:kuka_iiwa/model.urdf",
+    "pybullet:laikago/laikago.urdf",
+    "pybullet:racecar/racecar.urdf",
+)
+
 ABOUT_ENGINES = (
     "tests/conformance/verdict/test_departures.py",
     "tests/conformance/verdict/test_deviations.py",
@@ -73,6 +81,22 @@ def tests(session: nox.Session) -> None:
     """Run the fast tests; arguments replace the selection."""
     install(session, "test")
     session.run("pytest", "--numprocesses=auto", *(session.posargs or FAST))
+
+
+@nox.session(venv_backend="venv")
+def lowest(session: nox.Session) -> None:
+    """Run the converter's tests and a few robots with the lowest versions allowed.
+
+    uv installs exactly the versions that pyproject.toml names as minimums, and newest
+    versions of what these require. Arguments replace the selection of tests.
+    """
+    session.install("uv")
+    groups = ("--group", "test", "-r", "pyproject.toml")
+    lowest_direct = ("--resolution", "lowest-direct", *groups)
+    session.run("uv", "pip", "install", "--quiet", *lowest_direct)
+    session.run("uv", "pip", "install", "--quiet", "--no-deps", ".")
+    session.run("pytest", *(session.posargs or (*FAST, "tests/converter")))
+    session.run("urdf-usd", "run", *SAMPLE, "--out", "lowest-report")
 
 
 @nox.session

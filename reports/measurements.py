@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.record import RobotRecord
 
-    Cell = str | int | float | None
+
+Cell = str | int | float | None
 
 # Columns in order; ``engine`` is the URDF engine that the USD is compared with.
 COLUMNS = (

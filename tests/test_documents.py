@@ -137,7 +137,7 @@ def _environment(programs: Path) -> dict[str, str]:
 def _run(
     words: tuple[str, ...], folder: Path, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  # what our own documents say
+    return subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 

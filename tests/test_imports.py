@@ -178,12 +178,9 @@ QUARANTINE = {
         "urdf_usd.conformance.engines.openusd",
     ),
     "pinocchio": ("urdf_usd.conformance.engines.pinocchio",),
-    "plyfile": ("urdf_usd.conformance.engines.mesh_files.ply",),
     "pydrake": ("urdf_usd.conformance.engines.drake",),
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),
     "pybullet_data": ("urdf_usd.corpus",),
-    "simdjson": ("urdf_usd.converter.meshes.collada.number_lists",),
-    "stl": ("urdf_usd.converter.meshes.stl",),
     "tinyobjloader": ("urdf_usd.converter.meshes.obj.mesh",),
     "rich": ("urdf_usd.conformance.cli", "urdf_usd.reports.terminal"),
     "robot_descriptions": ("urdf_usd.corpus",),
@@ -225,17 +222,17 @@ NAMED_AFTER_SUBJECTS = (
 )
 # A fault of a library that both sides read a format by would hide itself.
 MESH_READERS = {
-    "stl": MeshReaders("stl", frozenset({"stl"}), "stl", frozenset({"trimesh"})),
+    "stl": MeshReaders("stl", frozenset(), "stl", frozenset({"trimesh"})),
     "obj": MeshReaders(
         "obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset({"trimesh"})
     ),
     "collada": MeshReaders(
-        "collada.mesh", frozenset({"simdjson"}), "collada", frozenset({"collada"})
+        "collada.mesh", frozenset(), "collada", frozenset({"collada"})
     ),
     "gltf": MeshReaders(
         "gltf.mesh", frozenset({"msgspec"}), "gltf", frozenset({"trimesh"})
     ),
-    "ply": MeshReaders("ply", frozenset({"trimesh"}), "ply", frozenset({"plyfile"})),
+    "ply": MeshReaders("ply", frozenset({"trimesh"}), "ply", frozenset()),
 }
 CONVERTER_MESHES = "urdf_usd.converter.meshes"
 HARNESS_MESHES = "urdf_usd.conformance.engines.mesh_files"

@@ -59,7 +59,7 @@ def run_program(
         (folder / name).write_text(program)
     if name and "/" in name:
         (folder / name).with_name("__init__.py").touch()
-    return subprocess.run(  # noqa: S603  # our own interpreter and program
+    return subprocess.run(
         (sys.executable, *arguments),
         input=None if name else program,
         capture_output=True,

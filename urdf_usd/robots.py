@@ -8,18 +8,18 @@ always a file.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from urdf_usd import converter, corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
     from urdf_usd.conformance.records.record import RobotRecord, RunSummary
     from urdf_usd.converter import Conversion, ConvertOptions, Parsed
     from urdf_usd.corpus import RobotSource
+
 
 Reference: TypeAlias = "str | os.PathLike[str]"
 _Options = TypeVar("_Options", "ConvertOptions", "CheckOptions")

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -38,8 +37,7 @@ from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
 _ASPECTS = ("mass", "center", "inertia")

@@ -35,8 +35,9 @@ from urdf_usd.conformance.tolerance.bounds import (
 if TYPE_CHECKING:
     from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
-    Array: TypeAlias = NDArray[np.float64]
-    Shapes: TypeAlias = tuple[ShapeObservation, ...]
+
+Array: TypeAlias = NDArray[np.float64]
+Shapes: TypeAlias = tuple[ShapeObservation, ...]
 
 # Axes that bound a shape come first, then their opposites.
 _AXES = 3

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,11 +40,10 @@ from urdf_usd.conformance.tolerance.comparison import (
     number,
 )
 
-if TYPE_CHECKING:
-    Measure: TypeAlias = Callable[
-        [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
-        Iterator[Difference],
-    ]
+Measure: TypeAlias = Callable[
+    [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
+    Iterator[Difference],
+]
 
 # A primitive's area has two factors and its volume three, each of which may be stored
 # as a size and a scale.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,7 @@ from urdf_usd.conformance.records.scene import (
     Vec3,
 )
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 # Half the range of the slider of an unlimited joint [rad, m].
 _HALF_TURN = math.pi

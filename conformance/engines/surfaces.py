@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface, Vec3
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
-    Indices: TypeAlias = NDArray[np.integer]
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.integer]
 
 _TOWARDS = np.array(DIRECTIONS)
 _TOWARDS.flags.writeable = False
@@ -25,6 +24,8 @@ _TOWARDS.flags.writeable = False
 _BLOCK = 256
 # Triangles that are measured at once, so that what lies between stays in the cache.
 _TRIANGLES = 4096
+# Corners of a triangle.
+_TRIANGLE = 3
 _FLOAT32 = float(np.finfo(np.float32).eps)
 # Tolerance of orthogonality and of equal lengths of axes in float32.
 _SAME = 1e-6
@@ -118,7 +119,7 @@ def moved(points: Array, transform: Array) -> Array:
 
 def fans(counts: Indices, corners: Indices) -> Indices:
     """Return the (M, 3) triangles that fan out from the first corners of polygons."""
-    if (counts == 3).all():  # noqa: PLR2004  triangles
+    if (counts == _TRIANGLE).all():
         return corners[: 3 * len(counts)].reshape(-1, 3)
     return corners[fan_places(counts)]
 
@@ -126,7 +127,7 @@ def fans(counts: Indices, corners: Indices) -> Indices:
 def fan_places(counts: Indices) -> Indices:
     """Return the (M, 3) places of the corners of fans in a list of all corners."""
     counts = np.asarray(counts, np.int64)
-    if (counts == 3).all():  # noqa: PLR2004  triangles
+    if (counts == _TRIANGLE).all():
         return np.arange(3 * len(counts)).reshape(-1, 3)
     starts = np.cumsum(counts) - counts
     sizes = np.maximum(counts - 2, 0)

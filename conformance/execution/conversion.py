@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
+from typing import TypeAlias, assert_never, cast
 
 from urdf_usd.conformance.converters.candidates import (
     Candidate,
@@ -33,8 +33,7 @@ from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.diagnostics.rules import Severity
 
-if TYPE_CHECKING:
-    _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
+_Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 
 # Share of the time limit after which a program is stopped: before its worker is.
 _SHARE_OF_TIME = 0.95

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,7 @@ from urdf_usd.conformance.matching.tree_matching import (
 from urdf_usd.conformance.observation.named_prims import Matches, NamedPrims
 from urdf_usd.conformance.observation.robot import JointType, Observation
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
 
 # Distance from a link's pose, relative to the robot's length, beyond which an Xform is
 # another frame, or only holds geometry.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ from urdf_usd.conformance.observation.named_prims import (
 )
 from urdf_usd.conformance.observation.robot import JointType, Observation, Vec3
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
 
 # Limits may be lost as well, so that these types are treated as equal.
 TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})

@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
-if TYPE_CHECKING:
-    Pairs = tuple[tuple[int, int], ...]
+Pairs = tuple[tuple[int, int], ...]
 
 # Costs of a pair. Positions and directions cost at most 1 each.
 _UNMATCHED = 3.0

@@ -7,16 +7,16 @@ adds no option name that another plugin may use.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from urdf_usd.conformance.pytest_plugin.examiner import Examiner
     from urdf_usd.conformance.pytest_plugin.fixture import Conformance
+
 
 SUITE = "urdf_usd.conformance.suite"
 _DEST = "conformance_robots"

@@ -16,8 +16,6 @@ _DISTRIBUTIONS = (
     "lxml",
     "trimesh",
     "pycollada",
-    "numpy-stl",
-    "plyfile",
     "tinyobjloader",
     "xacrodoc",
     "xacro",

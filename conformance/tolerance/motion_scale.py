@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +41,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     group_masses,
 )
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 _GRAVITY = 9.81
 # Least size of a body with invented inertia [m].

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 # Displacement rates that come before the angular velocity of a joint.
 _SLIDES = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}

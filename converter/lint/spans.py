@@ -6,7 +6,7 @@ Comments, indentation, the order of attributes and line ends are preserved.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 from xml.parsers import expat
@@ -18,8 +18,7 @@ _DECLARATION = re.compile(
     rb"""(?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
     rb"""(?:\s+encoding\s*=\s*["'](?P<encoding>[A-Za-z][\w.-]*)["'])?[^>]*\?>"""
 )
-_START_TAG = re.compile(rb"<[^\s/>]+(?:[^>\"']|\"[^\"]*\"|'[^']*')*>")
-_END_TAG = re.compile(rb"</[^>]*>")
+# Within a start tag that the parser has accepted, which has no positions of attributes.
 _ATTRIBUTE = re.compile(
     rb"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
 )
@@ -109,33 +108,54 @@ def _element_spans(data: bytes) -> Mapping[Place, _Span]:
     if b"\0" in data:
         raise SpanError("its encoding does not extend ASCII")
     spans: dict[Place, _Span] = {}
-    unfinished: list[tuple[Place, int, int]] = []
+    # Elements whose end tag is to come: place, start and end of the start tag.
+    open_elements: list[tuple[Place, int, int]] = []
+    # What waits for the place where the current tag ends.
+    pending: list[Callable[[int], None]] = []
     text, parser = _without_declaration(data)
 
-    def start_element(_name: str, _attributes: dict[str, str]) -> None:
-        start = parser.CurrentByteIndex
-        tag = _START_TAG.match(text, start)
-        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-        unfinished.append((place, start, tag.end() if tag else start))
+    def next_token(*_: object) -> None:
+        """End the tag before: it ends where the next token starts."""
+        while pending:
+            pending.pop()(parser.CurrentByteIndex)
 
-    def end_element(_name: str) -> None:
-        place, start, tag_end = unfinished.pop()
-        # An empty-element tag has no end tag.
-        is_empty = text[tag_end - 2 : tag_end] == b"/>"
-        tag = None if is_empty else _END_TAG.match(text, parser.CurrentByteIndex)
-        spans[place] = _Span(start, tag_end, tag.end() if tag else tag_end)
+    def start_element(*_: object) -> None:
+        next_token()
+        start = parser.CurrentByteIndex
+        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        pending.append(lambda end: open_elements.append((place, start, end)))
+
+    def end_element(_: str) -> None:
+        next_token()
+        place, start, tag_end = open_elements.pop()
+
+        def close(end: int) -> None:
+            spans[place] = _Span(start, tag_end, end)
+
+        # expat reports the end of an empty-element tag at the end of that tag.
+        if parser.CurrentByteIndex == tag_end and text[tag_end - 2 : tag_end] == b"/>":
+            close(tag_end)
+        else:
+            pending.append(close)
 
     parser.StartElementHandler = start_element
     parser.EndElementHandler = end_element
+    # Characters, comments and all other tokens.
+    parser.DefaultHandler = next_token
     try:
         parser.Parse(text, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
         raise SpanError(f"it is not well-formed XML: {error}") from error
+    while pending:
+        pending.pop()(len(text))
     return spans
 
 
 def _without_declaration(data: bytes) -> tuple[bytes, expat.XMLParserType]:
-    """Replace the declaration by white space, as the parser does: it may be wrong."""
+    """Replace the declaration, which may be wrong, by white space.
+
+    A parser refuses a wrong version, which is what is to be corrected.
+    """
     declaration = _DECLARATION.match(data)
     if declaration is None:
         return data, expat.ParserCreate("utf-8")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    Rows: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.float64]
 
-    # Returns the content of a file that a mesh file refers to; None if missing.
-    SiblingReader: TypeAlias = Callable[[str], bytes | None]
+# Returns the content of a file that a mesh file refers to; None if missing.
+SiblingReader: TypeAlias = Callable[[str], bytes | None]
 
 
 _T = TypeVar("_T", bound=np.generic)

@@ -1,27 +1,25 @@
 """References of mesh files to material libraries and images.
 
-For lists of input files. Searches for the keywords of the formats without parsing the
-mesh, so that also files that the reader ignores are found.
+For lists of input files. COLLADA is parsed as XML; the other formats are searched for
+keywords without parsing the mesh, so that also files that the reader ignores are found.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
-from xml.sax.saxutils import unescape
+from xml.parsers import expat
 
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 
 _LIBRARY = b"mtllib"
 # Keyword, which is found many times faster than a pattern, and the pattern.
 _IN_OBJ = (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)"))
-_IN_COLLADA = (
-    b"<init_from",
-    re.compile(rb"<init_from[^<>]*>\s*(?:<ref>)?([^<>]+)<"),
-)
 _IN_GLTF = (b'"uri"', re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"'))
+_IMAGE_OF_COLLADA = "init_from"
 _HEAD_SIZE = 4096
 _IMAGE_OF_MTL = re.compile(
     rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)"
@@ -46,22 +44,50 @@ def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
 
 
 def _references(data: bytes, suffix: str) -> Iterator[str]:
-    for word, pattern in _words_of(data):
-        for match in _found(data, word, pattern):
+    """Yield references; the format is detected from the first bytes."""
+    head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if holds_binary_stl(data):
+        pass
+    elif head.startswith(b"<"):
+        yield from _images_of_collada(data)
+    else:
+        is_gltf = head.startswith((b"{", b"glTF"))
+        for match in _found(data, *(_IN_GLTF if is_gltf else _IN_OBJ)):
             yield _reference(match)
     if suffix == ".mtl":
         for match in _IMAGE_OF_MTL.finditer(data):
             yield _reference(match)
 
 
-def _words_of(data: bytes) -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
-    """Return the keywords of the format, which is detected from the first bytes."""
-    if holds_binary_stl(data):
-        return ()
-    head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if head.startswith(b"<"):
-        return (_IN_COLLADA,)
-    return (_IN_GLTF,) if head.startswith((b"{", b"glTF")) else (_IN_OBJ,)
+def _images_of_collada(data: bytes) -> list[str]:
+    """Return the texts of ``<init_from>``; of malformed XML, those before the error."""
+    found: list[str] = []
+    parser = expat.ParserCreate()
+
+    def add(text: str) -> None:
+        found[-1] += text
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == _IMAGE_OF_COLLADA:
+            found.append("")
+            # Not set for the whole document: it has megabytes of numbers.
+            parser.CharacterDataHandler = add
+
+    def end(tag: str) -> None:
+        if tag.rpartition(":")[2] == _IMAGE_OF_COLLADA:
+            parser.CharacterDataHandler = None
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.EntityDeclHandler = _refuse_entity
+    # LookupError and ValueError: an unknown encoding, or an entity declaration.
+    with suppress(expat.ExpatError, LookupError, ValueError):
+        parser.Parse(data, True)
+    return [text.strip() for text in found if text.strip()]
+
+
+def _refuse_entity(name: str, *_: object) -> None:
+    raise ValueError(f"entity {name!r} is declared")
 
 
 def _found(
@@ -80,7 +106,7 @@ def _found(
 
 
 def _reference(match: re.Match[bytes]) -> str:
-    return unescape(match[1].decode("utf-8", "replace").strip())
+    return match[1].decode("utf-8", "replace").strip()
 
 
 def _candidates(reference: str, folder: Path) -> Iterator[Path]:

@@ -2,10 +2,10 @@
 
 The two are distinguished by size, because binary files may also start with ``solid``.
 
-Text is read by numpy-stl, which refuses malformed text; trimesh 5.2 and meshio 5.3 pair
-wrong corners or silently drop the rest. Variants that other parsers of URDF accept are
-reformatted and read again: several keywords on one line, normals that are not numbers,
-and facets with more than three corners.
+Text is read here: trimesh 5.2 and meshio 5.3 pair wrong corners of malformed text or
+silently drop the rest. Variants that other parsers of URDF accept are read as well:
+several keywords on one line, normals that are not numbers, and facets with more than
+three corners.
 
 Positions are float32. Equal positions are merged, and the unit is metres, as in all
 parsers of URDF. Normals are ignored: they are zero in many files, and the order of the
@@ -15,7 +15,8 @@ corners defines the orientation.
 from __future__ import annotations
 
 import re
-from io import BytesIO
+from array import array
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -40,15 +41,19 @@ _TRIANGLE_SIZE = _TRIANGLE.itemsize
 _SOLID_LINE = re.compile(
     rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
 )
-# Limit of the reformatted text, because polygons are expanded to triangles.
-_LONGEST_TEXT = 256 << 20
-_CORNER = rb"vertex(?:\s++[-+.\deE]++){3}"
+_END = b"endfacet"
+# A corner of more words than three numbers does not match, and a facet of more corners
+# is damaged text.
+_CORNER = rb"vertex(?:\s++[^\s_]++){3}\s++"
 _FACET = re.compile(
-    rb"\bfacet\s++(?:normal\s++)?(?:(?!outer\b)\S++\s++){0,3}+outer\s++loop\s++"
-    rb"((?:" + _CORNER + rb"\s++){3,1000}+)endloop\s++endfacet\b",
+    rb"facet\s++(?:normal\s++)?(?:(?!outer\b)\S++\s++){0,3}+outer\s++loop\s++"
+    rb"((?:" + _CORNER + rb"){3,1000}+)endloop\s++endfacet(?:\s++|\Z)",
     re.IGNORECASE,
 )
-_CORNERS = re.compile(_CORNER, re.IGNORECASE)
+_WORDS_OF_CORNER = 4
+_CORNERS_OF_TRIANGLE = 3
+# Longest quote of a damaged facet, in characters.
+_SHOWN = 200
 
 
 def holds_binary_stl(data: bytes) -> bool:
@@ -92,48 +97,57 @@ def read_text_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     text = data.replace(b"\r", b"\n")
     ends = any(line[1] for line in _SOLID_LINE.finditer(text))
     facets = _SOLID_LINE.sub(b"", text).strip()
-    # numpy-stl ignores a truncated facet.
-    if facets and not facets.lower().endswith(b"endfacet"):
+    if facets and not facets.lower().endswith(_END):
         raise MeshError("its last facet is incomplete")
-    try:
-        corners = _corners(_one_solid(facets))
-    except MeshError:
-        facets = _FACET.sub(_triangles, facets)
-        if len(facets) > _LONGEST_TEXT:
-            raise MeshError("its polygons are too many") from None
-        corners = _corners(_one_solid(facets))
+    corners = _corners(facets)
     skipped = () if ends else ("the text ends without endsolid",)
     return _build(corners, skipped, merged=merged)
 
 
-def _one_solid(facets: bytes) -> bytes:
-    return b"solid\n" + facets + b"\nendsolid\n"
-
-
-def _triangles(facet: re.Match[bytes]) -> bytes:
-    """Reformat one facet line by line, as a fan of triangles."""
-    first, *others = (b" ".join(c.split()) for c in _CORNERS.findall(facet[1]))
-    head, tail = (b"facet normal 0 0 0", b"outer loop"), (b"endloop", b"endfacet")
-    return b"\n".join(
-        line
-        for side in pairwise(others)
-        for line in (b"", *head, first, *side, *tail, b"")
-    )
-
-
 def _corners(text: bytes) -> NDArray[np.float32]:
-    """Return the (M, 3) corners of all triangles."""
-    from stl import Mesh, Mode  # noqa: PLC0415  slow to import, rarely needed
+    """Return the (M, 3) corners of all triangles; polygons become fans.
 
-    try:
-        # Overflow to infinity is refused by _build.
-        with np.errstate(over="ignore"):
-            _, triangles = Mesh.load(BytesIO(text), mode=Mode.ASCII)
-    except (AssertionError, RuntimeError, ValueError) as error:
-        said = " ".join(str(error.args[-1]).split()) or "a facet is not a triangle"
-        raise MeshError(f"its STL is broken: {said}") from error
-    corners: NDArray[np.float32] = triangles["vectors"].reshape(-1, 3)
-    return corners
+    Raises:
+        MeshError: Something else than facets is in the text.
+    """
+    numbers = array("d")
+    place = 0
+    while place < len(text):
+        facet = _FACET.match(text, place)
+        if facet is None:
+            raise MeshError(f"its STL is broken: {_quoted(text, place)} is no facet")
+        words = facet[1].split()
+        if len(words) > _WORDS_OF_CORNER * _CORNERS_OF_TRIANGLE:
+            words = _fan(words)
+        del words[::_WORDS_OF_CORNER]
+        try:
+            numbers.extend(map(float, words))
+        except ValueError:
+            quoted = _quoted(text, place)
+            raise MeshError(f"its STL is broken: no numbers in {quoted}") from None
+        place = facet.end()
+    # Overflow to infinity is refused by _build.
+    with np.errstate(over="ignore"):
+        return np.frombuffer(numbers, np.float64).astype(np.float32).reshape(-1, 3)
+
+
+def _fan(words: Sequence[bytes]) -> list[bytes]:
+    """Return the words of the triangles of a polygon."""
+    corners = [
+        words[start : start + _WORDS_OF_CORNER]
+        for start in range(0, len(words), _WORDS_OF_CORNER)
+    ]
+    first, *others = corners
+    return [
+        word for second, third in pairwise(others) for word in (*first, *second, *third)
+    ]
+
+
+def _quoted(text: bytes, start: int) -> str:
+    """Quote a facet in one line."""
+    end = text.lower().find(_END, start, start + _SHOWN)
+    end = start + _SHOWN if end < 0 else end + len(_END)
+    return repr(" ".join(text[start:end].decode(errors="replace").split()))
 
 
 def _announced_size(data: bytes) -> int | None:

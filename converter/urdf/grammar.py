@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from urdf_usd.converter.robot.model import Vec3, Vec4
-from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Text, Vector
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.kinds import Kind
+from urdf_usd.converter.urdf.kinds import Flag, Kind, Name, Number, Text, Vector
 
 T = TypeVar("T")
 _RGB = 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -11,13 +10,14 @@ from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.grammar import LINK, ROBOT
 from urdf_usd.converter.urdf.kinds import Name
 from urdf_usd.converter.urdf.reader import walk
-from urdf_usd.converter.urdf.xacro.expansion import expand, is_xacro, relocated
-from urdf_usd.converter.urdf.xml.elements import describe
+from urdf_usd.converter.urdf.xacro.expansion import (
+    Expansion,
+    expand,
+    is_xacro,
+    relocated,
+)
+from urdf_usd.converter.urdf.xml.elements import Element, describe
 from urdf_usd.converter.urdf.xml.source import load, parse_markup
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.xacro.expansion import Expansion
-    from urdf_usd.converter.urdf.xml.elements import Element
 
 
 def read_markup(

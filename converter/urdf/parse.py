@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
@@ -32,25 +31,19 @@ from urdf_usd.converter.urdf.extensions import (
     collect_robot_custom,
 )
 from urdf_usd.converter.urdf.files.uris import FileResolver
-from urdf_usd.converter.urdf.grammar import ROBOT
+from urdf_usd.converter.urdf.grammar import ROBOT, ElementType
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
 from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
 from urdf_usd.converter.urdf.materials import build_materials
-from urdf_usd.converter.urdf.reader import read, walk
+from urdf_usd.converter.urdf.reader import Node, read, walk
 from urdf_usd.converter.urdf.repairs import (
     define_world,
     drop_dangling,
     drop_repeated,
 )
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
-from urdf_usd.converter.urdf.xml.elements import describe
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.grammar import ElementType
-    from urdf_usd.converter.urdf.reader import Node
-    from urdf_usd.converter.urdf.xml.elements import Element
-
+from urdf_usd.converter.urdf.xml.elements import Element, describe
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)

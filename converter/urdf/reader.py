@@ -10,12 +10,12 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.urdf.xml.elements import describe, name_part
+from urdf_usd.converter.urdf.xml.elements import Element, describe, name_part
 
 if TYPE_CHECKING:
     from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
     from urdf_usd.converter.urdf.kinds import Value
-    from urdf_usd.converter.urdf.xml.elements import Element
+
 
 T = TypeVar("T")
 # Number of omitted elements that a message lists.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import WORLD_LINK, Joint, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
-from urdf_usd.converter.urdf.xml.elements import describe
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml.elements import Element, describe
 
 _PARTS = (LINK.tag, JOINT.tag)
 

@@ -116,7 +116,7 @@ def _checking(
     source: RobotSource,
     conversion: Conversion,
     engines: tuple[InstalledEngine, ...],
-    parallel: bool,  # noqa: FBT001  # a row of the table
+    parallel: bool,
 ) -> Callable[[], object]:
     """What ``urdf-usd check`` does once it has started."""
     here = Assignment(source, Path(), ConvertOptions(), engines)
@@ -143,7 +143,7 @@ def _examining(
     source: RobotSource,
     folder: Path,
     engines: tuple[InstalledEngine, ...],
-    parallel: bool,  # noqa: FBT001  # likewise
+    parallel: bool,
 ) -> Callable[[], object]:
     """What ``urdf-usd run`` does: conversion, check, and drawing."""
     assignment = Assignment(source, folder, ConvertOptions(), engines)

@@ -50,7 +50,7 @@ def main() -> None:
         first = None
         for size in sizes:
             command = (sys.executable, "-m", "tests.benchmarks.growth", kind, str(size))
-            said = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout  # noqa: S603
+            said = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
             cost = Cost(*map(float, said.split()[-2:]))
             each = cost.cpu / size
             first = first or each

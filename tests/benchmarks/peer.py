@@ -217,9 +217,7 @@ def _output(
 ) -> bytes:
     """Run a program of ours or the peer's; its complaints are shown if it fails."""
     environment = {**os.environ, **(variables or {})}
-    done = subprocess.run(  # noqa: S603
-        command, check=False, capture_output=True, env=environment
-    )
+    done = subprocess.run(command, check=False, capture_output=True, env=environment)
     if done.returncode:
         sys.stderr.write(done.stderr.decode(errors="replace"))
         raise SystemExit(f"{command[1]} failed")

@@ -31,7 +31,7 @@ def rename_prims(
     layer = stage.Flatten()
     flat = Usd.Stage.Open(layer)
     paths = [prim.GetPath() for prim in Usd.PrimRange(flat.GetPrimAtPath(root))][1:]
-    numbers = random.Random(seed).sample(range(10 * len(paths)), len(paths))  # noqa: S311  repeatable
+    numbers = random.Random(seed).sample(range(10 * len(paths)), len(paths))
     names = {
         path: f"n{number}"
         for path, number in zip(paths, numbers, strict=True)

@@ -213,7 +213,7 @@ def test_stopped_run_reports_and_can_be_resumed(
     corpus = f"dir:{robots}"
     (robots / "abort.urdf").unlink()
     # One robot hangs for longer than the test takes.
-    process = subprocess.Popen(  # noqa: S603  # our own command
+    process = subprocess.Popen(
         run.command(corpus, "--timeout", "6000"),
         env=run.environment
         | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(short_path)},
@@ -257,7 +257,7 @@ def test_killed_run_leaves_no_process(
     mark = str(tmp_path)
     for name in ("abort", "calm"):
         (robots / f"{name}.urdf").unlink()
-    process = subprocess.Popen(  # noqa: S603  # our own command
+    process = subprocess.Popen(
         run.command(f"dir:{robots}", "--timeout", "6000"),
         env=run.environment | {"PATIENT": "1", "MARK_OF_TEST": mark},
         stderr=subprocess.DEVNULL,

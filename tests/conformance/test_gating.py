@@ -83,7 +83,7 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
     )
     command = ("run", f"dir:{robots.name}", "--out", "bad", "--engine", "mujoco")
 
-    bad = subprocess.run(  # noqa: S603  our own program
+    bad = subprocess.run(
         (sys.executable, "-c", program, *command, "--baseline", "known.toml"),
         env={**os.environ, "PYTHONPATH": f"{hook}{os.pathsep}{ROOT}"},
         capture_output=True,

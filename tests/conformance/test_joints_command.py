@@ -89,7 +89,7 @@ def test_pybullet_has_the_order_of_joint_indices(
         "rows = [p.getJointInfo(b, i) for i in range(p.getNumJoints(b))]; "
         f"print(*[r[1].decode() for r in rows if r[2] != {pybullet.JOINT_FIXED}])"
     )
-    done = subprocess.run(  # noqa: S603  # the program above
+    done = subprocess.run(  # the program above
         [sys.executable, "-c", program, str(urdf)],
         capture_output=True,
         check=True,

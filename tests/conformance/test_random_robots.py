@@ -35,7 +35,7 @@ def test_every_conversion_of_a_random_robot_conforms(
     nesting: BodyNesting,
     base: BaseOption,
     profile: Profile,
-    merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
+    merge_fixed: bool,
 ) -> None:
     """Read back by OpenUSD's parser, for every option, and judged value by value."""
     tree = build_tree(robot)

@@ -51,7 +51,7 @@ def installed(tmp_path: Path) -> Path:
 def _command(
     site: Path, arguments: Sequence[object]
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  our own command
+    return subprocess.run(
         [
             sys.executable,
             "-c",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pybullet_data
 import pytest
@@ -19,9 +19,8 @@ from pxr import Sdf, Usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError
 
-if TYPE_CHECKING:
-    # Attributes, and what is known of elements inside.
-    _Known: TypeAlias = tuple[str, Mapping[str, Any]]
+# Attributes, and what is known of elements inside.
+_Known: TypeAlias = tuple[str, Mapping[str, Any]]
 
 _BULLET = Path(pybullet_data.getDataPath())
 _CORPUS = sorted(

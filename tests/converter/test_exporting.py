@@ -216,6 +216,6 @@ def test_what_is_not_urdf_comes_back_where_it_stood(tmp_path: Path) -> None:
 
     assert _custom(again.robot) == _custom(parse(source).robot)
     assert "error" not in {d.severity for d in again.diagnostics}
-    transmission = ET.parse(tmp_path / "again.urdf").find("transmission")  # noqa: S314
+    transmission = ET.parse(tmp_path / "again.urdf").find("transmission")
     assert transmission is not None
     assert transmission.findtext("actuator/mechanicalReduction") == "50"

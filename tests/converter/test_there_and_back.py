@@ -88,7 +88,7 @@ def test_everything_survives_the_way_there_and_back(
     robot: Robot,
     nesting: BodyNesting,
     base: BaseOption,
-    merge: bool,  # noqa: FBT001  hypothesis passes by position
+    merge: bool,
 ) -> None:
     """Names and ends exactly, numbers to float32, masses link by link."""
     again = _there_and_back(robot, nesting, base, merge=merge)

@@ -11,12 +11,11 @@ import json
 import random
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from lxml import etree
 
-if TYPE_CHECKING:
-    Element: TypeAlias = etree._Element
+Element: TypeAlias = etree._Element
 
 Mutation: TypeAlias = Callable[[bytes, random.Random], bytes]
 

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from lxml import etree
@@ -29,8 +28,7 @@ from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 from urdf_usd.corpus import resolve_robot
 
-if TYPE_CHECKING:
-    Array = np.ndarray
+Array = np.ndarray
 
 SIZE = 300
 _COLORS = 96

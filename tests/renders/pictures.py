@@ -7,7 +7,6 @@ cosine between its normal and the light.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pybullet
@@ -16,8 +15,7 @@ from vtk.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 
 from tests.renders.stage_surfaces import Surface, bounds
 
-if TYPE_CHECKING:
-    Array = np.ndarray
+Array = np.ndarray
 
 _ANGLE = 30.0
 _AMBIENT, _DIFFUSE = 0.6, 0.4

@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from PIL import Image
 from pxr import Usd, UsdGeom, UsdShade
 
-if TYPE_CHECKING:
-    Array = np.ndarray
+Array = np.ndarray
 
 # Default colour, as in PyBullet and most viewers.
 _UNSTATED = (1.0, 1.0, 1.0)

@@ -7,7 +7,7 @@ one of other meshes, so mesh files are read by trimesh.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pybullet
@@ -16,8 +16,7 @@ from PIL import Image
 
 from tests.renders.stage_surfaces import Surface
 
-if TYPE_CHECKING:
-    Array = np.ndarray
+Array = np.ndarray
 
 # Triangles of a box, with separate corners for flat normals.
 _FEW = 12

@@ -233,7 +233,7 @@ DIAGNOSTIC = DiagnosticRecord(
 )
 
 
-def robot(  # noqa: PLR0913  # every part of a record can be of interest to a test
+def robot(
     verdict: Verdict = Verdict.EXACT,
     *,
     name: str = "Arm",

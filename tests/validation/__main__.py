@@ -108,7 +108,7 @@ class _Opener:
         python, _, simulator = program.partition(":")
         command = [python, str(Path(__file__).with_name("opening.py")), simulator]
         self._name = program
-        self._process = subprocess.Popen(  # noqa: S603  programs of the command line
+        self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 

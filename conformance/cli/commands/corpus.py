@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,10 +20,8 @@ from urdf_usd.conformance.cli.output.console import long_stdout, say, stdout
 from urdf_usd.conformance.cli.output.failures import held_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from urdf_usd.conformance.cli.output.catalogue import Row
+
 
 # xacro files are expanded in child processes, for which threads only wait.
 _THREADS = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,10 @@ from urdf_usd.conformance.cli.output.failures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from rich.text import Text
 
     from urdf_usd.conformance.records.change_record import ChangeRecord
+
 
 SCHEMA_VERSION = 1
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,13 +26,12 @@ from urdf_usd.conformance.cli.output.failures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from rich.text import Text
 
     from urdf_usd.conformance.cli.output.lint_findings import LintedFile
     from urdf_usd.converter.lint import Repair
     from urdf_usd.corpus import RobotSource
+
 
 # From the most severe.
 SEVERITIES = ("error", "warning", "note")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from urdf_usd.conformance.cli.options.parameters import (
+    Arguments,
+    Packages,
     argument_option,
     base_option,
     options_as,
@@ -15,8 +17,8 @@ from urdf_usd.conformance.cli.options.parameters import (
 )
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.cli.options.parameters import Arguments, Packages
     from urdf_usd.converter import ConvertOptions
+
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
 # help text. A test compares them.

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from urdf_usd.converter import ConversionError, Severity, read_urdf
+from urdf_usd.converter import ConversionError, Diagnostic, Robot, Severity, read_urdf
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-from urdf_usd.corpus import Download, RobotSource
+from urdf_usd.corpus import Candidate, Download, RobotSource
 from urdf_usd.reports.text import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from urdf_usd.converter import Diagnostic, Robot
-    from urdf_usd.corpus import Candidate
 
 UNKNOWN = "unknown"
 _SHORT_COMMIT = 10

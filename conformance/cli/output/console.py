@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,11 +16,10 @@ import click
 from urdf_usd.reports.text import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
     from urdf_usd.converter.diagnostics import Diagnostic
+
 
 _PIPE = 120
 # Keyed by the value of a severity.

@@ -6,17 +6,14 @@ A user error prints a message. Any other exception is reported as a bug of urdf-
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import click
 
 from urdf_usd.conformance.cli.output.console import say, say_error, show_diagnostics
 from urdf_usd.conformance.records.environment import DISTRIBUTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class ExitCode(IntEnum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.cli.output.console import long_stdout, say, say_error
@@ -10,6 +12,7 @@ from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
     FailOn,
     Gate,
+    GateResult,
     apply_gate,
     baseline_record,
     failures,
@@ -19,15 +22,12 @@ from urdf_usd.conformance.records.results import write_atomically
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from rich.text import Text
 
     from urdf_usd.conformance.cli.options.execution import GateOptions
-    from urdf_usd.conformance.gate.decision import GateResult
     from urdf_usd.conformance.records.baseline_record import BaselineRecord
     from urdf_usd.conformance.records.record import RobotRecord
+
 
 # Limits for CI logs; the report lists everything.
 _SHOWN = 50

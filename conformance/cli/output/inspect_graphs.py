@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.cli.output.inspect_text import joint_summary, number
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from urdf_usd.converter.inspection import Inspection
     from urdf_usd.converter.robot.model import Joint, Link
+
 
 _LONGEST = 120
 # Characters that end a quoted label, start an entity or count as markup.

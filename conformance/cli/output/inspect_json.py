@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from urdf_usd.converter.inspection import kind_name
-from urdf_usd.converter.robot.model import MeshFile, Visual
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.inspection import Inspection
-    from urdf_usd.converter.robot.model import Joint, Link, Pose, Shape
+from urdf_usd.converter.inspection import Inspection, kind_name
+from urdf_usd.converter.robot.model import Joint, Link, MeshFile, Pose, Shape, Visual
 
 Json: TypeAlias = dict[str, object]
 

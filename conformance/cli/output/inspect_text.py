@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, assert_never
 
 from rich.text import Text
 
-from urdf_usd.converter.inspection import kind_name
+from urdf_usd.converter.inspection import Inspection, Totals, kind_name
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     Box,
     Capsule,
     Continuous,
     Cylinder,
+    Geometry,
+    Joint,
+    Link,
+    Material,
     MeshFile,
     Planar,
+    Pose,
     Prismatic,
+    Range,
     Revolute,
     Sphere,
+    Vec3,
     Visual,
 )
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rich.console import Console
 
     from urdf_usd.converter.extents import Bounds, MeshExtent
-    from urdf_usd.converter.inspection import Inspection, Totals
-    from urdf_usd.converter.robot.model import (
-        Geometry,
-        Joint,
-        Link,
-        Material,
-        Pose,
-        Range,
-        Vec3,
-    )
+
 
 _INFINITY = float("inf")
 _LONGEST = 300

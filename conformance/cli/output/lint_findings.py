@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 from rich.text import Text
@@ -15,13 +16,8 @@ from rich.text import Text
 from urdf_usd.conformance.cli.output.console import SEVERITY_STYLES
 from urdf_usd.conformance.records.environment import DISTRIBUTION
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.lint import ALL_RULES, REPAIRS
+from urdf_usd.converter.lint import ALL_RULES, REPAIRS, Finding
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from urdf_usd.converter.lint import Finding
 
 Json: TypeAlias = dict[str, object]
 

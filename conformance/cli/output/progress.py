@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,10 @@ from urdf_usd.conformance.cli.output.console import stderr
 from urdf_usd.reports.appearance import VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich.console import Console
 
     from urdf_usd.conformance.records.record import RobotRecord
+
 
 # Seconds between lines without a terminal.
 _PERIOD = 10.0

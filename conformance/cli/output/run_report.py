@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 import signal
 import threading
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -36,10 +39,6 @@ from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
-    from types import FrameType
-
     from urdf_usd.conformance.cli.options.execution import GateOptions
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.conformance.records.change_record import FormerRunRecord
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         RunSummary,
     )
     from urdf_usd.corpus import Resolved
+
 
 # Marks the folder of a run. Without it, a folder of the user that happens to contain
 # "assets" would be emptied.

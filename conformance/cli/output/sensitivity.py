@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group
@@ -13,12 +13,12 @@ from rich.text import Text
 
 from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import CommandError
-from urdf_usd.conformance.mutation.sensitivity import TrialError, measure
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from urdf_usd.conformance.mutation.sensitivity import KindResult, Sensitivity
+from urdf_usd.conformance.mutation.sensitivity import (
+    KindResult,
+    Sensitivity,
+    TrialError,
+    measure,
+)
 
 SCHEMA_VERSION = 1
 # Width without a terminal: enough for all columns.

@@ -7,15 +7,12 @@ click, so that it appears before these are imported.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
 from urdf_usd.conformance.cli.output.console import say, stderr_is_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class StatusLine:

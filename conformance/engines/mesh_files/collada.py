@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import collada
 import numpy as np
@@ -30,8 +30,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     light,
 )
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[np.float64]
 
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])

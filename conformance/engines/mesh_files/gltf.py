@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
@@ -30,8 +30,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
-if TYPE_CHECKING:
-    Json: TypeAlias = dict[str, Any]
+Json: TypeAlias = dict[str, Any]
 
 _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.surfaces import moved
 
-if TYPE_CHECKING:
-    Array: TypeAlias = NDArray[np.float64]
-    Indices: TypeAlias = NDArray[np.integer]
+Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.integer]
 
 _LONGEST_REASON = 200
 

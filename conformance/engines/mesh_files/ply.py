@@ -1,51 +1,174 @@
-"""PLY files by plyfile; the converter reads them by trimesh.
+"""PLY files, parsed here; the converter reads them by trimesh.
 
-The format defines neither axes nor units.
+Of the libraries on PyPI, plyfile and pymeshlab are licensed under the GPL, which no
+requirement of every installation may be. The format defines neither axes nor units.
 """
 
 from __future__ import annotations
 
-import io
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     UnreadMeshError,
-    reading_by,
 )
 from urdf_usd.conformance.engines.surfaces import fans
 
+# Format characters of the module struct, by the names in headers, old and new.
+_TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H"}
+_TYPES |= {"int": "i", "uint": "I", "float": "f", "double": "d"}
+_TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H"}
+_TYPES |= {"int32": "i", "uint32": "I", "float32": "f", "float64": "d"}
+_BYTE_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 # Names of the list of corners of a face.
 _CORNERS = ("vertex_indices", "vertex_index")
+
+# The values of a row by name of the property; of a list, all of its items.
+_Row = dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Property:
+    """A property of an element.
+
+    Attributes:
+        name: Its name.
+        kind: Format character of the value, or of the items of a list.
+        count: Format character of the length of a list; None for a value.
+    """
+
+    name: str
+    kind: str
+    count: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementType:
+    """An element in the header, with its number of rows and its properties."""
+
+    name: str
+    rows: int
+    properties: list[_Property]
 
 
 def read_ply(content: bytes) -> LoadedMesh:
     """Read points, and polygons as fans of triangles.
 
     Raises:
-        UnreadMeshError: plyfile raised, there is no triangle, or a face refers to a
-            missing vertex.
+        UnreadMeshError: The file is damaged, there is no triangle, or a face refers to
+            a missing vertex.
     """
-    with reading_by("plyfile"):
-        # Few robots have PLY files.
-        import plyfile  # noqa: PLC0415
-
-        found = plyfile.PlyData.read(io.BytesIO(content))
-        elements = {element.name: element for element in found.elements}
-        if "face" not in elements:
-            raise UnreadMeshError("it holds no faces")
-        vertices, faces = elements["vertex"].data, elements["face"].data
-        points = np.stack([vertices[axis] for axis in "xyz"], axis=1, dtype=np.float64)
-        name = next(name for name in _CORNERS if name in faces.dtype.names)
-        rows = faces[name].tolist()
-    if not len(rows):
-        raise UnreadMeshError("it holds no triangles")
-    counts = np.array([len(row) for row in rows])
-    corners = np.concatenate(rows).astype(np.int64)
-    triangles = fans(counts, corners)
+    try:
+        elements = _elements(content)
+        points = np.array(
+            [[row[axis][0] for axis in "xyz"] for row in elements.get("vertex", ())],
+            np.float64,
+        ).reshape(-1, 3)
+        rows = [
+            row[_CORNERS[1] if _CORNERS[1] in row else _CORNERS[0]]
+            for row in elements.get("face", ())
+        ]
+        corners = np.array([corner for row in rows for corner in row], np.int64)
+    except (ArithmeticError, LookupError, ValueError, struct.error) as error:
+        said = " ".join(str(error).split())
+        raise UnreadMeshError(f"its PLY is broken: {said}") from error
+    if "face" not in elements:
+        raise UnreadMeshError("it holds no faces")
+    triangles = fans(np.array([len(row) for row in rows], np.int64), corners)
     if not len(triangles):
         raise UnreadMeshError("it holds no triangles")
     if corners.min() < 0 or corners.max() >= len(points):
         raise UnreadMeshError("a face refers to a missing vertex")
     return LoadedMesh(points, triangles, np.full(len(triangles), -1))
+
+
+def _elements(content: bytes) -> dict[str, list[_Row]]:
+    """Return the rows of every element.
+
+    Raises:
+        ArithmeticError, LookupError, ValueError, struct.error: The file is damaged.
+    """
+    head, mark, body = content.partition(b"end_header")
+    if not mark:
+        raise ValueError("the header does not end")
+    form, types = _header(head)
+    if form == "ascii":
+        lines = iter([line for line in body.splitlines() if line.strip()])
+        return {
+            kind.name: [
+                _text_row(line.split(), kind.properties)
+                for line in _exactly(lines, kind)
+            ]
+            for kind in types
+        }
+    # One line end follows: CR LF, LF or CR.
+    body = body[2:] if body.startswith(b"\r\n") else body[1:]
+    order, place = _BYTE_ORDERS[form], 0
+    found: dict[str, list[_Row]] = {}
+    for kind in types:
+        rows = found.setdefault(kind.name, [])
+        for _ in range(kind.rows if kind.properties else 0):
+            row, place = _binary_row(body, place, order, kind.properties)
+            rows.append(row)
+    return found
+
+
+def _header(head: bytes) -> tuple[str, list[_ElementType]]:
+    """Return the format and the elements in order."""
+    form = ""
+    types: list[_ElementType] = []
+    for line in head.decode("latin-1").splitlines():
+        match line.split():
+            case ["format", form, _]:
+                pass
+            case ["element", name, rows]:
+                types.append(_ElementType(name, int(rows), []))
+            case ["property", "list", count, kind, name]:
+                one = _Property(name, _TYPES[kind], _TYPES[count])
+                types[-1].properties.append(one)
+            case ["property", kind, name]:
+                types[-1].properties.append(_Property(name, _TYPES[kind]))
+    return form, types
+
+
+def _exactly(lines: Iterator[bytes], kind: _ElementType) -> list[bytes]:
+    found = list(islice(lines, kind.rows))
+    if len(found) < kind.rows:
+        raise ValueError(f"{kind.rows} rows of {kind.name}, but {len(found)} follow")
+    return found
+
+
+def _text_row(words: list[bytes], properties: list[_Property]) -> _Row:
+    row: _Row = {}
+    place = 0
+    for one in properties:
+        count = 1
+        if one.count:
+            count = int(words[place])
+            place += 1
+        row[one.name] = tuple(map(float, words[place : place + count]))
+        place += count
+    if place != len(words):
+        raise ValueError(f"a row has {len(words)} numbers, expected {place}")
+    return row
+
+
+def _binary_row(
+    body: bytes, place: int, order: str, properties: list[_Property]
+) -> tuple[_Row, int]:
+    """Return a row and the place where it ends."""
+    row: _Row = {}
+    for one in properties:
+        count = 1
+        if one.count:
+            (count,) = struct.unpack_from(order + one.count, body, place)
+            place += struct.calcsize(order + one.count)
+        layout = f"{order}{count}{one.kind}"
+        row[one.name] = struct.unpack_from(layout, body, place)
+        place += struct.calcsize(layout)
+    return row, place

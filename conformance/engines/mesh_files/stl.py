@@ -1,4 +1,4 @@
-"""STL files by trimesh; the converter reads them by numpy-stl."""
+"""STL files by trimesh; the converter parses them itself."""
 
 from __future__ import annotations
 

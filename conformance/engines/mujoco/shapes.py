@@ -7,7 +7,6 @@ the geom compensates for both.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -21,7 +20,10 @@ from urdf_usd.conformance.engines.mujoco.compilation import (
     compiled_quietly,
 )
 from urdf_usd.conformance.engines.prepared_urdf.shapes import ShapeText, prepare_shapes
-from urdf_usd.conformance.engines.prepared_urdf.text import rename_inner_link
+from urdf_usd.conformance.engines.prepared_urdf.text import (
+    UrdfElement,
+    rename_inner_link,
+)
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
@@ -31,9 +33,6 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfElement
 
 _FORMATS = frozenset({".stl", ".obj"})
 # The group that MuJoCo puts visuals of a URDF in.

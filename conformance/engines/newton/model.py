@@ -35,8 +35,9 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     import newton
 
-    # (L, 3) origins and (L, 3, 3) rotations.
-    Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+# (L, 3) origins and (L, 3, 3) rotations.
+Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 # Newton uses 1e10 for "no limit"; an angle may have been converted from degrees.
 _UNLIMITED = math.radians(1e10) * (1 - 1e-6)

@@ -14,6 +14,7 @@ import numpy as np
 
 from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
+    Placed,
     build,
     joint_of,
     loose_joints,
@@ -58,7 +59,6 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     import newton
 
-    from urdf_usd.conformance.engines.newton.model import Placed
 
 # Names are those of prims.
 _STATES = frozenset(

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ from urdf_usd.conformance.observation.shapes import (
     merge_appearances,
 )
 
-if TYPE_CHECKING:
-    Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
+Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
 
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}

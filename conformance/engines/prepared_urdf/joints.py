@@ -6,14 +6,9 @@ engine that would reject the whole file, or crash on it, can read the rest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lxml import etree
 
-from urdf_usd.conformance.engines.prepared_urdf.text import Change
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.prepared_urdf.text import Step, UrdfElement
+from urdf_usd.conformance.engines.prepared_urdf.text import Change, Step, UrdfElement
 
 
 def leave_out(tag: str, reason: str) -> Step:

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.engines.prepared_urdf.text import Change, prepare
+from urdf_usd.conformance.engines.prepared_urdf.text import (
+    Change,
+    Step,
+    UrdfElement,
+    UrdfText,
+    prepare,
+)
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.prepared_urdf.text import (
-        Step,
-        UrdfElement,
-        UrdfText,
-    )
 
 _JOINT_PARTS = {"origin", "parent", "child"}
 _PACKAGED = ("package://", "model://")

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from lxml import etree
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
-if TYPE_CHECKING:
-    # lxml's own name for this type is private.
-    UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
+# lxml's own name for this type is private.
+UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,8 @@ from urdf_usd.conformance.observation.shapes import ShapeKind
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 
-    Quat: TypeAlias = tuple[float, float, float, float]
+
+Quat: TypeAlias = tuple[float, float, float, float]
 
 BASE = -1
 """PyBullet's index of the root link."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     ImageFile,
     light,
 )
-from urdf_usd.conformance.engines.surfaces import measured_mesh, primitive_surface
+from urdf_usd.conformance.engines.surfaces import (
+    Array,
+    measured_mesh,
+    primitive_surface,
+)
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Drawing,
@@ -44,10 +48,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.spatial import transform_from_pose
 
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.surfaces import Array
-
-    Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
+Meshes: TypeAlias = dict[str, LoadedMesh | UnreadMeshError]
 
 
 # Surfaces that were measured last.

@@ -46,13 +46,11 @@ _LOADED_LATE = (
     "urdf_usd.converter.usd.writer.meshes.surfaces",
     "fast_simplification",
     "lxml.etree",
-    "plyfile",
     "pybullet",
     "pxr.UsdShade",
     "pxr.UsdUtils",
     "pxr.UsdValidation",
     "scipy.stats",
-    "stl",
     "tinyobjloader",
     "trimesh",
 )

@@ -8,7 +8,7 @@ v points up, as in USD. Colours have no colour space; tools display them as sRGB
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from urdf_usd.converter.meshes.mesh_material import (
@@ -22,8 +22,7 @@ from urdf_usd.converter.meshes.mesh_material import (
     with_opacity,
 )
 
-if TYPE_CHECKING:
-    Color = tuple[float, float, float]
+Color = tuple[float, float, float]
 
 # Attribute added to instances: index of their bindings.
 BINDINGS = "bindings"

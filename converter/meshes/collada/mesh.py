@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
@@ -47,8 +47,7 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     reversed_faces,
 )
 
-if TYPE_CHECKING:
-    Matrix: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_NUMBERS = 50_000_000
 # Limit of the number of tags; an element needs more than half a kilobyte.

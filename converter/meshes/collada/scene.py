@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from urdf_usd.converter.meshes.collada.number_lists import read_floats, text_of
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
 
-if TYPE_CHECKING:
-    Matrix: TypeAlias = NDArray[np.float64]
-    Single: TypeAlias = NDArray[np.float32]
+Matrix: TypeAlias = NDArray[np.float64]
+Single: TypeAlias = NDArray[np.float32]
 
 # Number of values of each transform; float32, as the points.
 _NUMBERS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from urdf_usd.converter.colors import srgb_from_linear
@@ -25,8 +24,7 @@ from urdf_usd.converter.meshes.mesh_material import (
     unit_color,
 )
 
-if TYPE_CHECKING:
-    Gain = tuple[float, float, float, float]
+Gain = tuple[float, float, float, float]
 
 # Constants of OpenGL.
 _WRAPS = {33071: Wrap.CLAMP, 33648: Wrap.MIRROR, 10497: Wrap.REPEAT}

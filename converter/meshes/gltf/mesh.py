@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
+    SiblingReader,
     corner_values,
     face_normals,
     join_corner_values,
@@ -41,11 +42,8 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     reversed_faces,
 )
 
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import SiblingReader
-
-    Matrix: TypeAlias = NDArray[np.float64]
-    Corners: TypeAlias = NDArray[np.int64]
+Matrix: TypeAlias = NDArray[np.float64]
+Corners: TypeAlias = NDArray[np.int64]
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6

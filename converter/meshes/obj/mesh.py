@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tinyobjloader
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
+    SiblingReader,
     corner_values,
     face_normals,
     fill_missing,
@@ -37,9 +38,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     build_mesh,
     check_indices,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # Patterns start with a line end, which is ten times as fast as a multi-line anchor.
 # Points, lines and weights: the library refuses the file if one is invalid. Names of

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from xml.parsers import expat
 
 from urdf_usd.converter.file_content import MIB, read_file
 
 _MANIFEST = "package.xml"
-_NAME = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 _IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
 
 
 def declared_name(folder: Path) -> str | None:
-    """Return the name in a folder's ``package.xml``, if it has one."""
+    """Return the name in a folder's ``package.xml``.
+
+    None if there is no such file, or it is not well-formed, declares entities, or has
+    no name.
+    """
+    names: list[str] = []
+    parents: list[str] = []
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        parents.append(tag)
+        if parents[1:] == ["name"]:
+            names.append("")
+
+    def add(text: str) -> None:
+        if parents[1:] == ["name"]:
+            names[-1] += text
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: parents.pop()
+    parser.CharacterDataHandler = add
+    parser.EntityDeclHandler = _refuse_entity
     try:
-        match = _NAME.search(read_file(folder / _MANIFEST, MIB))
-    except OSError:
+        parser.Parse(read_file(folder / _MANIFEST, MIB), True)
+    except (OSError, LookupError, ValueError, expat.ExpatError):
         return None
-    return match[1].decode("utf-8", "replace") if match else None
+    return next(filter(None, map(str.strip, names)), None)
+
+
+def _refuse_entity(name: str, *_: object) -> None:
+    raise ValueError(f"entity {name!r} is declared")
 
 
 def is_package(folder: Path) -> bool:

@@ -433,7 +433,7 @@ def test_run_writes_all_files_of_the_report(folder: Path) -> None:
         assert (report / "results" / f"{name}.json").is_file()
         assert (report / "robots" / f"{name}.html").is_file()
     assert (report / "assets" / "file--arm" / "arm.usda").is_file()
-    assert ET.parse(report / "junit.xml").getroot().tag == "testsuites"  # noqa: S314  # our own file
+    assert ET.parse(report / "junit.xml").getroot().tag == "testsuites"
     assert (report / "summary.md").read_text()
     assert (report / "index.html").read_text().startswith("<!")
     # Plain lines where stderr is no terminal, one per robot.
@@ -584,7 +584,7 @@ def _installed() -> str:
 
 
 def _command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  # our own command
+    return subprocess.run(
         [_installed(), *arguments],
         capture_output=True,
         text=True,
@@ -662,7 +662,7 @@ def test_ctrl_c_ends_a_run_and_its_processes(
     folder: Path, processes: list[subprocess.Popen[str]]
 ) -> None:
     """Exit 130, a report of finished robots, no process left."""
-    process = subprocess.Popen(  # noqa: S603  # our own command
+    process = subprocess.Popen(
         [_installed(), "run", "--out", "report", "--jobs", "2"],
         stderr=subprocess.PIPE,
         text=True,

@@ -26,7 +26,7 @@ def ended(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]
         f"{before}\nimport sys\nfrom urdf_usd.conformance.cli.program import start\n"
         f"sys.argv = {['urdf-usd', *arguments]!r}\nstart()\n"
     )
-    return subprocess.run(  # noqa: S603  the test's own words
+    return subprocess.run(
         (sys.executable, "-c", program),
         check=False,
         capture_output=True,

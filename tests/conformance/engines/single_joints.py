@@ -25,7 +25,7 @@ def only_joint(
     return joint_named(ask(stage(folder, text, header)), "it")
 
 
-def led_joint(  # noqa: PLR0913  # what either joint is, and says
+def led_joint(
     folder: Path,
     content: str,
     schemas: Sequence[str] = (),

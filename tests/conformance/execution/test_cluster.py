@@ -44,7 +44,7 @@ class _Cluster:
         settings = {"DASK_TEMPORARY_DIRECTORY": str(self._folder)}
         program = [sys.executable, "-m", "dask", what]
         with (self._folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(  # noqa: S603  # our own interpreter
+            self.processes[name] = subprocess.Popen(
                 [*program, "--host", "127.0.0.1", "--no-dashboard", *options],
                 env=self._environment | settings | variables,
                 stdout=log,
@@ -93,7 +93,7 @@ def test_a_worker_that_is_killed_loses_nothing(
     # One is watched over by a nanny, which makes it a daemon; one is not.
     cluster.add_worker("doomed", LINGER=str(linger), PLACE="doomed")
     cluster.add_worker("other", "--no-nanny", LINGER=str(linger), PLACE="other")
-    process = subprocess.Popen(  # noqa: S603  # our own command
+    process = subprocess.Popen(
         run.command(f"dir:{robots}", "--scheduler", cluster.address),
         env=run.environment,
         stderr=subprocess.PIPE,

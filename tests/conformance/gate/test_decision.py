@@ -103,7 +103,7 @@ def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
 @pytest.mark.parametrize("verdicts", [(), NOT_READ])
 def test_a_run_that_read_nothing_does_not_pass(
     verdicts: tuple[Verdict, ...],
-    strict: bool,  # noqa: FBT001  # a pytest parameter
+    strict: bool,
 ) -> None:
     """Nothing wrong was seen because nothing was seen."""
     records = [robot(verdict.name, verdict) for verdict in verdicts]
@@ -167,7 +167,7 @@ def test_an_expected_failure_passes_and_another_one_does_not() -> None:
 def test_worse_grade_than_expected_fails(
     expected: str,
     actual: Grade,
-    worse: bool,  # noqa: FBT001  # a pytest parameter
+    worse: bool,
 ) -> None:
     """What was in dispute and is now wrong is news."""
     record = robot("a", Verdict(actual.value), mass__link=actual)

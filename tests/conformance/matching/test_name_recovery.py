@@ -180,7 +180,7 @@ def test_random_names_change_no_other_check(
     robot: Robot,
     nesting: BodyNesting,
     base: BaseOption,
-    merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
+    merge_fixed: bool,
     seed: int,
 ) -> None:
     """Whatever the robot, and however its bodies are written."""

@@ -244,7 +244,7 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
     )
     # Plugins of this environment, but for ours, load what they like.
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    result = subprocess.run(  # noqa: S603  our own command
+    result = subprocess.run(
         [
             sys.executable,
             "-c",

@@ -106,7 +106,7 @@ def test_each_kind_of_change_is_reported(
     before: tuple[RobotRecord, ...],
     after: tuple[RobotRecord, ...],
     kinds: list[Kind],
-    worse: bool,  # noqa: FBT001  # a pytest parameter
+    worse: bool,
 ) -> None:
     """Figures that rounding explains are no change; the gravest comes first."""
     changes = compare_runs(_run(*before), _run(*after))

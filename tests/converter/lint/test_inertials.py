@@ -35,7 +35,7 @@ TEXT = """<robot name="r"><link name="a"><inertial><origin xyz="{x} 0 0"/>
         ("com-outside", 1.0, 0.05, (1.0 + 2.0 * 3.0**0.5) * REACH + 0.01),
     ],
 )
-def test_rules_hold_up_to_their_limits(  # noqa: PLR0913, PLR0917  one case
+def test_rules_hold_up_to_their_limits(
     measure_robot: Lint,
     tmp_path: Path,
     rule: str | None,

@@ -64,7 +64,7 @@ def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
 def reference_triangles(path: Path) -> NDArray[np.float64]:
     """Read a file with trimesh, or COLLADA with the standard library alone."""
     if path.suffix.lower() == ".dae":
-        root = ET.parse(path).getroot()  # noqa: S314  (files of an installed package)
+        root = ET.parse(path).getroot()
         return reference_collada(root)
     scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
     shapes = scene.geometry.values()

@@ -8,6 +8,10 @@ import pytest
 
 from urdf_usd.converter.meshes.references import referred_files
 
+# An image in a comment, and one of several pieces of text with a namespace prefix.
+PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> -->
+<d:init_from mips="1">one<![CDATA[&]]>two.png</d:init_from></d:image>"""
+
 
 @pytest.mark.parametrize(
     ("name", "content", "found"),
@@ -18,6 +22,8 @@ from urdf_usd.converter.meshes.references import referred_files
         ("a.dae", b"<image><init_from>file://paint.png</init_from>", "paint.png"),
         ("a.dae", b"<init_from><ref>look%20a.mtl</ref></init_from>", "look a.mtl"),
         ("a.dae", b"<init_from>one&amp;two.png</init_from>", "one&two.png"),
+        ("a.dae", PREFIXED, "one&two.png"),
+        ("a.dae", b"<a><init_from>paint.png</init_from><b></a>", "paint.png"),
         ("a.glb", b'glTF{"images":[{"uri": "sub/paint.png"}]}', "sub/paint.png"),
     ],
 )
@@ -43,6 +49,7 @@ def test_every_format_says_where_the_rest_lies(
         b"# mtllib there.mtl\nxmtllib there.mtl",
         b"mtllib " + b"x" * 5000,
         b"<init_from> </init_from>",
+        b'<!DOCTYPE a [<!ENTITY e "there.mtl">]><init_from>&e;</init_from>',
     ],
 )
 def test_what_is_not_there_is_left_out(tmp_path: Path, content: bytes) -> None:

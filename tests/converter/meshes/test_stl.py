@@ -172,13 +172,27 @@ def test_collapsed_triangles_are_dropped_where_points_stay_apart(
         (binary(b"solid x", count=5), "announces 5 triangles but holds 4"),
         (text()[: text().rindex(b"endloop")], "incomplete"),
         (text()[: text().rindex(b"vertex")] + b"endsolid", "incomplete"),
-        (text().replace(b"vertex 1.5 ", b"endsolid 1.5 ", 1), "b'vertex'"),
-        (text().replace(b"vertex 1.5 ", b"endsolidvertex 1.5 ", 1), "b'vertex'"),
-        (text().replace(b"1.5 ", b"1.5x "), "1.5x"),
-        (text().replace(b"vertex 1.5 ", b"vertex "), "Incorrect value"),
-        (text().replace(b"vertex 1.5 ", b"1.5 ", 1), "should start with b'vertex'"),
-        (text().replace(b"    endloop\n", b"", 1), "a facet is not a triangle"),
-        (text().replace(b"vertex ", b"vertex nan "), "Incorrect value"),
+        (
+            text().replace(b"vertex 1.5 ", b"endsolid 1.5 ", 1),
+            "0.0 endloop endfacet' is no facet",
+        ),
+        (
+            text().replace(b"vertex 1.5 ", b"endsolidvertex 1.5 ", 1),
+            "0.0 endloop endfacet' is no facet",
+        ),
+        (text().replace(b"1.5 ", b"1.5x "), "no numbers in .* 1.5x "),
+        (
+            text().replace(b"vertex 1.5 ", b"vertex "),
+            r"vertex 0.000000e\+00 -0.25 endloop",
+        ),
+        (
+            text().replace(b"vertex 1.5 ", b"1.5 ", 1),
+            r"0.0 1.5 0.000000e\+00 -0.25 endloop",
+        ),
+        (text().replace(b"    endloop\n", b"", 1), "-0.25 endfacet' is no facet"),
+        (text().replace(b"1.5 ", b"1_5 "), "1_5"),
+        (text().replace(b"endfacet", b"endfacet colour", 1), "'colour facet"),
+        (text().replace(b"vertex ", b"vertex nan "), "vertex nan 0.0 1.25"),
     ],
 )
 def test_damaged_files_are_refused_with_a_reason(

@@ -80,7 +80,7 @@ def test_a_welded_massive_link_stays_a_body_of_its_own() -> None:
 
 @pytest.mark.parametrize("head_moves", [False, True])
 def test_a_massless_head_takes_the_mass_of_its_welded_group(
-    head_moves: bool,  # noqa: FBT001  pytest passes parameters by name
+    head_moves: bool,
 ) -> None:
     """The composite is worked out from point sums, not from the code under test."""
     masses: dict[str, Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}

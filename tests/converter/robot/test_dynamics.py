@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pybullet
@@ -43,8 +43,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.urdf.parse import parse
 
-if TYPE_CHECKING:
-    Values: TypeAlias = Mapping[str, NDArray[np.float64]]
+Values: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _GRAVITY = (1.5, -2.5, -9.0)
 _OBLIQUE = (2 / 7, 3 / 7, 6 / 7)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -32,9 +31,8 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.urdf import Parsed
 
-if TYPE_CHECKING:
-    Read = Callable[[str], Parsed]
-    Refuse = Callable[[str], tuple[Diagnostic, ...]]
+Read = Callable[[str], Parsed]
+Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 _OBLIQUE = (2 / 7, -3 / 7, 6 / 7)  # 2² + 3² + 6² = 7²
 

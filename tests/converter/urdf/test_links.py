@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,9 +24,8 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.urdf import Parsed
 
-if TYPE_CHECKING:
-    Read = Callable[[str], Parsed]
-    Refuse = Callable[[str], tuple[Diagnostic, ...]]
+Read = Callable[[str], Parsed]
+Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 _INERTIA = '<inertia ixx="2" ixy="0.1" ixz="-0.2" iyy="3" iyz="0.3" izz="4"/>'
 # Roll 90 deg, then yaw 90 deg about the fixed axes: X to Y, Y to Z, Z to X, which is

@@ -5,7 +5,6 @@ from __future__ import annotations
 import locale
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,8 @@ from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import Pose
 from urdf_usd.converter.urdf import Parsed, parse
 
-if TYPE_CHECKING:
-    Read = Callable[[str], Parsed]
-    Refuse = Callable[[str], tuple[Diagnostic, ...]]
+Read = Callable[[str], Parsed]
+Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 
 def _brief(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:

@@ -16,7 +16,7 @@ from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
 
 
-def author(  # noqa: PLR0913  # one parameter per choice
+def author(
     folder: Path,
     *joints: Joint,
     massless: str = "",

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pxr import Sdf, UsdShade
 
-if TYPE_CHECKING:
-    Numbers = np.ndarray
+Numbers = np.ndarray
 
 CORNER_COLOR = np.array([0.9, 0.2, 0.4])
 

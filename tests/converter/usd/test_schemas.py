@@ -19,7 +19,7 @@ def test_newton_schemas_are_known_to_a_process_that_converted(tmp_path: Path) ->
     """OpenUSD looks for schemas once, so readers in that process could not add them."""
     urdf = tmp_path / "robot.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
-    ending = subprocess.run(  # noqa: S603  our own script
+    ending = subprocess.run(
         [sys.executable, "-c", _SCRIPT, str(urdf), str(tmp_path / "usd")],
         capture_output=True,
         text=True,

@@ -218,7 +218,7 @@ def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
         "except corpus.CorpusError:\n"
         "    print('refused')\n"
     )
-    run = subprocess.run(  # noqa: S603  # our own text
+    run = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
@@ -306,7 +306,7 @@ def test_mirror_needs_no_git_executable(tmp_path: Path) -> None:
         f"mirror = Path({str(tmp_path)!r})\n"
         "print(resolve_robot('rd:upkie_description', mirror=mirror).path.name)\n"
     )
-    run = subprocess.run(  # noqa: S603  # our own text
+    run = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,

@@ -99,11 +99,15 @@ class Appearance:
         return red, green, blue, alpha
 
 
+# Largest sRGB component that is encoded linearly.
+_LINEAR_ENCODED = 0.04045
+
+
 def linear(color: Vec3) -> Vec3:
     """Return the linear components of an sRGB colour; without numpy."""
     red, green, blue = (
         encoded / 12.92
-        if encoded <= 0.04045  # noqa: PLR2004  the standard's threshold
+        if encoded <= _LINEAR_ENCODED
         else ((encoded + 0.055) / 1.055) ** 2.4
         for encoded in color
     )

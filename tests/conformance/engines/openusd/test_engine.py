@@ -228,7 +228,7 @@ _TABLE = 'def Cube "table" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\
     ],
 )
 @pytest.mark.parametrize("side", [0, 1])
-def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(  # noqa: PLR0913, PLR0917  one case per row
+def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(
     tmp_path: Path, kind: str, end: str, content: str, found: tuple[str, ...], side: int
 ) -> None:
     """A frame, a collider that stands still, a path that leads nowhere; either side."""

@@ -24,7 +24,7 @@ def test_modules_of_the_working_directory_are_not_imported(
     script.write_text(_COMMAND, encoding="utf-8")
     (folder / f"{module}.py").write_text(_PLANTED, encoding="utf-8")
 
-    subprocess.run(  # noqa: S603  our own script
+    subprocess.run(
         [sys.executable, str(script)], cwd=folder, capture_output=True, check=True
     )
 

@@ -21,7 +21,7 @@ def test_no_thread_runs_in_what_is_copied() -> None:
         "print(os.listdir('/proc/self/task'))"
     )
     without = {name: said for name, said in os.environ.items() if name != _LIMIT}
-    seen = subprocess.run(  # noqa: S603  our own interpreter
+    seen = subprocess.run(
         (sys.executable, "-c", loading),
         env=without,
         capture_output=True,

@@ -307,7 +307,7 @@ def test_no_process_outlives_the_program(
     mark = str(tmp_path)
     # The program imports functions of this folder, installed or not.
     root = str(Path(__file__).parents[4])
-    with subprocess.Popen(  # noqa: S603  # our own interpreter and program
+    with subprocess.Popen(
         [sys.executable, program],
         env=os.environ
         | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
@@ -344,7 +344,7 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
             """
         )
     )
-    with subprocess.Popen(  # noqa: S603  # our own interpreter and program
+    with subprocess.Popen(
         [sys.executable, program],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

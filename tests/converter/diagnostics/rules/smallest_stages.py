@@ -24,7 +24,7 @@ def body(name: str, inside: str = "", mass: str = _MASS) -> str:
     return f'def Xform "{name}" (apiSchemas = [{schemas}])\n{{\n{mass}\n{inside}\n}}\n'
 
 
-def joint(  # noqa: PLR0913  # one parameter per part of a prim
+def joint(
     inside: str = "",
     *,
     kind: str = "PhysicsRevoluteJoint",

@@ -99,7 +99,7 @@ scales = st.tuples(*[st.floats(0.3, 3) | st.floats(-3, -0.3)] * 3)
 )
 def test_nodes_place_surfaces_where_another_reader_does(
     chain: list[tuple[tuple[float, ...], ...]],
-    as_matrix: bool,  # noqa: FBT001  drawn by hypothesis
+    as_matrix: bool,
 ) -> None:
     """Nodes in nodes, mirrored or not: trimesh's scene graph is the reference."""
     document = triangle()

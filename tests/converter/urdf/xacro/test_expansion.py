@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -16,8 +16,7 @@ from urdf_usd.converter.urdf import parse
 from urdf_usd.converter.urdf.xacro import expansion
 from urdf_usd.converter.urdf.xacro.expansion import Limits, expand
 
-if TYPE_CHECKING:
-    Write: TypeAlias = Callable[[str, str], Path]
+Write: TypeAlias = Callable[[str, str], Path]
 
 HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
 
@@ -486,7 +485,7 @@ def test_the_process_can_read_and_nothing_else(
         "except Exception as error:\n print(type(error).__name__)"
     )
 
-    process = subprocess.run(  # noqa: S603  a program of the test
+    process = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, check=True, text=True
     )
 

@@ -32,7 +32,7 @@ def test_files_are_found_from_wherever_it_is_stored(tmp_path: Path) -> None:
 
     text = standalone_urdf(str(source), packages, {}).text
 
-    robot = ET.fromstring(text)  # noqa: S314  our own text
+    robot = ET.fromstring(text)
     assert [mesh.get("filename") for mesh in robot.iter("mesh")] == [
         str(mesh),
         "package://no/c.stl",
@@ -51,5 +51,5 @@ def test_a_robot_without_a_name_is_called_after_the_xacro_file(tmp_path: Path) -
 
     text = standalone_urdf(str(source), {}, {}).text
 
-    assert ET.fromstring(text).get("name") == "bot"  # noqa: S314  our own text
+    assert ET.fromstring(text).get("name") == "bot"
     assert parse(source).robot.name == "bot"

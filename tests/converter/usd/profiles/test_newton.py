@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import newton_usd_schemas  # noqa: F401  registers the schemas
 import numpy as np
@@ -30,8 +30,7 @@ from tests.converter.usd.profiles.joints_of_two_kinds import (
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic, Planar
 
-if TYPE_CHECKING:
-    Tell: TypeAlias = Callable[..., Usd.Prim]
+Tell: TypeAlias = Callable[..., Usd.Prim]
 
 DEGREE = math.pi / 180
 

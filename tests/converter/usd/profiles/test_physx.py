@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -30,8 +30,7 @@ from tests.converter.usd.profiles.joints_of_two_kinds import (
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Joint, Mimic, Range, Revolute
 
-if TYPE_CHECKING:
-    Tell: TypeAlias = Callable[..., Usd.Prim]
+Tell: TypeAlias = Callable[..., Usd.Prim]
 
 DEGREE = math.pi / 180
 # Of the axis in joints_of_two_kinds, whose largest component is along Z.

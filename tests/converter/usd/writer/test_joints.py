@@ -265,7 +265,7 @@ def test_mimic_is_kept_as_the_urdf_says_it(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("nesting", BodyNesting)
-def test_an_articulation_is_marked_where_bodies_are_jointed(  # noqa: PLR0913, PLR0917  one case per row
+def test_an_articulation_is_marked_where_bodies_are_jointed(
     tmp_path: Path,
     nesting: BodyNesting,
     joint: Joint,
