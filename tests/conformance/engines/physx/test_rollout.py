@@ -69,10 +69,11 @@ def _roll_out(  # noqa: PLR0913  one rollout
     start: dict[str, float] | None = None,
     base: BaseOption = BaseOption.FIXED,
     fix_root: bool = True,
+    profile: Profile = Profile.NEWTON,
 ) -> Rollout:
     path = folder / "robot.urdf"
     path.write_text(urdf, encoding="utf-8")
-    options = ConvertOptions(profile=Profile.NEWTON, base=base)
+    options = ConvertOptions(profile=profile, base=base)
     layer = convert(path, folder / "asset", options).root_layer
     given = start or {}
     asked = Configurations(
@@ -160,6 +161,44 @@ def test_energy_of_a_point_mass_is_conserved(
         for state in rollout.states
     ]
     assert energies == pytest.approx([-weight * math.cos(_START)] * 3, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("profile", "follower", "multiplier"),
+    [
+        (Profile.NEWTON, "revolute", -0.5),
+        (Profile.PHYSX, "revolute", -0.5),
+        (Profile.PHYSX, "prismatic", 0.05),
+    ],
+)
+def test_couplings_hold(
+    engine: PhysxEngine,
+    tmp_path: Path,
+    profile: Profile,
+    follower: str,
+    multiplier: float,
+) -> None:
+    """Of the pendulum and a joint that gravity moves otherwise."""
+    finger = f"""{_link("finger", 0.5, 0.1, "0 0.2 0")}
+      <joint name="follows" type="{follower}"><parent link="base"/>
+        <child link="finger"/><axis xyz="1 0 0"/>
+        <limit lower="-3" upper="3" effort="3" velocity="9"/>
+        <mimic joint="swing" multiplier="{multiplier}" offset="0.02"/></joint></robot>"""
+    start = {"swing": _START, "follows": multiplier * _START + 0.02}
+    rollout = _roll_out(
+        engine,
+        tmp_path,
+        _pendulum(0.3).replace("</robot>", finger),
+        RolloutPlan(0),
+        start=start,
+        profile=profile,
+    )
+    for state in rollout.states:
+        ends = dict(zip(rollout.joints, state.positions, strict=True))
+        expected = multiplier * ends["swing"][0] + 0.02
+
+        assert abs(ends["swing"][0] - _START) > 1e-3
+        assert ends["follows"][0] == pytest.approx(expected, abs=1e-5)
 
 
 def test_floating_root_falls(engine: PhysxEngine, tmp_path: Path) -> None:
