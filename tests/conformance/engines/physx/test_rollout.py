@@ -183,7 +183,8 @@ def test_couplings_hold(
       <joint name="follows" type="{follower}"><parent link="base"/>
         <child link="finger"/><axis xyz="1 0 0"/>
         <limit lower="-3" upper="3" effort="3" velocity="9"/>
-        <mimic joint="swing" multiplier="{multiplier}" offset="0.02"/></joint></robot>"""
+        <mimic joint="swing" multiplier="{multiplier}" offset="0.02"/>
+      </joint></robot>"""
     start = {"swing": _START, "follows": multiplier * _START + 0.02}
     rollout = _roll_out(
         engine,
