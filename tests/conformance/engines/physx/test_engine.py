@@ -189,7 +189,7 @@ def test_equations_of_motion_above_the_velocity_limits(
 ) -> None:
     """PhysX would reduce the rates to the limit of 1 rad/s that the asset states."""
     usd = _convert(
-        tmp_path, Profile.NEWTON, text=_URDF.replace('velocity="4"', 'velocity="1"')
+        tmp_path, Profile.GENERIC, text=_URDF.replace('velocity="4"', 'velocity="1"')
     )
     dynamics = _observe(engine, usd).dynamics
     assert dynamics is not None

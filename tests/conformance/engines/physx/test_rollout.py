@@ -69,7 +69,7 @@ def _roll_out(  # noqa: PLR0913  one rollout
     start: dict[str, float] | None = None,
     base: BaseOption = BaseOption.FIXED,
     fix_root: bool = True,
-    profile: Profile = Profile.NEWTON,
+    profile: Profile = Profile.GENERIC,
 ) -> Rollout:
     path = folder / "robot.urdf"
     path.write_text(urdf, encoding="utf-8")
@@ -166,7 +166,7 @@ def test_energy_of_a_point_mass_is_conserved(
 @pytest.mark.parametrize(
     ("profile", "follower", "multiplier"),
     [
-        (Profile.NEWTON, "revolute", -0.5),
+        (Profile.GENERIC, "revolute", -0.5),
         (Profile.PHYSX, "revolute", -0.5),
         (Profile.PHYSX, "prismatic", 0.05),
     ],
