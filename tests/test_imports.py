@@ -176,6 +176,8 @@ QUARANTINE = {
         "urdf_usd.conformance.execution.workers.preloading",
         "urdf_usd.conformance.execution.workers.preloading_usd",
         "urdf_usd.conformance.engines.openusd",
+        # It writes a layer over the stage, for rollouts.
+        "urdf_usd.conformance.engines.physx.engine",
     ),
     "pinocchio": ("urdf_usd.conformance.engines.pinocchio",),
     "pydrake": ("urdf_usd.conformance.engines.drake",),

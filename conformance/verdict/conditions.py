@@ -144,6 +144,12 @@ def reversed_limits(ours: JointObservation, theirs: JointObservation) -> bool:
     return lower > upper and _unlimited(theirs)
 
 
+def locked_by_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """A lower limit above the upper one, read as both zero."""
+    lower, upper = _limits(ours)
+    return lower > upper and _limits(theirs) == (0.0, 0.0)
+
+
 def bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool:
     """A continuous joint with limits."""
     return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
@@ -284,6 +290,18 @@ def zeroed_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
     if theirs.mass is None or theirs.mass.inertia is None:
         return False
     return impossible_inertia(ours, theirs) and not any(theirs.mass.inertia)
+
+
+def magnitude_of_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
+    """A tensor with a negative principal moment, and its magnitude in the engine."""
+    if not ours.mass or not theirs.mass or not ours.mass.inertia:
+        return False
+    moments, axes = np.linalg.eigh(tensor_of(ours.mass.inertia))
+    if moments[0] >= 0 or theirs.mass.inertia is None:
+        return False
+    expected = axes @ np.diag(np.abs(moments)) @ axes.T
+    error = np.abs(tensor_of(theirs.mass.inertia) - expected).max()
+    return bool(error <= _SAME * np.abs(moments).max())
 
 
 def thin_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:

@@ -18,7 +18,12 @@ _INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
 _MOTION = ("dynamics.inertia_matrix", "dynamics.bias", "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
-_TITLES = {"mujoco": "MuJoCo", "newton-usd": "Newton", "pybullet": "PyBullet"}
+_TITLES = {
+    "mujoco": "MuJoCo",
+    "newton-usd": "Newton",
+    "physx": "PhysX",
+    "pybullet": "PyBullet",
+}
 UNEXPLAINED = "unexplained"
 
 
@@ -156,6 +161,14 @@ _LIMIT_DEVIATIONS = (
         "continuous-with-bounds",
     ),
     *_of(
+        "physx",
+        "reversed-range",
+        "locks a joint at zero if its lower limit is above the upper one",
+        _LIMITS,
+        given.about_joints(given.locked_by_limits),
+        "reversed-limits",
+    ),
+    *_of(
         "newton newton-usd",
         "far-range",
         "uses 1e10 for no limit, and treats larger values likewise",
@@ -194,6 +207,14 @@ _LIMIT_DEVIATIONS = (
         "newton-usd",
         "zero-velocity",
         "reads speeds from newton:velocityLimit, which cannot be zero",
+        ("limits.velocity",),
+        given.zero_is_absent("velocity"),
+        "zero-velocity",
+    ),
+    *_of(
+        "physx",
+        "zero-velocity",
+        "reads speeds from schemas to which zero is not written",
         ("limits.velocity",),
         given.zero_is_absent("velocity"),
         "zero-velocity",
@@ -262,6 +283,15 @@ _MASS_DEVIATIONS = (
         _INERTIA,
         given.about_links(given.impossible_inertia),
         "implausible-inertia",
+    ),
+    *_of(
+        "physx",
+        "negative-inertia",
+        "takes the magnitude of negative principal moments of inertia",
+        # Forces are traced to the link.
+        (*_INERTIA, "dynamics.inertia_matrix", "dynamics.bias"),
+        given.about_links(given.magnitude_of_inertia),
+        "negative-inertia",
     ),
     *_of(
         "newton newton-usd",

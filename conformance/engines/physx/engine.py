@@ -12,13 +12,14 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
@@ -28,6 +29,7 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 )
 from urdf_usd.conformance.engines.openusd.links import find_links
 from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
     Units,
     WorldTransforms,
     captured_diagnostics,
@@ -51,6 +53,7 @@ from urdf_usd.conformance.engines.statements import (
 )
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
+    ROOT_MOTION,
     SINGLE_PRECISION,
     Base,
     Configurations,
@@ -61,6 +64,9 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
+    Rollout,
+    RolloutPlan,
+    RolloutState,
 )
 
 _PROGRAM = Path(__file__).with_name("program.py")
@@ -81,6 +87,7 @@ _SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
 # PhysX reports the largest float where there is no limit.
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
 _SI = Units(1.0, 1.0)
+_NOT_SI = "only stages in metres and kilograms are compared"
 _AT_REST = Configurations((), (), ("zero",))
 _ROOT_VELOCITIES = 6
 
@@ -130,7 +137,7 @@ class PhysxEngine:
             root = links.by_name.get(names.root)
             outside = WorldTransforms(physics).rigid(root.path) if root else None
         if physics.units != _SI:
-            raise AbstentionError("only stages in metres and kilograms are compared")
+            raise AbstentionError(_NOT_SI)
         types = {joint.name: joint.type for joint in names.joints}
         movable = [
             name for name, kind in types.items() if kind in _ONE_AXIS and name in joints
@@ -187,6 +194,164 @@ class PhysxEngine:
             precision=SINGLE_PRECISION,
         )
 
+    def roll_out(self, request: Request, *, fix_root: bool = True) -> Rollout:
+        """Simulate the passive rollout that a request plans.
+
+        Drives without gains do not act; limits of position and velocity and collisions
+        of the robot with itself are off. What else the asset states, or PhysX assumes,
+        is simulated, such as the angular damping of bodies.
+
+        Args:
+            request: A stage, and configurations with a plan.
+            fix_root: Whether to fix a floating root, as MuJoCo's rollouts do. Otherwise
+                its motion is the last of the joints, ``ROOT_MOTION``.
+
+        Returns:
+            States in SI units, up to the first that is not finite.
+
+        Raises:
+            AbstentionError: There is no plan, PhysX or OpenUSD refuses the stage, it is
+                not in SI units, a joint moves along several axes, or the root is no
+                body.
+        """
+        plan = request.configurations.rollout
+        if plan is None:
+            raise AbstentionError("no rollout is planned")
+        names = OpenusdEngine().observe(Request(request.path, _AT_REST))
+        if any(joint.type in _SEVERAL_AXES for joint in names.joints):
+            raise AbstentionError("a joint moves along several axes")
+        falls = names.base is Base.FLOATING
+        with captured_diagnostics():
+            physics = read_physics(request.path)
+            links = find_links(physics)
+            if physics.units != _SI:
+                raise AbstentionError(
+                    "only stages in metres and kilograms are compared"
+                )
+            if falls and links.by_name[names.root].path not in physics.bodies:
+                raise AbstentionError("the root is no body")
+            paths = {
+                urdf_name(physics.stage.GetPrimAtPath(path)): path
+                for path in physics.joints
+            }
+        moving = [
+            joint
+            for joint in names.joints
+            if joint.type in _ONE_AXIS and joint.name in paths
+        ]
+        units = np.array([_unit(joint) for joint in moving])
+        start = _positions_at(request.configurations, plan.configuration, moving)
+        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
+            root = links.by_name[names.root].path if falls and fix_root else None
+            usd = Path(folder, "rollout.usda")
+            with captured_diagnostics():
+                _author_rollout(physics, request.path, usd, root)
+            arrays = _run_program(
+                {
+                    "usd": str(usd),
+                    "joints": [paths[joint.name] for joint in moving],
+                    "start": (start / units).tolist(),
+                    "held": [paths[name] for name in plan.held if name in paths],
+                    "step": plan.step,
+                    "steps": plan.steps,
+                }
+            )
+        return _rollout(plan, moving, units, arrays, with_root=falls and not fix_root)
+
+
+def _unit(joint: JointObservation) -> float:
+    """SI value of PhysX's unit of position."""
+    return math.radians(1.0) if joint.type in _ANGULAR else 1.0
+
+
+def _positions_at(
+    configurations: Configurations, row: int, joints: Sequence[JointObservation]
+) -> _Array:
+    given = dict(zip(configurations.joints, configurations.positions, strict=True))
+    return np.array(
+        [given[joint.name][row, 0] if joint.name in given else 0.0 for joint in joints]
+    )
+
+
+def _author_rollout(physics: Physics, usd: str, path: Path, root: str | None) -> None:
+    """Write a layer over a stage that turns collisions off, and may fix the root.
+
+    Args:
+        physics: The stage.
+        usd: Its root layer.
+        path: File of the new layer.
+        root: Path of the body to fix.
+    """
+    layer = Sdf.Layer.CreateNew(str(path))
+    layer.subLayerPaths.append(str(Path(usd).absolute()))
+    stage = Usd.Stage.Open(layer)
+    # Not composed from sublayers.
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(physics.stage))
+    stage.SetDefaultPrim(stage.GetPrimAtPath(physics.default.GetPath()))
+    roots = [stage.GetPrimAtPath(found) for found in physics.articulations]
+    if root is not None:
+        pose = WorldTransforms(physics).rigid(root)
+        x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        joint = UsdPhysics.FixedJoint.Define(
+            stage, physics.default.GetPath().AppendChild("rollout_root")
+        )
+        joint.CreateBody1Rel().SetTargets([Sdf.Path(root)])
+        joint.CreateLocalPos0Attr(Gf.Vec3f(*pose[:3, 3].tolist()))
+        joint.CreateLocalRot0Attr(Gf.Quatf(w, x, y, z))
+        # A body that is the root of an articulation stays free beside a joint.
+        for prim in roots:
+            prim.RemoveAPI(UsdPhysics.ArticulationRootAPI)
+        roots = [joint.GetPrim()]
+        UsdPhysics.ArticulationRootAPI.Apply(roots[0])
+    for prim in roots:
+        prim.AddAppliedSchema("PhysxArticulationAPI")
+        attribute = prim.CreateAttribute(
+            "physxArticulation:enabledSelfCollisions",
+            Sdf.ValueTypeNames.Bool,
+            custom=False,
+        )
+        attribute.Set(False)
+    layer.Save()
+
+
+def _rollout(
+    plan: RolloutPlan,
+    moving: Sequence[JointObservation],
+    units: _Array,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    with_root: bool,
+) -> Rollout:
+    """Return the states that the program simulated, in SI units."""
+    positions, velocities = arrays["positions"] * units, arrays["velocities"] * units
+    start = Rotation.from_quat(arrays["root_orientations"][0])
+    shifts = start.inv().apply(arrays["root_positions"] - arrays["root_positions"][0])
+    turns = start.inv() * Rotation.from_quat(arrays["root_orientations"])
+    states = []
+    for row, steps in enumerate(plan.steps):
+        if not np.isfinite([*positions[row], *velocities[row]]).all():
+            break
+        places: list[tuple[float, ...]] = [(v,) for v in positions[row].tolist()]
+        rates: list[tuple[float, ...]] = [(v,) for v in velocities[row].tolist()]
+        if with_root:
+            quat_wxyz = turns[row + 1].as_quat(scalar_first=True)
+            places.append((*shifts[row + 1].tolist(), *quat_wxyz.tolist()))
+            rates.append(_root_rates(arrays, row + 1))
+        states.append(RolloutState(steps * plan.step, tuple(places), tuple(rates)))
+    names = [joint.name for joint in moving]
+    return Rollout((*names, *([ROOT_MOTION] if with_root else [])), tuple(states))
+
+
+def _root_rates(arrays: Mapping[str, NDArray[Any]], row: int) -> tuple[float, ...]:
+    """Velocity of the root's origin along its first axes, and about its own axes."""
+    start = Rotation.from_quat(arrays["root_orientations"][0])
+    turn = Rotation.from_quat(arrays["root_orientations"][row])
+    spin = arrays["root_angular_velocities"][row]
+    linear = arrays["root_linear_velocities"][row]
+    return (*start.inv().apply(linear).tolist(), *turn.inv().apply(spin).tolist())
+
 
 def _ask(
     request: Request, paths: Mapping[str, str], types: Mapping[str, JointType]
@@ -209,23 +374,33 @@ def _ask(
         return rows
 
     moving = configurations.for_motion
+    arrays = _run_program(
+        {
+            "usd": str(Path(request.path).absolute()),
+            "joints": [paths[name] for name in asked],
+            "positions": columns(configurations.positions, configurations.count),
+            "velocities": columns(moving.velocities, moving.count),
+        }
+    )
+    is_path = {name: values.dtype.kind == "U" for name, values in arrays.items()}
+    return _Answer(
+        paths={n: tuple(v.tolist()) for n, v in arrays.items() if is_path[n]},
+        numbers={n: v.astype(np.float64) for n, v in arrays.items() if not is_path[n]},
+    )
+
+
+def _run_program(question: Mapping[str, object]) -> dict[str, NDArray[Any]]:
+    """Run the program in a process of its own, and return the arrays that it wrote.
+
+    Raises:
+        AbstentionError: It ended with an error; the message is its last line.
+        RuntimeError: A signal ended it.
+    """
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-        question, answer = Path(folder, "request.json"), Path(folder, "answer.npz")
-        question.write_text(
-            json.dumps(
-                {
-                    "usd": str(Path(request.path).absolute()),
-                    "joints": [paths[name] for name in asked],
-                    "positions": columns(
-                        configurations.positions, configurations.count
-                    ),
-                    "velocities": columns(moving.velocities, moving.count),
-                }
-            ),
-            encoding="utf-8",
-        )
+        request, answer = Path(folder, "request.json"), Path(folder, "answer.npz")
+        request.write_text(json.dumps(question), encoding="utf-8")
         done = subprocess.run(  # noqa: S603  our own program
-            [sys.executable, str(_PROGRAM), str(question), str(answer)],
+            [sys.executable, str(_PROGRAM), str(request), str(answer)],
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -237,12 +412,7 @@ def _ask(
             lines = done.stderr.strip().splitlines() or ["no message"]
             raise AbstentionError(f"PhysX: {' '.join(lines[-1].split())}")
         with np.load(answer) as stored:
-            arrays = dict(stored)
-    is_path = {name: values.dtype.kind == "U" for name, values in arrays.items()}
-    return _Answer(
-        paths={n: tuple(v.tolist()) for n, v in arrays.items() if is_path[n]},
-        numbers={n: v.astype(np.float64) for n, v in arrays.items() if not is_path[n]},
-    )
+            return dict(stored)
 
 
 def _mass(answer: _Answer, row: int) -> MassProperties | None:

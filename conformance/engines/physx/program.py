@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -36,6 +37,18 @@ JOINT_ATTRIBUTES = {
     "joint_damping": "jointViscousFriction",
     "joint_friction": "jointDynamicFriction",
 }
+ROOT_ATTRIBUTES = {
+    "root_positions": "rootPosition",
+    "root_orientations": "rootOrientation",
+    "root_linear_velocities": "rootLinearVelocity",
+    "root_angular_velocities": "rootAngularVelocity",
+}
+# Position and velocity limits that no joint reaches, in any unit.
+_FAR = 1e6
+# PhysX reports this, or infinity, where there is no limit.
+_UNLIMITED = np.finfo(np.float32).max
+# Inertia that fixes a joint [kg or kg m^2].
+_HELD = 1e9
 FORCE_ATTRIBUTES = {
     "mass_matrix": "massMatrix",
     "gravity": "gravityForce",
@@ -57,6 +70,26 @@ class Request(TypedDict):
     joints: list[str]
     positions: list[list[float]]
     velocities: list[list[float]]
+
+
+class RolloutRequest(TypedDict):
+    """A passive rollout.
+
+    Attributes:
+        usd: Root layer.
+        joints: (n) paths of joints with one degree of freedom.
+        start: (n) their initial positions.
+        held: Paths of joints that stay there.
+        step: Time step [s].
+        steps: (S) numbers of time steps after which the state is read, ascending.
+    """
+
+    usd: str
+    joints: list[str]
+    start: list[float]
+    held: list[str]
+    step: float
+    steps: list[int]
 
 
 class Scene:
@@ -115,22 +148,32 @@ class Scene:
             for path, row in handles.items()
         }
 
-    def write(self, name: str, values: dict[str, float]) -> None:
-        """Set an attribute of joints with one degree of freedom, by prim path."""
+    def write(
+        self, name: str, values: Mapping[str, float | np.ndarray], other: float = 0.0
+    ) -> None:
+        """Set an attribute of all joints, by prim path; the same for each axis."""
         with self._physx.write_sync(SimObjectType.ARTICULATION_JOINT, name) as session:
             for group in session.groups:
                 paths = self._own_paths(group)
                 for path, tensor in zip(paths, group.tensors, strict=True):
-                    value = values.get(path, 0.0)
-                    tensor.assign(np.full(tensor.shape, value, np.float32))
+                    rows = np.broadcast_to(values.get(path, other), tensor.shape)
+                    tensor.assign(np.ascontiguousarray(rows, np.float32))
                 session.commit_sync(group)
+
+    def read_root(
+        self, names: Iterable[str] = ("rootPosition", "rootOrientation")
+    ) -> dict[str, np.ndarray]:
+        """Return the rows of attributes of the roots of all articulations."""
+        return {
+            name: np.array(list(self.read(SimObjectType.ARTICULATION, name).values()))
+            for name in names
+        }
 
     def hold_root(self, root: dict[str, np.ndarray]) -> None:
         """Put the root back where it was, at rest.
 
         Args:
-            root: (N, 3) ``rootPosition`` and (N, 4) ``rootOrientation`` of the
-                articulations.
+            root: As read by :meth:`read_root`.
         """
         still = {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
         for name, value in (root | still).items():
@@ -140,6 +183,10 @@ class Scene:
                         rows = np.broadcast_to(value, tensor.shape)
                         tensor.assign(np.ascontiguousarray(rows, np.float32))
                     session.commit_sync(group)
+
+    def step(self, seconds: float) -> None:
+        """Simulate one time step [s]."""
+        self._physx.step_sync(seconds)
 
     def place(self) -> None:
         """Bring links to where joint positions put them."""
@@ -188,12 +235,11 @@ def _configurations(
     scene: Scene, request: Request, links: list[str]
 ) -> dict[str, np.ndarray]:
     articulation = SimObjectType.ARTICULATION
-    root = {
-        name: np.array(list(scene.read(articulation, name).values()))
-        for name in ("rootPosition", "rootOrientation")
-    }
+    root = scene.read_root()
     # PhysX simulates a step before it accepts positions.
     scene.warm_up()
+    # PhysX reduces velocities to their limits.
+    scene.write("jointMaxVelocity", {}, _FAR)
     positions, turns = [], []
     forces: dict[str, list[np.ndarray]] = {name: [] for name in FORCE_ATTRIBUTES}
     velocities = request["velocities"]
@@ -219,10 +265,61 @@ def _configurations(
     }
 
 
+def roll_out(request: RolloutRequest) -> dict[str, np.ndarray]:
+    """Simulate a passive rollout, without limits of position and velocity.
+
+    Args:
+        request: In the units of ovphysx.
+
+    Returns:
+        ``positions`` and ``velocities`` (S, n) of joints; of the root, before the first
+        step and at each state, ``root_positions``, ``root_orientations`` xyzw,
+        ``root_linear_velocities`` and ``root_angular_velocities``, in the world.
+    """
+    scene = Scene(request["usd"])
+    joint = SimObjectType.ARTICULATION_JOINT
+    root = scene.read_root()
+    scene.warm_up()
+    limits = scene.read(joint, "jointLimit")
+    # Joints without a limit keep theirs: they cannot get one.
+    scene.write("jointLimit", {path: _widened(limits[path]) for path in limits})
+    scene.write("jointMaxVelocity", {}, _FAR)
+    scene.write("jointArmature", dict.fromkeys(request["held"], _HELD))
+    paths = request["joints"]
+    scene.write("jointPosition", dict(zip(paths, request["start"], strict=True)))
+    scene.write("jointVelocity", {})
+    scene.hold_root(root)
+    scene.place()
+    roots = [scene.read_root(ROOT_ATTRIBUTES.values())]
+    states: dict[str, list[list[float]]] = {"jointPosition": [], "jointVelocity": []}
+    before = 0
+    for steps in request["steps"]:
+        for _ in range(steps - before):
+            scene.step(request["step"])
+        before = steps
+        for name, rows in states.items():
+            values = scene.read(joint, name)
+            rows.append([float(values[path].ravel()[0]) for path in paths])
+        roots.append(scene.read_root(ROOT_ATTRIBUTES.values()))
+    return {
+        "positions": np.array(states["jointPosition"]),
+        "velocities": np.array(states["jointVelocity"]),
+        **{
+            name: np.array([at[attribute][0] for at in roots])
+            for name, attribute in ROOT_ATTRIBUTES.items()
+        },
+    }
+
+
+def _widened(limits: np.ndarray) -> np.ndarray:
+    """Return (n, 2) limits, the finite ones moved out of reach."""
+    return np.where(np.abs(limits) < _UNLIMITED, np.array([-_FAR, _FAR]), limits)
+
+
 def main(request: str, answer: str) -> None:
     """Read a request from a file, and write the answer to another."""
     asked = json.loads(Path(request).read_text(encoding="utf-8"))
-    arrays: dict[str, Any] = observe(asked)
+    arrays: dict[str, Any] = roll_out(asked) if "start" in asked else observe(asked)
     np.savez(answer, **arrays)
 
 

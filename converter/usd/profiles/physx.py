@@ -59,15 +59,17 @@ def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
 
 def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
     angular = is_revolute(prim)
-    # Also without values, to state that they are absent.
+    # Read by PhysX before ovphysx 0.7; also without values, to state that they are
+    # absent.
     speed = schema_values((_VELOCITY,), joint, angular=angular)
     values = {f"physxJoint:{name}": value for name, value in speed.items()}
     write_schema(prim, "PhysxJointAPI", values)
-    passive = schema_values(_PASSIVE, joint, angular=angular)
-    if passive:
+    on_axis = speed | schema_values(_PASSIVE, joint, angular=angular)
+    if on_axis:
         axis = axis_instance(angular=angular)
-        # PhysX ignores the joint's velocity limit if its axis has a schema.
-        values = {f"physxJointAxis:{axis}:{n}": v for n, v in (speed | passive).items()}
+        # PhysxJointAPI was removed with ovphysx 0.7; before, it was ignored for an axis
+        # with a schema.
+        values = {f"physxJointAxis:{axis}:{n}": v for n, v in on_axis.items()}
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 

@@ -73,9 +73,10 @@ def _convert(
     folder: Path,
     profile: Profile = Profile.GENERIC,
     base: BaseOption = BaseOption.FIXED,
+    text: str = _URDF,
 ) -> Path:
     urdf = folder / "pendulum.urdf"
-    urdf.write_text(_URDF, encoding="utf-8")
+    urdf.write_text(text, encoding="utf-8")
     options = ConvertOptions(profile=profile, base=base)
     return convert(urdf, folder / "asset", options).root_layer
 
@@ -181,6 +182,21 @@ def test_equations_of_motion(engine: Engine, tmp_path: Path) -> None:
     assert dynamics.bias[:, slide] == pytest.approx(
         -arm * np.sin(angle) * rate**2, rel=1e-4, abs=1e-5
     )
+
+
+def test_equations_of_motion_above_the_velocity_limits(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """PhysX would reduce the rates to the limit of 1 rad/s that the asset states."""
+    usd = _convert(
+        tmp_path, Profile.GENERIC, text=_URDF.replace('velocity="4"', 'velocity="1"')
+    )
+    dynamics = _observe(engine, usd).dynamics
+    assert dynamics is not None
+    slide = dynamics.joints.index("slide")
+
+    expected = -_MASS * _LENGTH * np.sin(_SWING[:, 0]) * _RATES[:, 0] ** 2
+    assert dynamics.bias[:, slide] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def test_limits_in_si_units(engine: Engine, tmp_path: Path) -> None:

@@ -89,6 +89,18 @@ def test_joints_are_told_in_degrees_or_metres(
     ]
 
 
+def test_velocity_without_friction_is_a_value_of_the_axis(tell: Tell) -> None:
+    """PhysX from ovphysx 0.7 on ignores PhysxJointAPI; older versions read it."""
+    prim = tell(silent(velocity=VELOCITY))
+    speed = np.float32(VELOCITY / DEGREE)
+
+    assert applied(prim) == ["PhysxJointAPI", "PhysxJointAxisAPI:angular"]
+    assert said(prim, "physxJoint", "physxJointAxis") == {
+        "physxJoint:maxJointVelocity": speed,
+        "physxJointAxis:angular:maxJointVelocity": speed,
+    }
+
+
 def test_effort_is_the_bound_of_a_drive_that_does_nothing(tell: Tell) -> None:
     """So that motors are not infinite, and nothing moves or holds the joint."""
     drive = UsdPhysics.DriveAPI.Get(tell(turning()), "angular")
