@@ -124,7 +124,7 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
         import io
 
         stream = io.BytesIO()
-        np.savez(stream, **index_maps(numbered))
+        np.savez(stream, allow_pickle=False, **index_maps(numbered))
         write_atomically(numpy_file, stream.getvalue())
     if output_format == "json":
         click.echo(joints_json(record.name, numbered))
