@@ -9,7 +9,7 @@ from urdf_usd.conformance.execution.run import check
 
 
 def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:
-    """Welds behind it are stored with a rounding each, and are not to blame."""
+    """Not on the fixed joints below, each of which is stored with rounding."""
     record = check(URDF, reverse_axis(tmp_path / "asset"))
     kinematics = [one for one in record.checks if one.group == "kinematics"]
     findings = [finding for one in kinematics for finding in one.findings]

@@ -73,7 +73,7 @@ def _run(out: str, *arguments: str) -> Result:
 
 
 def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
-    """A converter that reverses axes, against the baseline of one that does not."""
+    """A converter that reverses axes, with the baseline of a correct one."""
     assert _run("good", "--baseline", "known.toml", "--update-baseline").exit_code == 0
     hook = tmp_path / "hook"
     hook.mkdir()
@@ -103,7 +103,7 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
 
 
 def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
-    """From the first failure to its repair."""
+    """From the first failure to its correction."""
     (robots / "nothing.urdf").write_text(_EMPTY)
     options = ("--baseline", "known.toml")
     assert _run("a").exit_code == 0
@@ -131,8 +131,8 @@ def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
     assert read_baseline(Path("known.toml")).expectations == ()
 
 
-def test_invalid_baseline_is_refused_first(robots: Path) -> None:
-    """With file and line, before the run."""
+def test_invalid_baseline_is_refused_before_the_run(robots: Path) -> None:
+    """With file and line."""
     assert robots.is_dir()
     Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
 
@@ -173,7 +173,7 @@ def test_diff_can_be_json(robots: Path) -> None:
 
 
 def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
-    """Which is read before its folder is emptied; the exit status is not affected."""
+    """It is read before the folder is emptied; the exit status is unchanged."""
     _run("out")
     (robots / "arm.urdf").rename(robots / "leg.urdf")
 
@@ -190,7 +190,7 @@ def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
 
 
 def test_fail_on_close_fails_a_close_robot(robots: Path) -> None:
-    """A robot within the tolerance, but not within the float32 bound."""
+    """Within the tolerance, but above the float32 bound."""
     assert robots.is_dir()
 
     result = _run("out", "--fail-on", "close")

@@ -37,7 +37,7 @@ def test_every_conversion_of_a_random_robot_conforms(
     profile: Profile,
     merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
 ) -> None:
-    """Read back by OpenUSD's parser, for every option, and judged value by value."""
+    """As read by OpenUSD's parser, for every option."""
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     asked = configurations(structure(robot))

@@ -47,7 +47,7 @@ def _ask(engine: Engine, request: Request) -> Outcome:
 def test_engine_agrees_with_itself_after_round_trip(
     engine: Engine, robot: Robot
 ) -> None:
-    """In every quantity that it states, or it refuses both files."""
+    """In every value that it states, or it refuses both files."""
     # A range that float32 makes empty is none to MuJoCo.
     limits = [
         limit

@@ -78,8 +78,8 @@ def _check_without_names(urdf: Path, folder: Path) -> RobotRecord:
         "plane.urdf",
     ],
 )
-def test_lost_names_fail_the_name_checks_alone(name: str, tmp_path: Path) -> None:
-    """One finding for each, and every other check as if it were there."""
+def test_lost_names_fail_the_name_checks_only(name: str, tmp_path: Path) -> None:
+    """One finding for each; values are compared for all links and joints."""
     findings = _findings(_check_without_names(_PYBULLET / name, tmp_path))
 
     assert _NAMES.issuperset(findings)
@@ -111,8 +111,8 @@ def _cart(folder: Path, *wheels: tuple[str, float]) -> Path:
     return urdf
 
 
-def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
-    """Its body carries the trunk, which still has its name."""
+def test_massless_base_is_matched_by_its_joint(tmp_path: Path) -> None:
+    """Its body has the joint to the trunk, which kept its name."""
     urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3))
     usd = tmp_path / "usd" / "renamed.usda"
     made = convert(urdf, tmp_path / "usd")
@@ -127,7 +127,7 @@ def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
 
 
 def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
-    """Two wheels on one axle; the third is told by its place."""
+    """Two wheels on one axle; the third is matched by its position."""
     urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3), ("spare", -0.3))
     record = _check_without_names(urdf, tmp_path)
 
@@ -143,7 +143,7 @@ def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
 
 
 def test_geometry_xform_is_not_matched_with_a_link() -> None:
-    """A converter counts a link in the base, where a mesh has the place of both."""
+    """A mesh prim is at the same place as a welded link without a prim."""
     box = Visual(None, Pose(), Box((0.4, 0.3, 0.1)))
     ballast = Inertial(5.5, Pose((0.0, 0.05, 0.0)), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
     arm = Inertial(0.75, Pose(), (0.002, 0.0, 0.0, 0.001, 0.0, 0.0025))
@@ -183,7 +183,7 @@ def test_random_names_change_no_other_check(
     merge_fixed: bool,  # noqa: FBT001  hypothesis passes by position
     seed: int,
 ) -> None:
-    """Whatever the robot, and however its bodies are written."""
+    """For random robots, with nested and flat bodies."""
     # Where something that moves is called like the world, only names tell.
     assume(all(joint.child != "world" for joint in robot.joints))
     # A floating joint is no constraint in USD: the name of its parent is all there is.

@@ -23,7 +23,7 @@ def _hold(first: Rotation, second: Rotation, motion: str = "angular") -> JointFr
 
 
 def test_child_turns_about_the_joint_axis() -> None:
-    """A point of the axis stays where it is; angles count from body 0 to body 1."""
+    """Points of the axis stay; the angle is from body 0 to body 1."""
     frames = _hold(OBLIQUE, OTHER)
     origins, rotations = frames.child_poses(AT)
     axis_in_child = OTHER.apply([0.0, 0.0, 1.0])
@@ -38,7 +38,7 @@ def test_child_turns_about_the_joint_axis() -> None:
 
 
 def test_child_slides_along_the_joint_axis() -> None:
-    """Without a turn."""
+    """Without rotation."""
     origins, rotations = _hold(OBLIQUE, OTHER, "linear").child_poses(AT)
 
     np.testing.assert_allclose(
@@ -49,7 +49,7 @@ def test_child_slides_along_the_joint_axis() -> None:
 
 @pytest.mark.parametrize("motion", ["angular", "linear"])
 def test_exchanged_bodies_with_exchanged_frames_move_backwards(motion: str) -> None:
-    """At zero they are where they were."""
+    """At zero the poses are unchanged."""
     frames = _hold(OBLIQUE, OTHER, motion)
     back = JointFrames(ORIGINS[::-1], (OTHER, OBLIQUE), 2, motion, swapped=True)
 
@@ -63,7 +63,7 @@ def test_exchanged_bodies_with_exchanged_frames_move_backwards(motion: str) -> N
     st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda v: np.linalg.norm(v) > 1e-3),
 )
 def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
-    """About any axis; any other turn is not."""
+    """About any axis; other rotations are not."""
     direction = np.array(axis) / np.linalg.norm(axis)
     half = Rotation.from_rotvec(np.pi * direction)
     less = Rotation.from_rotvec(0.9 * np.pi * direction)
@@ -74,7 +74,7 @@ def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
     assert good.displaces(replace(good, turns=(less.inv(), OTHER)), AT)
 
 
-def test_fixed_joint_has_no_axis_to_match() -> None:
+def test_fixed_joint_motion_ignores_the_axis() -> None:
     """A joint that stays at zero."""
     good = _hold(OBLIQUE, OTHER)
     bad = replace(good, axis=0)
@@ -84,7 +84,7 @@ def test_fixed_joint_has_no_axis_to_match() -> None:
 
 
 def test_shift_and_turn_displace_by_their_size() -> None:
-    """Sides are independent, and nothing is shared with the good one."""
+    """On either side, without changing the original."""
     good = _hold(OBLIQUE, OTHER, "none")
 
     for side in (0, 1):

@@ -96,7 +96,7 @@ def _stored_joint(joint: Joint) -> Joint:
     _lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))
 )
 def test_rounded_storage_is_exact(robot: Robot) -> None:
-    """Every joint type, in trees; no correct converter is told that it is close."""
+    """With every joint type, in trees."""
     asked = configurations(structure(robot), 6)
     stored = replace(
         robot,
@@ -115,7 +115,7 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
 
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    """Else the tolerance would be idle; and no joint is measured with nothing."""
+    """And no joint has a scale of zero."""
     asked = configurations(structure(ROBOT))
     motion = derive_tolerance_model(observe_robot(ROBOT, asked), Tolerance()).motion
 
@@ -126,8 +126,8 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
     assert motion.joints[:6] == (ROOT_MOTION,) * 6
 
 
-def test_largest_forces_are_not_exceeded() -> None:
-    """Scales bound what is stated, and by no more than signs and directions explain."""
+def test_scales_bound_forces_and_inertias() -> None:
+    """And exceed them only as far as signs and directions explain."""
     asked = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, asked)
     motion = derive_tolerance_model(spec, Tolerance()).motion
@@ -140,7 +140,7 @@ def test_largest_forces_are_not_exceeded() -> None:
 
 
 @pytest.mark.parametrize(("mass", "invents"), [(None, True), (0.5, False)])
-def test_only_what_lacks_mass_may_be_invented(
+def test_only_massless_joints_may_have_invented_inertia(
     mass: float | None, *, invents: bool
 ) -> None:
     """A millionth of the robot's mass, at its lever."""
@@ -165,8 +165,8 @@ def test_only_what_lacks_mass_may_be_invented(
         assert 0.75e-6 < motion.inertia_invented[3, 3] < 3 * 0.75e-6
 
 
-def test_robot_that_states_no_equations_has_no_scale() -> None:
-    """Nor does one with an inertia that is not stated."""
+def test_reading_without_equations_has_no_scale() -> None:
+    """Nor has one with an inertia that is not stated."""
     asked = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, asked)
     links = tuple(
