@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.usd.reader.spanning import (
     WORLD,
-    TreeEdge,
     Edge,
+    TreeEdge,
     components,
     spanning_tree,
 )

@@ -199,13 +199,13 @@ def test_usdphysics_profile_has_custom_attributes_in_si_units(tmp_path: Path) ->
     stage = author(tmp_path, joint, profile=Profile.USDPHYSICS)
     prim = stage.GetPrimAtPath("/r/Physics/j")
 
-    said = {
+    limits = {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAttributes()
         if attribute.HasAuthoredValue()
         and attribute.GetNamespace().split(":")[0] != "physics"
     }
-    assert said == {
+    assert limits == {
         "urdf:joint:type": "continuous",
         "urdf:limit:effort": 7.0,
         "urdf:limit:velocity": 3.0,
