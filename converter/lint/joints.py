@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.lint.finding import Breach, Breaches
-from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument, type_of
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
@@ -18,9 +17,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
 
 _DIRECTED = frozenset({"revolute", "continuous", "prismatic", "planar"})
 # Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.lint.finding import Breach, Breaches
-from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument, type_of
 from urdf_usd.converter.robot.model import Prismatic
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
 
 _FULL_TURN = 2.0 * math.pi
 # 6.2832 and 6.3 are full turns that were rounded.

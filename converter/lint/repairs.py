@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import truncate
@@ -23,14 +23,11 @@ from urdf_usd.converter.lint.spans import (
     SetAttribute,
     SetXmlVersion,
 )
-from urdf_usd.converter.lint.subject import type_of
+from urdf_usd.converter.lint.subject import UrdfDocument, type_of
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.kinds import Number, Vector
 from urdf_usd.converter.urdf.poses import normalise
 from urdf_usd.converter.urdf.reader import walk
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import UrdfDocument
 
 # Problems of values that are unambiguous.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
