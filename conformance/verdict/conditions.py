@@ -63,8 +63,8 @@ class DeviationCase:
     @property
     def specified_joint(self) -> JointObservation | None:
         """The joint of this name in the specification."""
-        found = (joint for joint in self.spec.joints if joint.name == self.part)
-        return next(found, None)
+        joints = (joint for joint in self.spec.joints if joint.name == self.part)
+        return next(joints, None)
 
     @property
     def links(self) -> tuple[LinkObservation, LinkObservation] | None:
@@ -309,9 +309,9 @@ def welded_to_massless_inertia(case: DeviationCase) -> bool:
 
 
 def counted_massless_inertia(case: DeviationCase) -> bool:
-    """Poses as if the inertia of links without mass counted, and nothing else changed.
+    """Equations of motion that include the inertia of links without mass.
 
-    In a rollout every joint feels it.
+    It affects every joint of a rollout.
     """
     return counts_massless(case.spec, case.stated, case.check)
 

@@ -155,7 +155,7 @@ def test_geometry_xform_is_not_matched_with_a_link() -> None:
             Joint("turn", "base", "arm", Continuous((1.0, 0.0, 0.0))),
         ),
     )
-    asked = replace(configurations(structure(robot)), root="base")
+    sampled = replace(configurations(structure(robot)), root="base")
     prims = NamedPrims(
         (
             NamedPrim("/base", "base", is_body=True, mass=5.5),
@@ -165,7 +165,7 @@ def test_geometry_xform_is_not_matched_with_a_link() -> None:
         (NamedJoint("/turn", "turn", ("/base", "/base/arm"), JointType.CONTINUOUS),),
     )
 
-    assert match_names(observe_robot(robot, asked), prims) == Labels()
+    assert match_names(observe_robot(robot, sampled), prims) == Labels()
 
 
 @settings(max_examples=40, deadline=None)
@@ -190,21 +190,21 @@ def test_random_names_change_no_other_check(
     assume(not any(isinstance(joint.kind, Floating) for joint in robot.joints))
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
-    asked = replace(configurations(structure(robot)), root=tree.root)
-    spec = observe_robot(robot, asked)
+    sampled = replace(configurations(structure(robot)), root=tree.root)
+    spec = observe_robot(robot, sampled)
     with tempfile.TemporaryDirectory() as folder:
         author_asset(robot, tree, body_assignment, nesting, Path(folder))
         usd = Path(folder, asset_name(robot))
         renamed = Path(folder, "renamed.usda")
         rename_prims(usd, renamed, seed, loses=lambda _: True)
-        record = _judged(spec, OpenusdEngine().observe(Request(str(usd), asked)))
+        record = _judged(spec, OpenusdEngine().observe(Request(str(usd), sampled)))
         labels = label_robot(str(renamed), spec)
         assert labels is not None
         labelled = Path(folder, "labelled.usda")
         labelled.write_text(labels.text, encoding="utf-8")
-        reading = OpenusdEngine().observe(Request(str(labelled), asked))
+        reading = OpenusdEngine().observe(Request(str(labelled), sampled))
 
-    changed = _judged(spec, replace(reading, renamed=labels.found))
+    changed = _judged(spec, replace(reading, renamed=labels.inferred))
     # Massless links that are welded are no bodies, and nothing tells their joints apart
     # once the names are lost. Where no joint is left to compare, that is the grade.
     found = {joint.name for joint in reading.joints}

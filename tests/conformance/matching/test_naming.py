@@ -1,4 +1,4 @@
-"""USDs that call links and joints otherwise than the URDF."""
+"""USDs with other names of links and joints than the URDF."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def test_matches_propagate_through_xforms(
     record = _check(urdf, _edit(usd, rename))
 
     failing = _graded(record, Grade.FAILS)
-    told = f"{name} is renamed to 'Other'; matched by position in the tree"
-    assert told in failing[check_of_names]
+    message = f"{name} is renamed to 'Other'; matched by position in the tree"
+    assert message in failing[check_of_names]
     assert "structure.parents" not in failing
     assert not any("mass" in check or "kinematics" in check for check in failing)
 
@@ -205,7 +205,7 @@ def test_matches_propagate_along_joints() -> None:
     found = match_names(urdf_reading(), prims)
 
     assert found == Labels(
-        found={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
+        inferred={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
     )
 
 
@@ -216,7 +216,7 @@ def test_joint_between_matched_links_is_matched(ends: tuple[str, str]) -> None:
         ("arm", True), ("forearm", True), ("hand", True), joints=(("J", *ends),)
     )
 
-    assert match_names(urdf_reading(), prims).found == {"/joints/J": "elbow"}
+    assert match_names(urdf_reading(), prims).inferred == {"/joints/J": "elbow"}
 
 
 def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:

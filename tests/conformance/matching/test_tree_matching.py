@@ -1,4 +1,4 @@
-"""Pairs that fit best, where nothing has a name."""
+"""Matching of trees without names."""
 
 from __future__ import annotations
 
