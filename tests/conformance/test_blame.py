@@ -1,4 +1,4 @@
-"""Who is blamed when a robot is wrong."""
+"""The subject of a finding is the joint at fault."""
 
 from __future__ import annotations
 

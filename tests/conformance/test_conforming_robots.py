@@ -1,4 +1,4 @@
-"""Small robots whose USD says what the URDF says, and USDs that do not."""
+"""Small robots that conform, and USDs of them that do not."""
 
 from __future__ import annotations
 

@@ -104,14 +104,14 @@ def test_force_that_is_not_finite_fails() -> None:
 
 def test_side_without_rollout_is_not_comparable() -> None:
     """Either side."""
-    spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
+    spec, unstated = urdf_reading(), replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
-        assert compare(spec, silent, measure) == Incomparable(
+        assert compare(spec, unstated, measure) == Incomparable(
             "usd states no equations of motion"
         )
-        assert compare(silent, spec, measure) == Incomparable(
+        assert compare(unstated, spec, measure) == Incomparable(
             "usd states no equations of motion"
         )
 

@@ -1,4 +1,4 @@
-"""What USDs may say in other words than ours, and still say what the URDF says."""
+"""USDs that differ from this converter's, and are equivalent to the URDF."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def test_coupling_of_a_fixed_joint_is_no_finding() -> None:
     assert checks["structure.mimic"].grade is Grade.EXACT
 
 
-def _tied(roots: int, base: Base = Base.FIXED) -> Observation:
-    """A USD whose root link is a frame that stands still, with three trees on it."""
+def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
+    """Return a USD whose root link is no body, with three trees connected to it."""
     reading = usd_reading()
     links = tuple(
         replace(link, body=None) if link.name == "base" else link
@@ -102,10 +102,10 @@ def _tied(roots: int, base: Base = Base.FIXED) -> Observation:
 @pytest.mark.parametrize(
     ("reading", "grade"),
     [
-        (_tied(1), Grade.EXACT),
-        (_tied(3), Grade.EXACT),
-        (_tied(4), Grade.FAILS),
-        (_tied(3, Base.FLOATING), Grade.FAILS),
+        (_with_static_root(1), Grade.EXACT),
+        (_with_static_root(3), Grade.EXACT),
+        (_with_static_root(4), Grade.FAILS),
+        (_with_static_root(3, Base.FLOATING), Grade.FAILS),
         (replace(usd_reading(), articulation_roots=3, base=Base.FIXED), Grade.FAILS),
     ],
 )
@@ -114,21 +114,6 @@ def test_static_root_may_have_several_articulations(
 ) -> None:
     """One per joint of the root link, which is not a body."""
     assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
-
-
-def _given_to_base(mass: float, base: Base) -> dict[str, CheckRecord]:
-    """Judge a USD that gives a mass to a base which has none in the URDF."""
-    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
-    own = mass * _mass_of_robot(expected)
-    tiny = own * 0.01
-    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
-    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
-    return _judged(expected, actual)
-
-
-def _mass_of_robot(reading: Observation) -> float:
-    """Return the mass of a robot [kg]."""
-    return sum(link.mass.mass for link in reading.links if link.mass)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +130,12 @@ def test_mass_given_to_a_fixed_base_is_not_counted(
     mass: float, base: Base, total: Grade, link: Grade
 ) -> None:
     """In millionths of the robot's mass; the link is reported as regularised."""
-    checks = _given_to_base(mass, base)
+    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
+    own = mass * sum(link.mass.mass for link in expected.links if link.mass)
+    tiny = own * 0.01
+    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
+    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
+    checks = _judged(expected, actual)
 
     assert checks["mass.total"].grade is total
     assert checks["mass.link.mass"].grade is link

@@ -1,4 +1,4 @@
-"""Every profile conforms by the same checks, and is named where its result is."""
+"""Profiles conform by the same checks, and are recorded."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def _words(stage: Usd.Stage) -> set[str]:
-    """Namespaces of schemas of simulators that anything on a stage uses."""
+def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
+    """Return the namespaces of simulator schemas that a stage uses."""
     names = [
         str(name)
         for prim in stage.Traverse()
@@ -43,7 +43,7 @@ def _words(stage: Usd.Stage) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("profile", "words"),
+    ("profile", "namespaces"),
     [
         ("generic", {"newton", "drive"}),
         ("usdphysics", set()),
@@ -51,14 +51,14 @@ def _words(stage: Usd.Stage) -> set[str]:
     ],
 )
 def test_profile_uses_its_own_schemas_only(
-    tmp_path: Path, profile: str, words: set[str]
+    tmp_path: Path, profile: str, namespaces: set[str]
 ) -> None:
     """On joints and bodies."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
     stage = Usd.Stage.Open(result.stdout.strip())
 
     assert result.exit_code == 0
-    assert _words(stage) == words
+    assert _simulator_namespaces(stage) == namespaces
 
 
 @pytest.mark.parametrize("profile", Profile)

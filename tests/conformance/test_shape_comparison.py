@@ -1,4 +1,4 @@
-"""The same shapes are the same however they are cut; others are told from them."""
+"""Comparison of shapes and appearances that the two sides divide differently."""
 
 from __future__ import annotations
 
@@ -162,9 +162,9 @@ def test_bounding_volume_fails() -> None:
 
 def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     """Its missing values are neither equal nor different."""
-    silent = _shape("m", ShapeKind.MESH, stated=False)
+    unstated = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
-    engine = replace(_with(urdf_reading(), [silent]), engine="engine")
+    engine = replace(_with(urdf_reading(), [unstated]), engine="engine")
     judgement = judge(
         {"reference": Observed(spec), "engine": Observed(engine)},
         Observed(_with(usd_reading(), [_box("a")])),
@@ -220,11 +220,11 @@ def test_difference_above_the_bound_is_not_exact() -> None:
     assert RELATIVE < bound < 10 * RELATIVE
 
 
-def _looking(*looks: Appearance) -> ShapeObservation:
+def _visual(*looks: Appearance) -> ShapeObservation:
     return replace(_box("v"), role=Role.VISUAL, appearances=looks)
 
 
-def _seen(
+def _visual_checks(
     ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
 ) -> dict[str, CheckRecord]:
     spec, usd = (
@@ -240,18 +240,18 @@ RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 def test_appearances_are_paired_by_area_and_similarity() -> None:
     """Two red subsets equal one red part, in any order."""
-    ours = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    theirs = _looking(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
-    checks = _seen([ours], [theirs])
+    ours = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    theirs = _visual(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
+    checks = _visual_checks([ours], [theirs])
 
     assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
     """A quarter of the surface is blue instead of red."""
-    ours = _looking(Appearance(0.4, RED))
-    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    finding = _seen([ours], [theirs])["visual.colour"].findings[0]
+    ours = _visual(Appearance(0.4, RED))
+    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    finding = _visual_checks([ours], [theirs])["visual.colour"].findings[0]
 
     assert finding.grade is Grade.FAILS
     assert "on 25% of it" in finding.message
@@ -260,47 +260,47 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
 
 def test_colour_absent_in_urdf_is_not_compared() -> None:
     """Nor is one that only one reader states."""
-    for ours in (_looking(Appearance(0.4, None)), _looking()):
-        checks = _seen([ours], [_looking(Appearance(0.4, BLUE))])
+    for ours in (_visual(Appearance(0.4, None)), _visual()):
+        checks = _visual_checks([ours], [_visual(Appearance(0.4, BLUE))])
 
         assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_textures_are_compared_by_content_not_name() -> None:
     """Not by name."""
-    ours = _looking(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
-    renamed = _looking(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
-    other = _looking(Appearance(0.4, RED))
+    ours = _visual(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
+    renamed = _visual(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
+    other = _visual(Appearance(0.4, RED))
 
-    assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
-    assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([ours], [renamed])["visual.texture"].grade is Grade.EXACT
+    assert _visual_checks([ours], [other])["visual.texture"].grade is Grade.FAILS
 
 
 def test_absent_colours_are_paired_with_each_other() -> None:
     """Although an absent colour could be paired with any other."""
-    ours = _looking(Appearance(0.1, None), Appearance(0.3, RED))
-    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, None))
+    ours = _visual(Appearance(0.1, None), Appearance(0.3, RED))
+    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, None))
 
-    assert _seen([ours], [theirs])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([ours], [theirs])["visual.colour"].grade is Grade.EXACT
 
 
 def test_texture_factors_are_compared_as_colours() -> None:
     """If one side has no texture."""
-    ours = _looking(Appearance(0.4, RED, texture="ab" * 32))
-    tinted = _looking(Appearance(0.4, BLUE, texture="ab" * 32))
-    plain = _looking(Appearance(0.4, BLUE))
-    finding = _seen([ours], [tinted])["visual.colour"].findings[0]
+    ours = _visual(Appearance(0.4, RED, texture="ab" * 32))
+    tinted = _visual(Appearance(0.4, BLUE, texture="ab" * 32))
+    plain = _visual(Appearance(0.4, BLUE))
+    finding = _visual_checks([ours], [tinted])["visual.colour"].findings[0]
 
     assert "factor of the texture" in finding.message
-    assert _seen([ours], [plain])["visual.colour"].grade is Grade.EXACT
-    assert _seen([ours], [plain])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([ours], [plain])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([ours], [plain])["visual.texture"].grade is Grade.FAILS
 
 
 def test_image_that_urdf_engines_ignore_is_close() -> None:
     """And the opacity of the USD is not compared."""
-    ours = _looking(Appearance(0.4, RED, problem="texture a.png is not found"))
-    theirs = _looking(Appearance(0.4, RED, mask="ab" * 32))
-    checks = _seen([ours], [theirs])
+    ours = _visual(Appearance(0.4, RED, problem="texture a.png is not found"))
+    theirs = _visual(Appearance(0.4, RED, mask="ab" * 32))
+    checks = _visual_checks([ours], [theirs])
     finding = checks["visual.texture"].findings[0]
 
     assert "texture a.png is not found; not compared" in finding.message
@@ -310,7 +310,7 @@ def test_image_that_urdf_engines_ignore_is_close() -> None:
 
 def test_undecidable_opacity_is_not_compared() -> None:
     """Shaders do not take the luminance of an image."""
-    ours = _looking(Appearance(0.4, RED, opacity=None))
-    checks = _seen([ours], [_looking(Appearance(0.4, RED, 0.5))])
+    ours = _visual(Appearance(0.4, RED, opacity=None))
+    checks = _visual_checks([ours], [_visual(Appearance(0.4, RED, 0.5))])
 
     assert checks["visual.opacity"].grade is Grade.EXACT

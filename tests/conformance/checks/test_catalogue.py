@@ -1,4 +1,4 @@
-"""The list of checks and the way each is compared belong together."""
+"""The catalogue of checks, and their comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of how far apart readings put links."""
+"""Largest distances of link frames between engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults are caught by the checks that answer for them, and nothing else is."""
+"""Faults are caught by their checks, and a good USD fails none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of all faults, counted, shown and written."""
+"""Counts and reports of the faults that were caught or missed."""
 
 from __future__ import annotations
 

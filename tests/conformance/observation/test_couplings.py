@@ -1,4 +1,4 @@
-"""Chains of couplings, followed to their heads."""
+"""Couplings of joints to the first joint of their chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds hold for what float32 storage does to random robots, and are not idle."""
+"""Bounds cover the float32 rounding of random robots, and are tight enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of equations of motion hold for what float32 does to random robots."""
+"""Bounds of equations of motion cover the float32 rounding of random robots."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ def _stored_joint(joint: Joint) -> Joint:
 )
 def test_rounded_storage_is_exact(robot: Robot) -> None:
     """With every joint type, in trees."""
-    asked = configurations(structure(robot), 6)
+    sampled = configurations(structure(robot), 6)
     stored = replace(
         robot,
         links=tuple(map(_stored_link, robot.links)),
         joints=tuple(map(_stored_joint, robot.joints)),
     )
-    spec, usd = (observe_robot(each, asked) for each in (robot, stored))
+    spec, usd = (observe_robot(each, sampled) for each in (robot, stored))
 
     for compare in (inertia_matrices, bias_forces):
         comparison = compare(spec, usd, derive_tolerance_model(spec, Tolerance()))
@@ -116,8 +116,8 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
     """And no joint has a scale of zero."""
-    asked = configurations(structure(ROBOT))
-    motion = derive_tolerance_model(observe_robot(ROBOT, asked), Tolerance()).motion
+    sampled = configurations(structure(ROBOT))
+    motion = derive_tolerance_model(observe_robot(ROBOT, sampled), Tolerance()).motion
 
     assert motion is not None
     scale = np.outer(motion.inertia, motion.inertia)
@@ -128,8 +128,8 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
 
 def test_scales_bound_forces_and_inertias() -> None:
     """And exceed them only as far as signs and directions explain."""
-    asked = configurations(structure(ROBOT))
-    spec = observe_robot(ROBOT, asked)
+    sampled = configurations(structure(ROBOT))
+    spec = observe_robot(ROBOT, sampled)
     motion = derive_tolerance_model(spec, Tolerance()).motion
 
     assert motion is not None
@@ -167,8 +167,8 @@ def test_only_massless_joints_may_have_invented_inertia(
 
 def test_reading_without_equations_has_no_scale() -> None:
     """Nor has one with an inertia that is not stated."""
-    asked = configurations(structure(ROBOT))
-    spec = observe_robot(ROBOT, asked)
+    sampled = configurations(structure(ROBOT))
+    spec = observe_robot(ROBOT, sampled)
     links = tuple(
         replace(link, mass=replace(link.mass, inertia=None)) if link.mass else link
         for link in spec.links

@@ -1,4 +1,4 @@
-"""What is held in a rollout, and how far apart two rollouts are."""
+"""Joints that a rollout fixes, and the distance of two rollouts."""
 
 from __future__ import annotations
 
@@ -197,48 +197,46 @@ def test_divergence_of_the_usd_alone_fails() -> None:
     assert "diverges within 1 s" in differences[0].describe().message
 
 
-def _shifted(moment: RolloutState, joint: int) -> RolloutState:
-    positions = list(moment.positions)
-    positions[joint] = (positions[joint][0] + 1.0,)
-    return replace(moment, positions=tuple(positions))
+def _sensitive(spec: Observation, start: int) -> Observation:
+    """Shift the wheel in one perturbed rollout, from a state on."""
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+
+    def shifted(state: RolloutState) -> RolloutState:
+        positions = list(state.positions)
+        positions[wheel] = (positions[wheel][0] + 1.0,)
+        return replace(state, positions=tuple(positions))
+
+    first, *others = whole.perturbed
+    apart = (*first[:start], *map(shifted, first[start:]))
+    return replace(spec, rollout=replace(whole, perturbed=(apart, *others)))
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
 def test_divergence_of_a_sensitive_robot_does_not_fail(
     reached: int, until: int
 ) -> None:
-    """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
+    """A rollout of the USD may end after the URDF's is sensitive, from 0.1 s on.
 
-    Every joint is compared at the last moment that the USD reaches, not only the one
-    that is chaotic: a simulation ends as a whole.
+    Every joint is compared at the last state that the USD reaches, not only the
+    sensitive one: a simulation ends as a whole.
     """
     spec, usd = urdf_reading(), usd_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
-    first, *others = whole.perturbed
-    apart = (first[:1] + tuple(_shifted(one, wheel) for one in first[1:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
     torn = replace(_rollout(usd), states=_rollout(usd).states[:reached])
-    found = {
-        d.item: d for d in _compared(chaotic, replace(usd, rollout=torn)).differences
-    }
-    time = whole.states[until - 1].time
+    compared = _compared(_sensitive(spec, 1), replace(usd, rollout=torn))
+    by_joint = {difference.item: difference for difference in compared.differences}
+    first, last = (_rollout(spec).states[index].time for index in (0, until - 1))
 
-    assert Grade.FAILS not in {difference.grade for difference in found.values()}
-    assert f"after {time:g} s" in found["elbow"].describe().message
-    assert f"after {whole.states[0].time:g} s" in found["wheel"].describe().message
+    assert Grade.FAILS not in {difference.grade for difference in by_joint.values()}
+    assert f"after {last:g} s" in by_joint["elbow"].describe().message
+    assert f"after {first:g} s" in by_joint["wheel"].describe().message
 
 
 def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
     """Nothing in the URDF's rollouts explains it."""
-    spec, usd = urdf_reading(), usd_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
-    first, *others = whole.perturbed
-    apart = (first[:3] + tuple(_shifted(one, wheel) for one in first[3:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
+    spec, usd = _sensitive(urdf_reading(), 3), usd_reading()
     torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
-    differences = _compared(chaotic, replace(usd, rollout=torn)).differences
+    differences = _compared(spec, replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
     assert "diverges within 0.2 s" in differences[0].describe().message
@@ -289,27 +287,12 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
 
 def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     """A difference is no evidence where perturbed robots are far apart."""
-    spec = urdf_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
+    spec, usd = urdf_reading(), usd_reading()
 
-    def elsewhere(moment: RolloutState) -> RolloutState:
-        positions = list(moment.positions)
-        positions[wheel] = (positions[wheel][0] + 1.0,)
-        return replace(moment, positions=tuple(positions))
-
-    first, *others = whole.perturbed
-    late = (*first[:3], *map(elsewhere, first[3:]))
-    always = tuple(map(elsewhere, first))
-    sensitive, chaotic = (
-        replace(spec, rollout=replace(whole, perturbed=(each, *others)))
-        for each in (late, always)
-    )
-
-    earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
+    earlier = {d.item: d for d in _compared(_sensitive(spec, 3), usd).differences}
     assert "after 0.2 s" in earlier["wheel"].describe().message
     assert "after 1 s" in earlier["elbow"].describe().message
-    without = _compared(chaotic, usd_reading())
+    without = _compared(_sensitive(spec, 0), usd)
     assert "wheel" not in {d.item for d in without.differences}
     assert without.note == "not compared, too sensitive to rounding: joint wheel"
 
@@ -317,14 +300,14 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
 def test_value_on_one_side_only_is_not_comparable() -> None:
     """Values that both lack are not applicable."""
     spec, usd = urdf_reading(), usd_reading()
-    silent = replace(usd, rollout=None)
+    unstated = replace(usd, rollout=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
-    assert rollout_states(spec, silent, measure) == Incomparable(
+    assert rollout_states(spec, unstated, measure) == Incomparable(
         "usd states no rollout"
     )
     assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
         "reference states no rollout"
     )
-    nothing = rollout_states(replace(spec, rollout=None), silent, measure)
+    nothing = rollout_states(replace(spec, rollout=None), unstated, measure)
     assert nothing == Compared((), note="no rollout was planned")

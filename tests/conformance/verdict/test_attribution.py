@@ -1,4 +1,4 @@
-"""Who is at fault when readings of one robot differ."""
+"""Attribution of differences to the USD or to an engine."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SPEC = Observed(urdf_reading())
 RIGHT, WRONG, OTHER = 2.4, 2.0, 1.7
 
 
-def _says(reading: Observation, upper: float) -> Observation:
+def _with_upper(reading: Observation, upper: float) -> Observation:
     return restating_joint(reading, "elbow", upper=upper)
 
 
 def _judge(usd: float, **engines: float) -> Judgement:
     urdf: dict[str, Outcome] = {"reference": SPEC}
     for name, upper in engines.items():
-        urdf[name] = Observed(_says(engine_reading(name), upper))
-    return judge(urdf, Observed(_says(usd_reading(), usd)))
+        urdf[name] = Observed(_with_upper(engine_reading(name), upper))
+    return judge(urdf, Observed(_with_upper(usd_reading(), usd)))
 
 
 def _upper(judgement: Judgement) -> CheckRecord:
@@ -95,9 +95,9 @@ def test_only_engines_that_read_the_file_count(
     urdf: dict[str, Outcome] = {
         "reference": SPEC,
         "mujoco": Abstained("bad origin"),
-        "pybullet": Observed(_says(engine_reading("pybullet"), engine)),
+        "pybullet": Observed(_with_upper(engine_reading("pybullet"), engine)),
     }
-    judgement = judge(urdf, Observed(_says(usd_reading(), usd)))
+    judgement = judge(urdf, Observed(_with_upper(usd_reading(), usd)))
 
     assert _upper(judgement).grade is grade
 
@@ -194,7 +194,7 @@ def test_reference_decides_if_no_engine_reads_the_file() -> None:
     """The other readings have no values."""
     judgement = judge(
         {"reference": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
-        Observed(_says(usd_reading(), WRONG)),
+        Observed(_with_upper(usd_reading(), WRONG)),
     )
 
     assert judgement.verdict is Verdict.FAILS
@@ -252,7 +252,7 @@ def test_dispute_names_both_engines_and_the_value() -> None:
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
     """Items are judged separately."""
     urdf: dict[str, Outcome] = {"reference": SPEC}
-    urdf["mujoco"] = Observed(_says(engine_reading("mujoco"), WRONG))
+    urdf["mujoco"] = Observed(_with_upper(engine_reading("mujoco"), WRONG))
     usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
     check = _upper(judge(urdf, Observed(usd)))
 

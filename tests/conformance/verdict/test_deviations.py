@@ -24,8 +24,8 @@ from urdf_usd.conformance.verdict.judgement import Judgement, judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
 
-# Readers of the USD know what they are told.
-_TOLD = ConvertOptions(profile=Profile.GENERIC)
+# With the schemas of a simulator, so that its reader states limits.
+_OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 _MAKERS: dict[str, Callable[[], Engine]] = {
     "mujoco": MujocoEngine,
@@ -47,10 +47,12 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     if engine.side is Side.URDF:
         stated = Observed(engine.observe(request))
         return judge({"reference": spec, deviation.engine: stated}, spec)
-    root_layer = convert(path, folder / "usd", _TOLD).root_layer
-    asked = Request(str(root_layer), request.configurations)
-    usd = Observed(OpenusdEngine().observe(asked))
-    return judge({"reference": spec}, usd, simulators=[Observed(engine.observe(asked))])
+    root_layer = convert(path, folder / "usd", _OPTIONS).root_layer
+    usd_request = Request(str(root_layer), request.configurations)
+    usd = Observed(OpenusdEngine().observe(usd_request))
+    return judge(
+        {"reference": spec}, usd, simulators=[Observed(engine.observe(usd_request))]
+    )
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)

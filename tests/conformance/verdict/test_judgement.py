@@ -1,4 +1,4 @@
-"""Every check can fail, fails on what it is about, and passes what is right."""
+"""Every check passes a faithful USD and fails its wrong converter."""
 
 from __future__ import annotations
 
@@ -145,14 +145,14 @@ def test_verdict_does_not_depend_on_names_or_order() -> None:
         links=tuple(reversed(renamed.links)),
         joints=tuple(reversed(renamed.joints)),
     )
-    asked = questions(robot)
+    sampled = questions(robot)
     here = judge(
         {"reference": SPEC},
         Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125))),
     )
     there = judge(
-        {"reference": Observed(urdf_reading(robot, asked))},
-        Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), asked)),
+        {"reference": Observed(urdf_reading(robot, sampled))},
+        Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), sampled)),
     )
 
     assert here.verdict is Verdict.FAILS
@@ -295,8 +295,8 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
 def test_usd_without_values_is_incomplete() -> None:
     """Values that OpenUSD's reader does not state are not passed."""
     usd = usd_reading()
-    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
-    judgement = judge({"reference": SPEC}, Observed(silent))
+    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
+    judgement = judge({"reference": SPEC}, Observed(unstated))
     effort = next(check for check in judgement.checks if check.id == "limits.effort")
 
     assert effort.grade is Grade.NOT_COMPARABLE
@@ -342,9 +342,9 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
 def test_failure_outweighs_missing_values() -> None:
     """The verdict is that of the worst check."""
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
-    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
+    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
 
-    assert judge({"reference": SPEC}, Observed(silent)).verdict is Verdict.FAILS
+    assert judge({"reference": SPEC}, Observed(unstated)).verdict is Verdict.FAILS
 
 
 @pytest.mark.parametrize(
@@ -364,9 +364,9 @@ def test_without_two_readings_there_are_no_checks(
 
     assert judgement.verdict is verdict
     assert judgement.checks == ()
-    silent = usd if isinstance(spec, Observed) else spec
-    assert isinstance(silent, Abstained | Crashed)
-    assert silent.reason in judgement.reason
+    unread = usd if isinstance(spec, Observed) else spec
+    assert isinstance(unread, Abstained | Crashed)
+    assert unread.reason in judgement.reason
 
 
 def test_judgement_requires_the_reference() -> None:
@@ -410,12 +410,12 @@ def test_largest_difference_of_each_engine_is_stated() -> None:
 def test_number_of_findings_is_capped_and_stated() -> None:
     """The largest come first; the others are counted."""
     usd = usd_reading()
-    strangers = tuple(
+    unknown_links = tuple(
         replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
         for index in range(MOST_FINDINGS + 5)
     )
     judgement = judge(
-        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *strangers)))
+        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *unknown_links)))
     )
     links = judgement.checks[0]
 

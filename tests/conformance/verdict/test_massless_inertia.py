@@ -1,4 +1,4 @@
-"""What counting the inertia of massless links does to the equations of motion."""
+"""Equations of motion that include the inertia of massless links."""
 
 from __future__ import annotations
 

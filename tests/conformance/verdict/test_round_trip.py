@@ -1,4 +1,4 @@
-"""What engines say of the URDF that is written back from a USD."""
+"""Checks of engines on the URDF that is written back from a USD."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def _judged(
 
 def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
     """Except for the base, which URDF does not define, and shapes."""
-    asked = {check.id for check in CHECKS if not check.usd_alone}
-    shapes = {c for c in asked if c.startswith(("collision.", "visual."))}
+    compared = {check.id for check in CHECKS if not check.usd_alone}
+    shapes = {c for c in compared if c.startswith(("collision.", "visual."))}
 
-    assert asked - {"structure.base"} - shapes == _DIRECT
+    assert compared - {"structure.base"} - shapes == _DIRECT
 
 
 def test_round_trip_checks_have_identifiers_of_their_group() -> None:
@@ -186,8 +186,8 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
     checks = _judged(usd_reading(), back, "pybullet")
 
     wrong = {name for name, check in checks.items() if check.grade is Grade.FAILS}
-    asked = {"mass.link.mass", "mass.group.mass", "mass.total"}
-    assert {name.removeprefix("round-trip.") for name in wrong} & asked == failing
+    of_mass = {"mass.link.mass", "mass.group.mass", "mass.total"}
+    assert {name.removeprefix("round-trip.") for name in wrong} & of_mass == failing
 
 
 def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
@@ -299,12 +299,12 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
 
 def test_value_not_stated_for_the_first_urdf_is_not_applicable() -> None:
     """If only the second is missing, the check is incomplete."""
-    whole, silent = usd_reading(), replace(usd_reading(), rollout=None)
+    whole, unstated = usd_reading(), replace(usd_reading(), rollout=None)
 
     for there, again, grade in (
-        (silent, whole, Grade.NOT_APPLICABLE),
-        (silent, silent, Grade.NOT_APPLICABLE),
-        (whole, silent, Grade.NOT_COMPARABLE),
+        (unstated, whole, Grade.NOT_APPLICABLE),
+        (unstated, unstated, Grade.NOT_APPLICABLE),
+        (whole, unstated, Grade.NOT_COMPARABLE),
     ):
         record = _judged(there, Observed(again))["round-trip.dynamics.rollout"]
         assert record.grade is grade
@@ -332,7 +332,7 @@ def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
 
 def test_check_of_values_that_no_engine_states_is_omitted() -> None:
     """An empty check would look as if it had passed."""
-    silent = usd_reading()
-    silent = replace(silent, states=silent.states - {Quantity.MIMIC})
+    unstated = usd_reading()
+    unstated = replace(unstated, states=unstated.states - {Quantity.MIMIC})
 
-    assert "round-trip.structure.mimic" not in _judged(silent, Observed(silent))
+    assert "round-trip.structure.mimic" not in _judged(unstated, Observed(unstated))
