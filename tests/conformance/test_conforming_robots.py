@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pxr import Usd, UsdPhysics
 
+from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
@@ -113,3 +114,13 @@ def test_record_names_the_link_of_a_missing_mesh(tmp_path: Path) -> None:
     assert shapes.grade is Grade.NOT_COMPARABLE
     assert shapes.findings[0].subject == "link a"
     assert support.grade is Grade.EXACT
+
+
+def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:
+    """Not on the fixed joints below, each of which is stored with rounding."""
+    record = check(URDF, reverse_axis(tmp_path / "asset"))
+    kinematics = [one for one in record.checks if one.group == "kinematics"]
+    findings = [finding for one in kinematics for finding in one.findings]
+
+    assert {finding.subject for finding in findings} == {f"joint {JOINT}"}
+    assert all("axis is reversed" in finding.message for finding in findings)

@@ -63,8 +63,7 @@ def _size(robot: Robot) -> float:
 
 
 def _axis(kind: JointKind) -> Vec3 | tuple[()]:
-    fixed = isinstance(kind, Fixed | Floating | Spherical)
-    return () if fixed else kind.axis
+    return () if isinstance(kind, Fixed | Floating | Spherical) else kind.axis
 
 
 def _limits(kind: JointKind) -> tuple[float, float]:

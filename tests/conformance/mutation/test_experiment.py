@@ -22,7 +22,7 @@ from urdf_usd.conformance.tolerance.comparison import Compared, Description, Dif
 
 OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
-# What other checks say as well, or what nothing in a USD decides.
+# Derived from values that other checks compare, or not decided by a USD alone.
 UNAIMED = {
     "mass.group.mass",
     "mass.group.center",

@@ -147,9 +147,5 @@ def test_every_fault_of_the_default_sample_is_caught() -> None:
     """As the command does without options."""
     found = measure()
 
-    assert _failed(found) == []
+    assert [kind.fault for kind in found.kinds if not kind.passed] == []
     assert found.passed
-
-
-def _failed(found: Sensitivity) -> list[str]:
-    return [kind.fault for kind in found.kinds if not kind.passed]
