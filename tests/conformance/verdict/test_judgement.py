@@ -391,6 +391,7 @@ def test_reason_of_engines_without_a_reading_is_recorded() -> None:
         ("reference", len(ROBOT.links), None),
         ("mujoco", 0, "abstained: bad origin"),
         ("pybullet", 0, "crashed: -11"),
+        ("usd", len(ROBOT.links), None),
     ]
 
 
