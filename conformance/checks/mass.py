@@ -22,7 +22,7 @@ from urdf_usd.conformance.checks.mass_values import (
     moments_text,
     norms,
 )
-from urdf_usd.conformance.checks.structure import memberships
+from urdf_usd.conformance.checks.structure import flag_differences
 from urdf_usd.conformance.observation.robot import (
     Base,
     MassProperties,
@@ -60,7 +60,7 @@ def stated(
         if link.name in named and (link.mass or link.name in actual.invented)
     ]
     return Compared(
-        memberships(
+        flag_differences(
             "link",
             bodies,
             actual.invented,

@@ -166,7 +166,7 @@ def articulation(
     )
     # Without a root all joints are outside: one finding suffices.
     shared = [here.name for here, _ in shared_joints(expected, actual)] if count else ()
-    joints = memberships(
+    joints = flag_differences(
         "joint",
         shared,
         actual.unarticulated,
@@ -192,7 +192,7 @@ def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
     )
     names = tuple(dict.fromkeys((*moving, *actual.at_world)))
     return Compared(
-        memberships(
+        flag_differences(
             "joint",
             names,
             actual.at_world,
@@ -216,7 +216,7 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
         if link.name in named and link.body == link.name
     ]
     return Compared(
-        memberships(
+        flag_differences(
             "link",
             own,
             actual.nondynamic,
@@ -227,19 +227,19 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
     )
 
 
-def memberships(
+def flag_differences(
     kind: Literal["link", "joint"],
     names: Sequence[str],
-    failing: Sequence[str],
+    flagged: Sequence[str],
     message: str,
     values: tuple[str, str],
 ) -> tuple[Difference, ...]:
-    """Return a difference per link or joint; those that are listed fail.
+    """Return a difference per link or joint; those with a flag fail.
 
     Args:
         kind: Of the names.
         names: All that are compared.
-        failing: Names of those that fail.
+        flagged: Names of those with the flag, which fail.
         message: Describes a failure; ``{}`` stands for the name.
         values: The expected value, and that of a failure.
     """
@@ -248,12 +248,12 @@ def memberships(
         Difference(
             item=name,
             subject=f"{kind} {name}",
-            amount=math.inf if name in failing else 0.0,
+            amount=math.inf if name in flagged else 0.0,
             describe=partial(
                 Description,
                 message.replace("{}", name),
                 expected=expected,
-                actual=other if name in failing else expected,
+                actual=other if name in flagged else expected,
             ),
         )
         for name in names

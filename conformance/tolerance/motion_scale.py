@@ -356,7 +356,7 @@ def _weighted(first: Array, weights: Array, second: Array) -> Array:
 
 
 def _forces(jacobians: _GroupJacobians, weights: _Weights, speeds: Array) -> Array:
-    """Return the largest (n) forces, whatever the signs.
+    """Return the largest (n) forces, regardless of signs.
 
     Args:
         jacobians: Motion per unit of velocity.

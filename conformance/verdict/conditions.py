@@ -271,7 +271,7 @@ def turned_by_quaternion(case: DeviationCase) -> bool:
 
 
 def impossible_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A physically impossible tensor, whatever the engine states."""
+    """A physically impossible tensor, and any tensor in the engine."""
     if not ours.mass or not theirs.mass or ours.mass.inertia is None:
         return False
     a, b, c = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
