@@ -55,10 +55,10 @@ def sorted_changes(former: FormerRunRecord) -> Changes:
 
 def sign(change: ChangeRecord) -> str:
     """Return the sign of a change: worse, better, or neutral."""
-    return {"fails": "✗", "exact": "✓"}.get(look(change), "·")
+    return {"fails": "✗", "exact": "✓"}.get(style_class(change), "·")
 
 
-def look(change: ChangeRecord) -> str:
+def style_class(change: ChangeRecord) -> str:
     """Return the style-sheet class of a change."""
     if change.worse:
         return "fails"

@@ -177,15 +177,15 @@ def _failed_checks(
     summary: RunSummary, by_name: Mapping[str, Mapping[str, RobotRecord]]
 ) -> Iterable[FailedCheck]:
     for heading in summary.checks:
-        found = {
+        by_converter = {
             name: tuple(_failing(heading.id, robots.values()))
             for name, robots in by_name.items()
         }
-        if any(found.values()):
+        if any(by_converter.values()):
             yield FailedCheck(
                 check=heading,
-                counts={name: len(failing) for name, failing in found.items()},
-                examples={name: some[:_EXAMPLES] for name, some in found.items()},
+                counts={name: len(ids) for name, ids in by_converter.items()},
+                examples={name: ids[:_EXAMPLES] for name, ids in by_converter.items()},
             )
 
 

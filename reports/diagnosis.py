@@ -109,8 +109,8 @@ def _remedy(check: CheckRecord) -> str:
     match check.grade:
         case Grade.FAILS:
             place = place_to_look(check.id)
-            look = f"in the USD, check {place}; " if place else ""
-            return f"{look}correct the USD, or the converter that wrote it"
+            hint = f"in the USD, check {place}; " if place else ""
+            return f"{hint}correct the USD, or the converter that wrote it"
         case Grade.DISPUTED:
             return (
                 "make the URDF unambiguous; if one engine is wrong, add its deviation "

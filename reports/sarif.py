@@ -33,9 +33,7 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
     has a base id of its own, described by its reference.
     """
     reported = [robot for robot in robots if _findings(robot)]
-    remedies = {
-        found.rule: found.remedy for robot in reported for found in _findings(robot)
-    }
+    remedies = {one.rule: one.remedy for robot in reported for one in _findings(robot)}
     index = {rule: number for number, rule in enumerate(sorted(remedies))}
     rules = [_rule(rule, remedies[rule]) for rule in index]
     run: Json = {
@@ -48,9 +46,9 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
             for robot in reported
         },
         "results": [
-            _result(robot, found, index[found.rule])
+            _result(robot, finding, index[finding.rule])
             for robot in reported
-            for found in _findings(robot)
+            for finding in _findings(robot)
         ],
     }
     text = json.dumps(
@@ -76,24 +74,24 @@ def _rule(identifier: str, remedy: str | None) -> Json:
     return {"id": identifier} | ({"help": {"text": remedy}} if remedy else {})
 
 
-def _result(robot: RobotRecord, found: DiagnosticRecord, rule: int) -> Json:
+def _result(robot: RobotRecord, finding: DiagnosticRecord, rule: int) -> Json:
     result: Json = {
-        "ruleId": found.rule,
+        "ruleId": finding.rule,
         "ruleIndex": rule,
-        "level": _LEVELS.get(found.severity, "note"),
-        "message": {"text": one_line(found.message, _MESSAGE_LIMIT)},
+        "level": _LEVELS.get(finding.severity, "note"),
+        "message": {"text": one_line(finding.message, _MESSAGE_LIMIT)},
     }
-    if found.file:
+    if finding.file:
         physical: Json = {
             "artifactLocation": {
-                "uri": quote(found.file, errors="replace"),
+                "uri": quote(finding.file, errors="replace"),
                 "uriBaseId": robot.id,
             }
         }
-        if found.line:
+        if finding.line:
             physical["region"] = {
-                "startLine": found.line,
-                "startColumn": found.column or 1,
+                "startLine": finding.line,
+                "startColumn": finding.column or 1,
             }
         result["locations"] = [{"physicalLocation": physical}]
     return result

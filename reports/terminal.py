@@ -123,12 +123,12 @@ def _counts(
     table = _table("left", "right")
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):
-            look = VERDICTS[verdict]
+            mark = VERDICTS[verdict]
             table.add_row(
-                Text(look.sign, style=look.style),
+                Text(mark.sign, style=mark.style),
                 Text(str(count)),
-                Text(verdict.value, style=look.style),
-                Text(look.meaning, style="dim"),
+                Text(verdict.value, style=mark.style),
+                Text(mark.meaning, style="dim"),
             )
     yield _indented(table)
 
@@ -147,9 +147,9 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     yield _heading("Robots that do not conform")
     table = _table()
     for robot in wrong[:_ROBOTS]:
-        look = VERDICTS[robot.verdict]
+        mark = VERDICTS[robot.verdict]
         table.add_row(
-            Text(look.sign, style=look.style),
+            Text(mark.sign, style=mark.style),
             Text(one_line(robot.source.reference, _NAME_LIMIT)),
             Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
         )
@@ -159,8 +159,8 @@ def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
 
 
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
-    look = VERDICTS[robot.verdict]
-    line = Text(f"{look.sign} {robot.verdict}", style=f"bold {look.style}")
+    mark = VERDICTS[robot.verdict]
+    line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
     line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
     yield line
     yield from _reason(robot)
@@ -207,10 +207,10 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     table = _table("left", "right", "right")
     for figure in figures:
         check = figure.check
-        look = appearance(check.grade)
+        mark = appearance(check.grade)
         limit = check.tolerance
         table.add_row(
-            Text(look.sign, style=look.style),
+            Text(mark.sign, style=mark.style),
             Text(quantity(figure.value, check.unit), style="bold"),
             Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim"),
             Text(_place(figure, name_robot=len(robots) > 1)),

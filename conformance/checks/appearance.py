@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from urdf_usd.conformance.checks.shape_pairs import (
-    ShapeMatch,
+    LinkShapes,
     matched_shapes,
     named,
     shapes_by_link,
+    worst_of,
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Appearance, Role, Vec3
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -49,7 +49,7 @@ class _Pair:
 
 
 def compare_visuals(
-    measure: Callable[[ShapeMatch, _Pair, ToleranceModel], Difference | None],
+    measure: Callable[[LinkShapes, _Pair, ToleranceModel], Difference | None],
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
@@ -57,30 +57,27 @@ def compare_visuals(
     """Compare visuals by one measure; one difference per link, its worst one."""
     differences = []
     for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
-        found = [
+        of_link = [
             difference
             for part in matched_shapes(shapes)
             for pair in _pairs(part)
             if (difference := measure(part, pair, model))
         ]
-        if found:
-            differences.append(
-                max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
-            )
+        if of_link:
+            differences.append(worst_of(of_link))
     return Compared(tuple(differences), note=None if differences else _NONE)
 
 
-def _pairs(part: ShapeMatch) -> Iterator[_Pair]:
+def _pairs(part: LinkShapes) -> Iterator[_Pair]:
     """Pair the appearances of both sides by area, the most similar first."""
     ours, theirs = (
-        [look for shape in side for look in shape.appearances]
+        [each for shape in side for each in shape.appearances]
         for side in (part.ours, part.theirs)
     )
     if not all(shape.appearances for shape in (*part.ours, *part.theirs)):
         return
-    left = [math.fsum(look.area for look in ours), 0.0]
-    total = left[0] or 1.0
-    free = [look.area for look in ours], [look.area for look in theirs]
+    total = math.fsum(each.area for each in ours) or 1.0
+    free = [each.area for each in ours], [each.area for each in theirs]
     order = sorted(
         (_unlike(here, there), i, j)
         for i, here in enumerate(ours)
@@ -117,7 +114,7 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
-def color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare colours, or the factors of textures."""
     ours, theirs = pair.ours, pair.theirs
     if ours.color is None or (ours.texture is None) != (theirs.texture is None):
@@ -127,12 +124,12 @@ def color(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | 
         pair,
         _apart(ours.color, theirs.color),
         (_BOUND, model.tolerance.color),
-        lambda look: _rgb(look.color),
+        lambda appearance: _rgb(appearance.color),
         "factor of the texture" if ours.texture else "colour",
     )
 
 
-def opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare opacities."""
     ours, theirs = pair.ours, pair.theirs
     if ours.opacity is None or theirs.opacity is None:
@@ -150,7 +147,7 @@ def opacity(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference 
     )
 
 
-def texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare the content of textures."""
     del model
     ours, theirs = pair.ours, pair.theirs
@@ -178,7 +175,7 @@ def texture(part: ShapeMatch, pair: _Pair, model: ToleranceModel) -> Difference 
 
 
 def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
-    part: ShapeMatch,
+    part: LinkShapes,
     pair: _Pair,
     amount: float,
     allowed: tuple[float, float],
@@ -210,13 +207,13 @@ def _rgb(color: Vec3 | None) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
 
 
-def _opaque(look: Appearance) -> str:
-    if look.mask is None:
-        return f"{look.opacity:.4g}"
-    return f"{look.opacity:.4g} times that of an image ({look.mask[:8]})"
+def _opaque(appearance: Appearance) -> str:
+    if appearance.mask is None:
+        return f"{appearance.opacity:.4g}"
+    return f"{appearance.opacity:.4g} times that of an image ({appearance.mask[:8]})"
 
 
-def _image(look: Appearance) -> str:
-    if look.texture is None:
+def _image(appearance: Appearance) -> str:
+    if appearance.texture is None:
         return "none"
-    return f"{look.image} ({look.texture[:8]})"
+    return f"{appearance.image} ({appearance.texture[:8]})"

@@ -7,7 +7,6 @@ traced to the links and joints that cause the difference.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +15,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.joint_motion import joints_in_error
+from urdf_usd.conformance.checks.joint_motion import joint_errors
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Dynamics,
     Observation,
     Rollout,
+    velocity_indices,
 )
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
@@ -92,7 +92,7 @@ def inertia_matrices(
 ) -> Comparison:
     """Compare M, relative to the diagonal inertias of both joints of an entry."""
     if model.motion is None or expected.dynamics is None or actual.dynamics is None:
-        return _silent(expected, actual)
+        return _not_stated(expected, actual)
     scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     both = np.ix_(pair.rows, pair.rows)
@@ -116,7 +116,7 @@ def bias_forces(
     Relative to the upper bound of these forces at each joint.
     """
     if model.motion is None or expected.dynamics is None or actual.dynamics is None:
-        return _silent(expected, actual)
+        return _not_stated(expected, actual)
     scale = model.motion
     pair = _pair(expected.dynamics, actual.dynamics, scale)
     here, there = pair.ours.bias[:, pair.here], pair.theirs.bias[:, pair.there]
@@ -148,8 +148,8 @@ def traced(
         for link in group
     }
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joints_in_error(expected, actual, model))
-    found = []
+    faults = joint_errors(expected, actual, model)
+    results = []
     for difference in differences:
         if difference.grade is Grade.FAILS:
             carried = {
@@ -164,7 +164,7 @@ def traced(
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]
             causes += [f"joint {name}" for name in joints]
-            found.append(
+            results.append(
                 structs.replace(
                     difference,
                     describe=partial(_because, difference, causes),
@@ -172,8 +172,8 @@ def traced(
                 )
             )
         else:
-            found.append(difference)
-    return tuple(found)
+            results.append(difference)
+    return tuple(results)
 
 
 def _because(difference: Difference, causes: Sequence[str]) -> Description:
@@ -182,35 +182,26 @@ def _because(difference: Difference, causes: Sequence[str]) -> Description:
     return structs.replace(description, message=description.message + because)
 
 
-def _silent(expected: Observation, actual: Observation) -> Incomparable:
+def _not_stated(expected: Observation, actual: Observation) -> Incomparable:
     missing_side = expected if expected.dynamics is None else actual
     return Incomparable(f"{missing_side.engine} states no equations of motion")
 
 
 def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
-    places = [_places(names) for names in (scale.joints, ours.joints, theirs.joints)]
-    shared = [key for key in places[0] if all(key in place for place in places[1:])]
+    first, second = velocity_indices(ours.joints), velocity_indices(theirs.joints)
+    in_scale = velocity_indices(scale.joints)
+    shared = [key for key in in_scale if key in first and key in second]
     stated = {ROOT_MOTION, *(name for name, _ in shared)}
     wanted = dict.fromkeys(name for name in ours.joints if name in scale.joints)
     return _Pair(
         ours=ours,
         theirs=theirs,
         joints=tuple(name for name, _ in shared),
-        rows=[places[0][key] for key in shared],
-        here=[places[1][key] for key in shared],
-        there=[places[2][key] for key in shared],
+        rows=[in_scale[key] for key in shared],
+        here=[first[key] for key in shared],
+        there=[second[key] for key in shared],
         unstated=tuple(name for name in wanted if name not in stated),
     )
-
-
-def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
-    """Index velocities by joint, and number within the joint."""
-    seen: Counter[str] = Counter()
-    places = {}
-    for index, name in enumerate(names):
-        places[name, seen[name]] = index
-        seen[name] += 1
-    return places
 
 
 def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its model
@@ -285,15 +276,15 @@ def _worst(
         amounts: (K, s, c) of each entry.
         excess: (K, s, c) number of bounds that it exceeds, which is compared first.
     """
-    found: dict[str, tuple[float, float, int]] = {}
+    ranks: dict[str, tuple[float, float, int]] = {}
     places: dict[str, tuple[int, int, int]] = {}
     gravest = excess.max(axis=(0, 2), initial=0.0)
     largest = np.where(excess == gravest[:, None], amounts, -1.0)
     for row, name in enumerate(joints):
         at, column = divmod(int(largest[:, row].argmax()), amounts.shape[2])
         rank = float(gravest[row]), float(largest[at, row, column]), -at
-        if name not in found or rank > found[name]:
-            found[name], places[name] = rank, (at, row, column)
+        if name not in ranks or rank > ranks[name]:
+            ranks[name], places[name] = rank, (at, row, column)
     return places
 
 
@@ -354,8 +345,8 @@ def rollout_states(
         notes.append(
             f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}"
         )
-    found = traced(differences, expected, actual, model)
-    return Compared(found, note="; ".join(notes) or None)
+    traced_differences = traced(differences, expected, actual, model)
+    return Compared(traced_differences, note="; ".join(notes) or None)
 
 
 def _steady(model: ToleranceModel) -> int:
@@ -394,19 +385,19 @@ def _difference(
         return None
     last = comparable[-1]
     time = ours.states[last].time
-    amount, said = math.nan, "is not stated"
+    amount, text = math.nan, "is not stated"
     if name in theirs.joints:
-        amount, said = math.inf, f"diverges within {time:g} s"
+        amount, text = math.inf, f"diverges within {time:g} s"
         if last < len(theirs.states):
             joint = next(j for j in model.joint_to.values() if j.name == name)
             at = ours.joints.index(name), theirs.joints.index(name)
             here, there = ours.states[last], theirs.states[last]
             if len(here.positions[at[0]]) != len(there.positions[at[1]]):
                 # Joint types are another check.
-                amount, said = math.nan, "has another number of coordinates"
+                amount, text = math.nan, "has another number of coordinates"
             else:
                 amount = distance(here, there, at, joint.type)
-                said = (
+                text = (
                     f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
                 )
     return Difference(
@@ -415,5 +406,5 @@ def _difference(
         amount=amount,
         bound=spreads[last] + ARITHMETIC,
         tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
-        describe=lambda: Description(f"joint {name} {said}"),
+        describe=lambda: Description(f"joint {name} {text}"),
     )

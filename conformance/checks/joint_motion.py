@@ -7,7 +7,7 @@ that both sides state, over all configurations.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ _MARGIN = 4.0
 # Rounding of an identity rotation in single precision [m, 1].
 _UNTURNED = 1e-5
 # Pairs of observations of one robot, which several checks compare.
-_KEPT = 32
+_CACHE_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,10 +59,10 @@ class Poses:
 
 def distances(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
     """Return (K) or (K, J) distances of origins [m]."""
-    found: NDArray[np.float64] = np.linalg.norm(
+    lengths: NDArray[np.float64] = np.linalg.norm(
         ours.position - theirs.position, axis=-1
     )
-    return found
+    return lengths
 
 
 def turns(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
@@ -97,20 +97,10 @@ def travel_factor(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> float | None:
     """Ratio of the travel of a prismatic joint, other side to first side."""
-    if ours.frames is None or theirs.frames is None:
+    here, there = _motion(joint, ours), _motion(joint, theirs)
+    if here is None or there is None:
         return None
-    ends = {joint.parent, joint.child}
-    if not ends <= set(ours.frames.links) & set(theirs.frames.links):
-        return None
-    here, there = (
-        _from_zero(
-            _relative(
-                motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
-            ).of(0)
-        ).position
-        for frames in (ours.frames, theirs.frames)
-    )
-    return _travel(here, there)
+    return _travel(_from_zero(here).position, _from_zero(there).position)
 
 
 def is_unturned(
@@ -120,36 +110,31 @@ def is_unturned(
 
     Frames of the first configuration are compared, in which joints are at zero.
     """
-    if ours.frames is None or theirs.frames is None:
+    here, there = _motion(joint, ours), _motion(joint, theirs)
+    if here is None or there is None:
         return False
-    ends = {joint.parent, joint.child}
-    if not ends <= set(ours.frames.links) & set(theirs.frames.links):
-        return False
-    here, there = (
-        _relative(
-            motions_of(frames, [joint.parent]), motions_of(frames, [joint.child])
-        ).of(0)
-        for frames in (ours.frames, theirs.frames)
-    )
     shift = np.linalg.norm(here.position[0] - there.position[0])
     turn = np.abs(there.rotation[0] - np.eye(3)).max()
     return bool(max(shift, turn) <= _UNTURNED)
 
 
+def _motion(joint: JointObservation, reading: Observation) -> Poses | None:
+    """Return the poses of a joint's child relative to its parent, if stated."""
+    frames = reading.frames
+    if frames is None or not {joint.parent, joint.child} <= set(frames.links):
+        return None
+    parent, child = (motions_of(frames, [name]) for name in (joint.parent, joint.child))
+    return _relative(parent, child).of(0)
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
 def joint_errors(
     expected: Observation, actual: Observation, model: ToleranceModel
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     """Describe the error of each joint whose own motion differs."""
-    return dict(_joint_errors(expected, actual, model))
-
-
-@lru_cache(maxsize=_KEPT)
-def _joint_errors(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> tuple[tuple[str, str], ...]:
     ours, theirs = expected.frames, actual.frames
     if ours is None or theirs is None:
-        return ()
+        return {}
     precision = max(expected.precision, actual.precision)
     shared = set(shared_links(ours, theirs, model))
     joints, above, below = [], [], []
@@ -163,7 +148,7 @@ def _joint_errors(
             above.append(start)
             below.append(link)
     if not joints:
-        return ()
+        return {}
     ends = motions_of(ours, below)
     here = _relative(motions_of(ours, above), ends)
     there = _relative(motions_of(theirs, above), motions_of(theirs, below))
@@ -171,20 +156,13 @@ def _joint_errors(
     same = (distances(here, there).max(axis=0) <= shift) & (
         turns(here, there).max(axis=0) <= turn
     )
-    found = {
+    errors = {
         joints[i].name: _fault(
             joints[i], here.of(i), there.of(i), (float(shift[i]), turn)
         )
         for i in np.flatnonzero(~same).tolist()
     }
-    return tuple((name, fault) for name, fault in found.items() if fault)
-
-
-def joints_in_error(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> tuple[str, ...]:
-    """Name the joints whose own motion, child relative to parent, differs."""
-    return tuple(joint_errors(expected, actual, model))
+    return {name: error for name, error in errors.items() if error}
 
 
 def _relative(parents: Poses, children: Poses) -> Poses:

@@ -22,6 +22,7 @@ from urdf_usd.conformance.checks.mass_values import (
     moments_text,
     norms,
 )
+from urdf_usd.conformance.checks.structure import flag_differences
 from urdf_usd.conformance.observation.robot import (
     Base,
     MassProperties,
@@ -59,19 +60,12 @@ def stated(
         if link.name in named and (link.mass or link.name in actual.invented)
     ]
     return Compared(
-        tuple(
-            Difference(
-                item=name,
-                subject=f"link {name}",
-                amount=math.inf if name in actual.invented else 0.0,
-                describe=partial(
-                    Description,
-                    f"link {name}: rigid body without an authored mass",
-                    expected="authored",
-                    actual="not authored" if name in actual.invented else "authored",
-                ),
-            )
-            for name in bodies
+        flag_differences(
+            "link",
+            bodies,
+            actual.invented,
+            "link {}: rigid body without an authored mass",
+            ("authored", "not authored"),
         ),
         note=None if bodies else _NO_MASS,
     )
@@ -222,15 +216,15 @@ def _harmless_base_masses(
     if actual.base is not Base.FIXED:
         return ()
     ours, theirs = masses_of(expected), masses_of(actual)
-    found = {
+    base_masses = {
         name: stated.mass
         for group in model.groups
         if expected.root in group
         for name in group
         if (stated := theirs.get(name)) and not _carries(ours.get(name))
     }
-    harmless = math.fsum(found.values()) <= HARMLESS * (model.total_mass or 1.0)
-    return tuple(found) if harmless else ()
+    harmless = math.fsum(base_masses.values()) <= HARMLESS * (model.total_mass or 1.0)
+    return tuple(base_masses) if harmless else ()
 
 
 def _carries(properties: MassProperties | None) -> bool:

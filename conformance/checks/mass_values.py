@@ -53,10 +53,10 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
 
     def describe() -> Description:
         expected, actual = number(ours, "kg"), number(theirs, "kg")
-        said = f"is {actual}, not {expected}"
+        text = f"is {actual}, not {expected}"
         if ours == 0 and amount <= tolerance:
-            said = f"is regularised: {actual}, massless {kind} in the URDF"
-        return Description(f"{subject}: mass {said}", expected, actual)
+            text = f"is regularised: {actual}, massless {kind} in the URDF"
+        return Description(f"{subject}: mass {text}", expected, actual)
 
     return Difference(
         item=name,
@@ -108,8 +108,8 @@ def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
     """Return the spectral norms of matrices (3, 3)."""
     # One batched SVD; numpy's norm takes twice as long.
     stacked = np.reshape(differences, (-1, 3, 3))
-    found: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
-    return found
+    largest: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
+    return largest
 
 
 def inertia_difference(  # noqa: PLR0913  the two values, and what they are measured with
@@ -146,12 +146,12 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
 
     def describe() -> Description:
         expected, actual = moments_text(ours), moments_text(theirs)
-        said = f"is {actual}, not {expected}"
+        text = f"is {actual}, not {expected}"
         if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
-            said = f"has the right principal moments, {expected}, but wrong axes"
+            text = f"has the right principal moments, {expected}, but wrong axes"
         elif scale == 0 and amount <= tolerance:
-            said = f"is regularised: {actual}, point mass in the URDF"
-        return Description(f"{kind} {name}: inertia {said}", expected, actual)
+            text = f"is regularised: {actual}, point mass in the URDF"
+        return Description(f"{kind} {name}: inertia {text}", expected, actual)
 
     return Difference(
         item=name,

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.joint_motion import joints_in_error
+from urdf_usd.conformance.checks.joint_motion import joint_errors
 from urdf_usd.conformance.checks.mass_values import (
     center_difference,
     inertia_difference,
@@ -36,7 +36,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
 
 _NO_GROUP = "no fixed joint connects links with mass"
 # Observations of one robot, each used by several checks.
-_KEPT = 16
+_CACHE_SIZE = 16
 
 
 def masses(
@@ -129,7 +129,7 @@ def _pairs(
             yield group, ours, theirs
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _group_masses(
     reading: Observation, model: ToleranceModel
 ) -> tuple[GroupMass | None, ...]:
@@ -149,16 +149,16 @@ def _traced(
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return Compared(tuple(differences))
     ours, theirs = masses_of(expected), masses_of(actual)
-    faults = frozenset(joints_in_error(expected, actual, model))
+    faults = joint_errors(expected, actual, model)
     group_of = {group[0]: group for group in _welded(model)}
-    found = []
+    results = []
     for difference in differences:
         group = group_of[difference.item]
         links = differing_links(group, ours, theirs, model.tolerance, aspects)
         fixed_joints = [model.joint_to[child].name for child in group[1:]]
         traces = links + tuple(name for name in fixed_joints if name in faults)
-        found.append(structs.replace(difference, traces=traces))
-    return Compared(tuple(found))
+        results.append(structs.replace(difference, traces=traces))
+    return Compared(tuple(results))
 
 
 def _unstated(head: str, engine: str) -> Difference:

@@ -8,11 +8,11 @@ them, and all of them are compared as one surface.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,14 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
+from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     QUATERNION,
     RELATIVE,
     length,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
-
+from urdf_usd.conformance.tolerance.comparison import Difference, ToleranceModel
 
 Array: TypeAlias = NDArray[np.float64]
 Shapes: TypeAlias = tuple[ShapeObservation, ...]
@@ -46,21 +44,12 @@ _AXES = 3
 _PER_POINT = 3 * RELATIVE + QUATERNION
 _MOST_NAMED = 3
 # Pairs of observations of one robot, in two roles.
-_KEPT = 64
+_CACHE_SIZE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class LinkShapes:
-    """The shapes of one link in one role, on both sides."""
-
-    link: str
-    ours: Shapes
-    theirs: Shapes
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeMatch:
-    """Shapes of a link that are compared as one surface."""
+    """Shapes of one link in one role, on both sides: all of them, or a match."""
 
     link: str
     ours: Shapes
@@ -96,7 +85,7 @@ class CombinedSurface:
         return self.volume - float(point @ self.oriented) / 3.0
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def shapes_by_link(
     expected: Observation,
     actual: Observation,
@@ -107,16 +96,25 @@ def shapes_by_link(
 
     Links with a shape that an engine cannot state are left out.
     """
-    return tuple(_shapes_by_link(expected, actual, role, model))
+    names = tuple(link for group in model.groups for link in group)
+    ours = _of_links(expected, role, frozenset(names))
+    theirs = _of_links(actual, role, frozenset(names))
+    pairs = (LinkShapes(n, tuple(ours[n]), tuple(theirs[n])) for n in names)
+    return tuple(
+        pair
+        for pair in pairs
+        if (pair.ours or pair.theirs)
+        and all(shape.stated for shape in (*pair.ours, *pair.theirs))
+    )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def matches_by_link(
     expected: Observation,
     actual: Observation,
     role: Role,
     model: ToleranceModel,
-) -> tuple[tuple[tuple[ShapeMatch, CombinedSurface, CombinedSurface], ...], ...]:
+) -> tuple[tuple[tuple[LinkShapes, CombinedSurface, CombinedSurface], ...], ...]:
     """Return the matched shapes of each of those links, and their surfaces.
 
     Cached, as several checks measure them.
@@ -130,34 +128,19 @@ def matches_by_link(
     )
 
 
-def _shapes_by_link(
-    expected: Observation,
-    actual: Observation,
-    role: Role,
-    model: ToleranceModel,
-) -> Iterator[LinkShapes]:
-    named = tuple(link for group in model.groups for link in group)
-    ours = _of_links(expected, role, frozenset(named))
-    theirs = _of_links(actual, role, frozenset(named))
-    for link in named:
-        sides = tuple(ours.get(link, ())), tuple(theirs.get(link, ()))
-        if any(sides) and all(shape.stated for side in sides for shape in side):
-            yield LinkShapes(link, *sides)
-
-
 def _of_links(
-    reading: Observation, role: Role, named: frozenset[str]
-) -> dict[str, list[ShapeObservation]]:
-    found: dict[str, list[ShapeObservation]] = {}
+    reading: Observation, role: Role, links: frozenset[str]
+) -> defaultdict[str, list[ShapeObservation]]:
+    shapes_of: defaultdict[str, list[ShapeObservation]] = defaultdict(list)
     seen: set[str] = set()
     for shape in reading.shapes:
-        if shape.role is role and shape.link in named and shape.source not in seen:
+        if shape.role is role and shape.link in links and shape.source not in seen:
             seen.add(shape.source)
-            found.setdefault(shape.link, []).append(shape)
-    return found
+            shapes_of[shape.link].append(shape)
+    return shapes_of
 
 
-def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
+def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
     """Match the shapes of a link; empty if a side has no surface.
 
     Shapes that the first side cannot state are left out, unless the second side has
@@ -169,9 +152,9 @@ def matched_shapes(shapes: LinkShapes) -> tuple[ShapeMatch, ...]:
     if missing or not ours or not theirs or not all(s.surface for s in theirs):
         return ()
     if kinds(ours) != kinds(theirs):
-        return (ShapeMatch(shapes.link, ours, theirs),)
+        return (LinkShapes(shapes.link, ours, theirs),)
     return tuple(
-        ShapeMatch(shapes.link, (here,), (there,))
+        LinkShapes(shapes.link, (here,), (there,))
         for here, there in nearest(ours, theirs)
     )
 
@@ -206,14 +189,15 @@ def _traits(shapes: Shapes) -> Array:
     surfaces = [shape.surface for shape in shapes if shape.surface]
     return np.array(
         [
-            (*s.support, *s.center, math.sqrt(s.area), *_volume_trait(s))
+            (
+                *s.support,
+                *s.center,
+                math.sqrt(s.area),
+                math.copysign(abs(s.volume) ** (1.0 / 3.0), s.volume),
+            )
             for s in surfaces
         ]
     )
-
-
-def _volume_trait(surface: Surface) -> tuple[float, ...]:
-    return (math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume),)
 
 
 def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
@@ -267,6 +251,11 @@ def _point_bound(corner: float, origin: float) -> float:
         origin: Largest distance of an origin of a shape [m].
     """
     return _PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC
+
+
+def worst_of(differences: Sequence[Difference]) -> Difference:
+    """Return the difference to report of a link: the largest, failures first."""
+    return max(differences, key=lambda one: (one.grade is Grade.FAILS, one.severity))
 
 
 def direction_text(index: int) -> str:

@@ -17,7 +17,6 @@ import numpy as np
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
-    ShapeMatch,
     combined_surface,
     direction_text,
     kinds,
@@ -26,6 +25,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
     named,
     nearest,
     shapes_by_link,
+    worst_of,
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
@@ -41,7 +41,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 
 Measure: TypeAlias = Callable[
-    [ShapeMatch, CombinedSurface, CombinedSurface, ToleranceModel],
+    [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel],
     Iterator[Difference],
 ]
 
@@ -68,23 +68,11 @@ def present(
     Shapes that are split, merged or written as meshes are close if their surface is
     the same.
     """
+    links = shapes_by_link(expected, actual, role, model)
     return Compared(
-        tuple(
-            _presence(role, shapes, model)
-            for shapes in shapes_by_link(expected, actual, role, model)
-        ),
-        note=_note_if_none(expected, actual, role, model),
+        tuple(_presence(role, shapes, model) for shapes in links),
+        note=None if links else _NONE,
     )
-
-
-def _note_if_none(
-    expected: Observation,
-    actual: Observation,
-    role: Role,
-    model: ToleranceModel,
-) -> str | None:
-    any_shape = any(shapes_by_link(expected, actual, role, model))
-    return None if any_shape else _NONE
 
 
 def measured(
@@ -95,27 +83,22 @@ def measured(
     model: ToleranceModel,
 ) -> Comparison:
     """Compare shapes by one measure; one difference per link, its worst one."""
-    differences = []
-    some = False
-    for compared in matches_by_link(expected, actual, role, model):
-        some = True
-        found = [
+    links = matches_by_link(expected, actual, role, model)
+    by_link = (
+        [
             difference
-            for part, ours, theirs in compared
+            for part, ours, theirs in matches
             for difference in measure(part, ours, theirs, model)
         ]
-        if found:
-            differences.append(_worst(found))
-    note = None if differences else _UNPAIRED if some else _NONE
-    return Compared(tuple(differences), note=note)
-
-
-def _worst(found: Iterable[Difference]) -> Difference:
-    return max(found, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+        for matches in links
+    )
+    differences = tuple(worst_of(of_link) for of_link in by_link if of_link)
+    note = None if differences else _UNPAIRED if links else _NONE
+    return Compared(differences, note=note)
 
 
 def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Difference:
-    amount, allowed, said = _verdict(shapes, model)
+    amount, allowed, message = _verdict(shapes, model)
     unknown = math.isnan(amount)
     return Difference(
         item=shapes.link,
@@ -123,7 +106,7 @@ def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Differen
         amount=amount,
         tolerance=allowed,
         describe=lambda: Description(
-            f"link {shapes.link}: {role} {said}",
+            f"link {shapes.link}: {role} {message}",
             expected=named(shapes.ours),
             actual=named(shapes.theirs),
         ),
@@ -138,22 +121,22 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
     """
     fails, close = (math.inf, 0.0), (1.0, 1.0)
     missing = [shape for shape in shapes.ours if shape.surface is None]
-    stands_in = [s.problem for s in shapes.theirs if s.surface and s.problem]
+    stand_ins = [s.problem for s in shapes.theirs if s.surface and s.problem]
     unstated = [s for s in shapes.theirs if s.surface is None]
-    if stands_in:
-        return *fails, f"{named(shapes.theirs)}: {stands_in[0]}"
+    if stand_ins:
+        return *fails, f"{named(shapes.theirs)}: {stand_ins[0]}"
     if unstated and not missing:
         return *fails, f"{unstated[0].name}: {unstated[0].problem}"
     if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
-        said = f"{missing[0].name}: {missing[0].problem}; not compared"
+        message = f"{missing[0].name}: {missing[0].problem}; not compared"
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
-        return math.nan, 0.0, said + more
+        return math.nan, 0.0, message + more
     if kinds(shapes.ours) == kinds(shapes.theirs):
         return 0.0, 0.0, "shapes are equal in number and kind"
-    said = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
+    message = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
     if not _same_surface(shapes, model):
-        return *fails, said
-    return *close, f"{said}: the same surface"
+        return *fails, message
+    return *close, f"{message}: the same surface"
 
 
 def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
@@ -180,7 +163,7 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
 
 
 def _difference(
-    part: ShapeMatch,
+    part: LinkShapes,
     amount: float,
     bound: float,
     model: ToleranceModel,
@@ -196,13 +179,13 @@ def _difference(
     )
 
 
-def _words(part: ShapeMatch, said: str, expected: str, actual: str) -> Description:
-    message = f"link {part.link}: {named(part.ours)} {said}"
+def _words(part: LinkShapes, text: str, expected: str, actual: str) -> Description:
+    message = f"link {part.link}: {named(part.ours)} {text}"
     return Description(message, expected, actual)
 
 
 def support(
-    part: ShapeMatch,
+    part: LinkShapes,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
@@ -263,7 +246,7 @@ def _area_bound(shape: CombinedSurface) -> float:
 
 
 def area(
-    part: ShapeMatch,
+    part: LinkShapes,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
@@ -278,13 +261,12 @@ def area(
     )
 
 
-def _area_words(part: ShapeMatch, expected: str, actual: str) -> Description:
-    said = f"has {actual} of surface, not {expected}"
-    return _words(part, said, expected, actual)
+def _area_words(part: LinkShapes, expected: str, actual: str) -> Description:
+    return _words(part, f"has {actual} of surface, not {expected}", expected, actual)
 
 
 def volume(
-    part: ShapeMatch,
+    part: LinkShapes,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,
@@ -293,13 +275,13 @@ def volume(
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0
-        said = "is inside out" if turned else "has differently oriented faces"
+        text = "is inside out" if turned else "has differently oriented faces"
         yield _difference(
             part,
             off,
             _area_bound(ours),
             model,
-            lambda: _words(part, said, _normals(ours), _normals(theirs)),
+            lambda: _words(part, text, _normals(ours), _normals(theirs)),
         )
         return
     here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
@@ -313,15 +295,15 @@ def volume(
     )
 
 
-def _volume_words(part: ShapeMatch, ours: float, theirs: float) -> Description:
+def _volume_words(part: LinkShapes, ours: float, theirs: float) -> Description:
     expected, actual = number(ours, "m^3"), number(theirs, "m^3")
     inside_out = "is inside out: it " if ours * theirs < 0 else ""
-    said = f"{inside_out}encloses {actual}, not {expected}"
-    return _words(part, said, expected, actual)
+    text = f"{inside_out}encloses {actual}, not {expected}"
+    return _words(part, text, expected, actual)
 
 
 def triangles(
-    part: ShapeMatch,
+    part: LinkShapes,
     ours: CombinedSurface,
     theirs: CombinedSurface,
     model: ToleranceModel,

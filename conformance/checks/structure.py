@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Literal
 
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -36,12 +37,7 @@ def types(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
     """Compare the motions that joints allow."""
     return Compared(
         tuple(
-            _equality(
-                here.name,
-                "type",
-                _motion(here),
-                _motion(there),
-            )
+            _equality(here.name, "type", _motion(here), _motion(there))
             for here, there in shared_joints(expected, actual)
         )
     )
@@ -64,10 +60,8 @@ def parents(
     body = {link.name: link.body for link in actual.links}
     differences = []
     for here, there in shared_joints(expected, actual):
-        ours, theirs = (
-            f"{here.parent} -> {here.child}",
-            f"{there.parent} -> {there.child}",
-        )
+        ours = f"{here.parent} -> {here.child}"
+        theirs = f"{there.parent} -> {there.child}"
         same = all(
             one == other or (one in body and body[one] == body.get(other, _NOWHERE))
             for one, other in ((here.parent, there.parent), (here.child, there.child))
@@ -171,25 +165,15 @@ def articulation(
         ),
     )
     # Without a root all joints are outside: one finding suffices.
-    held = _held(expected, actual) if count else ()
-    return Compared((robot, *held))
-
-
-def _held(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
-    return tuple(
-        Difference(
-            item=here.name,
-            subject=f"joint {here.name}",
-            amount=math.inf if here.name in actual.unarticulated else 0.0,
-            describe=partial(
-                Description,
-                f"joint {here.name} belongs to no articulation",
-                expected="in the articulation",
-                actual="outside" if here.name in actual.unarticulated else "inside",
-            ),
-        )
-        for here, _ in shared_joints(expected, actual)
+    shared = [here.name for here, _ in shared_joints(expected, actual)] if count else ()
+    joints = flag_differences(
+        "joint",
+        shared,
+        actual.unarticulated,
+        "joint {} belongs to no articulation",
+        ("in the articulation", "outside"),
     )
+    return Compared((robot, *joints))
 
 
 def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
@@ -208,20 +192,13 @@ def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
     )
     names = tuple(dict.fromkeys((*moving, *actual.at_world)))
     return Compared(
-        tuple(
-            Difference(
-                item=name,
-                subject=f"joint {name}",
-                amount=math.inf if name in actual.at_world else 0.0,
-                describe=partial(
-                    Description,
-                    f"joint {name} moves, but connects a body to the world: "
-                    "simulators fix that body and drop the joint",
-                    expected="two bodies",
-                    actual="one body" if name in actual.at_world else "two bodies",
-                ),
-            )
-            for name in names
+        flag_differences(
+            "joint",
+            names,
+            actual.at_world,
+            "joint {} moves, but connects a body to the world: simulators fix that "
+            "body and drop the joint",
+            ("two bodies", "one body"),
         ),
         note=None if names else "no joint of an articulation moves",
     )
@@ -239,21 +216,47 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
         if link.name in named and link.body == link.name
     ]
     return Compared(
-        tuple(
-            Difference(
-                item=name,
-                subject=f"link {name}",
-                amount=math.inf if name in actual.nondynamic else 0.0,
-                describe=partial(
-                    Description,
-                    f"link {name}: rigid body is kinematic or disabled",
-                    expected="dynamic",
-                    actual="not dynamic" if name in actual.nondynamic else "dynamic",
-                ),
-            )
-            for name in own
+        flag_differences(
+            "link",
+            own,
+            actual.nondynamic,
+            "link {}: rigid body is kinematic or disabled",
+            ("dynamic", "not dynamic"),
         ),
         note=None if own else "no link has a rigid body",
+    )
+
+
+def flag_differences(
+    kind: Literal["link", "joint"],
+    names: Sequence[str],
+    flagged: Sequence[str],
+    message: str,
+    values: tuple[str, str],
+) -> tuple[Difference, ...]:
+    """Return a difference per link or joint; those with a flag fail.
+
+    Args:
+        kind: Of the names.
+        names: All that are compared.
+        flagged: Names of those with the flag, which fail.
+        message: Describes a failure; ``{}`` stands for the name.
+        values: The expected value, and that of a failure.
+    """
+    expected, other = values
+    return tuple(
+        Difference(
+            item=name,
+            subject=f"{kind} {name}",
+            amount=math.inf if name in flagged else 0.0,
+            describe=partial(
+                Description,
+                message.replace("{}", name),
+                expected=expected,
+                actual=other if name in flagged else expected,
+            ),
+        )
+        for name in names
     )
 
 

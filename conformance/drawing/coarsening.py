@@ -115,10 +115,10 @@ def surface_digest(
 
 
 def _digest(*arrays: NDArray[np.generic]) -> bytes:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.digest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
 
 
 def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:

@@ -52,15 +52,15 @@ def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
     Args:
         frames: Link frames by engine, all at the same configurations.
     """
-    found = []
+    pairs = []
     for (one, first), (other, second) in combinations(frames.items(), 2):
         links, ours, theirs = _common(first, second)
         if not links or len(first.positions) != len(second.positions):
             continue
         worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
         link = None if index is None else links[index % len(links)]
-        found.append(Agreement(engines=(one, other), position=worst, link=link))
-    return tuple(found)
+        pairs.append(Agreement(engines=(one, other), position=worst, link=link))
+    return tuple(pairs)
 
 
 def _distances(

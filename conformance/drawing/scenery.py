@@ -198,10 +198,10 @@ def _unread(readings: Mapping[str, Observation]) -> list[str]:
 
 def _color(shape: ShapeObservation) -> _Color | None:
     """Return the colour of the largest part of equal appearance."""
-    look = max(shape.appearances, key=lambda part: part.area)
-    if look.color is None or look.texture:
+    appearance = max(shape.appearances, key=lambda part: part.area)
+    if appearance.color is None or appearance.texture:
         return None
-    return *look.color, 1.0 if look.opacity is None else look.opacity
+    return *appearance.color, 1.0 if appearance.opacity is None else appearance.opacity
 
 
 def _size(readings: Iterable[Observation]) -> float:

@@ -331,7 +331,7 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     )
     observation = replace(
         outcome.observation,
-        renamed=labels.found,
+        renamed=labels.inferred,
         notes=(*outcome.observation.notes, *notes),
     )
     return Observed(observation)

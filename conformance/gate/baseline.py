@@ -139,24 +139,24 @@ def read_baseline(path: Path) -> Baseline:
         TableError: The file is no baseline; the message lists all problems with their
             lines.
     """
-    found: dict[Place, Expectation] = {}
+    by_place: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []
     for table in read_tables(path, _TABLE, _Row):
         expectation = Expectation(*msgspec.structs.astuple(table.values))
         problem = _problem(expectation)
         if problem:
-            key, said = problem
-            problems.append(f"{table.location(key)}: {said}")
-        elif expectation.place in found:
+            key, message = problem
+            problems.append(f"{table.location(key)}: {message}")
+        elif expectation.place in by_place:
             problems.append(f"{table.location()}: {expectation} is expected twice")
-        found[expectation.place] = expectation
+        by_place[expectation.place] = expectation
         warnings += _unexplained(expectation, table)
     if problems:
         raise TableError("\n".join(problems))
     header = _leading_comment(path.read_text(encoding="utf-8-sig"))
     baseline = Baseline(header=header or _HEADER, unexplained=tuple(warnings))
-    return baseline.holding(found.values())
+    return baseline.holding(by_place.values())
 
 
 def _problem(expectation: Expectation) -> tuple[str, str] | None:
@@ -179,8 +179,8 @@ def _unexplained(expectation: Expectation, table: Table[_Row]) -> Iterable[str]:
         ("owner", expectation.owner, OWNER),
     ):
         if value == placeholder:
-            said = f"the {key} of {expectation} is missing"
-            yield f"{table.location(key)}: warning: {said}"
+            message = f"the {key} of {expectation} is missing"
+            yield f"{table.location(key)}: warning: {message}"
 
 
 def _leading_comment(text: str) -> str:

@@ -115,19 +115,19 @@ def apply_gate(
         strict: Whether robots that could not be read or fetched count.
         baseline: Known failures.
     """
-    found = failures(
+    current = failures(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
     )
     robots = {(record.id, _converter(record)) for record in records}
     converters = {converter for _, converter in robots}
     known = {} if baseline is None else baseline.about(converters)
-    new = tuple(failure for failure in found if failure.place not in known)
+    new = tuple(failure for failure in current if failure.place not in known)
     worse = tuple(
         (failure, known[failure.place].grade)
-        for failure in found
+        for failure in current
         if failure.place in known and is_worse(failure, known[failure.place].grade)
     )
-    failing = {failure.place for failure in found}
+    failing = {failure.place for failure in current}
     graded = _grades(records)
     read = any(record.verdict not in _NOT_READ for record in records)
     passes = Gate.FAILS if new or worse else Gate.PASSES
@@ -137,7 +137,7 @@ def apply_gate(
         worse=worse,
         expected=tuple(
             failure
-            for failure in found
+            for failure in current
             if failure.place in known
             and not is_worse(failure, known[failure.place].grade)
         ),
@@ -213,7 +213,7 @@ def failures(
 
 
 def updated_baseline(
-    records: Sequence[RobotRecord], baseline: Baseline, found: Iterable[Failure]
+    records: Sequence[RobotRecord], baseline: Baseline, current: Iterable[Failure]
 ) -> Baseline:
     """Return the baseline with which a run passes.
 
@@ -229,7 +229,7 @@ def updated_baseline(
     }
     failing = {
         failure.place: Expectation.of(failure.place, failure.grade, known)
-        for failure in found
+        for failure in current
     }
     return baseline.holding((kept | failing).values())
 
@@ -264,8 +264,8 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
         )
     for check in wrong:
         first = next((f for f in check.findings if f.grade is check.grade), None)
-        said = first.message if first else check.reason or check.title
-        yield Failure(record.id, check.id, check.grade.value, said, converter)
+        message = first.message if first else check.reason or check.title
+        yield Failure(record.id, check.id, check.grade.value, message, converter)
 
 
 def is_worse(failure: Failure, expected: str) -> bool:

@@ -22,13 +22,13 @@ class Labelled:
         text: The layer.
         spelled: Links and joints, such as ``link arm``, whose names differ in spelling
             alone, and their names in the USD.
-        found: Those that were matched by structure alone, likewise.
+        inferred: Those that were matched by structure alone, likewise.
         alike: Those of them that are one of several equivalent matches.
     """
 
     text: str
     spelled: tuple[tuple[str, str], ...]
-    found: tuple[tuple[str, str], ...]
+    inferred: tuple[tuple[str, str], ...]
     alike: tuple[tuple[str, str], ...] = ()
 
 
@@ -64,8 +64,12 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
     return Labelled(
         text=labelled(usd, labels.by_path),
         spelled=pairs(labels.spelled),
-        found=pairs(labels.found),
+        inferred=pairs(labels.inferred),
         alike=pairs(
-            {path: labels.found[path] for path in labels.found if path in labels.alike}
+            {
+                path: labels.inferred[path]
+                for path in labels.inferred
+                if path in labels.alike
+            }
         ),
     )

@@ -64,23 +64,23 @@ def match_by_tree(
     """
     ours = expected_tree(expected)
     theirs = actual_tree(prims, links, ours.length)
-    found, start, end = _best(ours, theirs, links, joints)
+    tree_match, start, end = _best(ours, theirs, links, joints)
     alike: set[str] = set()
-    for one, other in found.pairs:
+    for one, other in tree_match.pairs:
         here, there = ours.groups[one], theirs.groups[other]
         if here.joint and there.joint and joints.is_unmatched(here.joint, there.joint):
             joints.add(here.joint, there.joint)
-            if (one, other) in found.alike:
+            if (one, other) in tree_match.alike:
                 alike |= {there.joint}
         frames = (
             (start, end)
-            if (one, other) == found.pairs[0]
+            if (one, other) == tree_match.pairs[0]
             else (ours.frame(here), theirs.frame(there))
         )
         matched, unsure, _ = _within(ours, theirs, (here, there), frames, links)
         for name, path in matched:
             links.add(name, path)
-            if (one, other) in found.alike or name in unsure:
+            if (one, other) in tree_match.alike or name in unsure:
                 alike |= {path}
     return frozenset(alike)
 
@@ -113,9 +113,9 @@ def _best(
         expected = ours.nodes(one, start)
         for end in _ends(theirs, pair[1]):
             actual = theirs.nodes(other, end)
-            found = match_trees(expected, actual, (one, other), may_match)
+            tree_match = match_trees(expected, actual, (one, other), may_match)
             _, _, cost = _within(ours, theirs, pair, (start, end), links)
-            fits.append((found.cost + cost, found, start, end))
+            fits.append((tree_match.cost + cost, tree_match, start, end))
     fits.sort(key=lambda fit: fit[0])
     rivals = {fit[1].pairs[0] for fit in fits if fit[0] - fits[0][0] < EQUAL_COST}
     return fits[0][1:] if len(rivals) == 1 else (TreeMatch(), np.eye(4), np.eye(4))

@@ -40,18 +40,18 @@ class Labels:
 
     Attributes:
         spelled: By path, where names differ in spelling alone.
-        found: By path, where they were matched by structure.
+        inferred: By path, where they were matched by structure.
         alike: Those of them that are one of several equivalent matches.
     """
 
     spelled: Mapping[str, str] = field(default_factory=dict)
-    found: Mapping[str, str] = field(default_factory=dict)
+    inferred: Mapping[str, str] = field(default_factory=dict)
     alike: frozenset[str] = frozenset()
 
     @property
     def by_path(self) -> dict[str, str]:
         """All of them."""
-        return {**self.spelled, **self.found}
+        return {**self.spelled, **self.inferred}
 
 
 def missing_names(expected: Observation, actual: Observation) -> bool:
@@ -85,11 +85,11 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         alike = match_by_tree(expected, prims, links, joints)
         while _match_by_structure(expected.joints, links, joints):
             pass
-    found = {**links.new, **joints.new}
+    matches = {**links.new, **joints.new}
     return Labels(
         spelled,
-        {path: name for path, name in found.items() if path not in spelled},
-        alike.intersection(found),
+        {path: name for path, name in matches.items() if path not in spelled},
+        alike.intersection(matches),
     )
 
 

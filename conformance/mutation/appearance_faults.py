@@ -46,19 +46,19 @@ class _Painted:
     @property
     def color(self) -> tuple[float, float, float] | None:
         """Linear colour, if it is constant."""
-        found = self.shader.GetInput("diffuseColor")
-        return None if not found or found.HasConnectedSource() else found.Get()
+        input_ = self.shader.GetInput("diffuseColor")
+        return None if not input_ or input_.HasConnectedSource() else input_.Get()
 
     @property
     def opacity(self) -> float | None:
         """Opacity, if it is constant."""
-        found = self.shader.GetInput("opacity")
-        return None if not found or found.HasConnectedSource() else found.Get()
+        input_ = self.shader.GetInput("opacity")
+        return None if not input_ or input_.HasConnectedSource() else input_.Get()
 
     def image(self, name: str) -> UsdShade.Shader | None:
         """Return the node of the image that an input is connected to, or None."""
-        found = self.shader.GetInput(name)
-        for source in found.GetValueProducingAttributes() if found else ():
+        input_ = self.shader.GetInput(name)
+        for source in input_.GetValueProducingAttributes() if input_ else ():
             node = UsdShade.Shader(source.GetPrim())
             if node.GetShaderId() == "UsdUVTexture":
                 return node
@@ -200,9 +200,9 @@ def _disconnect(
     stage: Usd.Stage,
     _: float,
 ) -> None:
-    found = UsdShade.Shader(stage.GetPrimAtPath(shader)).GetInput(name)
-    found.GetAttr().SetConnections([])
-    found.Set(value)
+    input_ = UsdShade.Shader(stage.GetPrimAtPath(shader)).GetInput(name)
+    input_.GetAttr().SetConnections([])
+    input_.Set(value)
 
 
 def _wrongly_textured(asset: GoodAsset) -> Iterator[Seed]:
@@ -246,11 +246,11 @@ def _exchanged(asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _bind(path: str, material: str, stage: Usd.Stage, _: float) -> None:
-    found = UsdShade.Material(stage.GetPrimAtPath(material))
-    UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(found)
+    bound = UsdShade.Material(stage.GetPrimAtPath(material))
+    UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(bound)
 
 
-LOOK_FAULTS = (
+APPEARANCE_FAULTS = (
     Fault("look.encoded", "colour left in sRGB", _COLOR, _encoded),
     Fault("look.unbound", "colour lost", _COLOR, _unbound),
     Fault(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import REFUSED, STRANGER, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, REFUSED, Fault, Scale, Seed
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
@@ -26,7 +26,7 @@ _LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
 def _welded_base(asset: GoodAsset) -> Iterator[Seed]:
     if asset.base is Base.FLOATING and asset.bodies:
         body = asset.bodies[0]
-        path = f"{asset.root}/{STRANGER}"
+        path = f"{asset.root}/{EXTRA_PRIM}"
         yield Seed(body.subject, partial(_weld, path, body.path))
 
 
@@ -39,7 +39,7 @@ def _hinged_base(asset: GoodAsset) -> Iterator[Seed]:
     floats = asset.base is Base.FLOATING and asset.bodies
     if floats and asset.bodies[0].path in _roots(asset):
         body = asset.bodies[0]
-        path = f"{asset.root}/{STRANGER}"
+        path = f"{asset.root}/{EXTRA_PRIM}"
         yield Seed(body.subject, partial(_hinge, path, body.path))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import (
+    EXTRA_PRIM,
     OBLIQUE,
     REFUSED,
-    STRANGER,
     Fault,
     Scale,
     Seed,
@@ -75,13 +75,13 @@ def _remove_body(prim: Usd.Prim) -> None:
 
 
 def _surplus(asset: GoodAsset) -> Iterator[Seed]:
-    yield Seed("robot", partial(_add, f"{asset.root}/{STRANGER}", ""))
+    yield Seed("robot", partial(_add, f"{asset.root}/{EXTRA_PRIM}", ""))
 
 
 def _namesakes(asset: GoodAsset) -> Iterator[Seed]:
     """Add bodies with the name of a link."""
     for body in asset.bodies:
-        path = f"{asset.root}/{STRANGER}"
+        path = f"{asset.root}/{EXTRA_PRIM}"
         yield Seed(body.subject, partial(_add, path, body.stated.name))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urdf_usd.conformance.mutation.appearance_faults import LOOK_FAULTS
+from urdf_usd.conformance.mutation.appearance_faults import APPEARANCE_FAULTS
 from urdf_usd.conformance.mutation.asset_faults import ASSET_FAULTS
 from urdf_usd.conformance.mutation.body_faults import BODY_FAULTS
 from urdf_usd.conformance.mutation.coupling_faults import COUPLING_FAULTS
@@ -23,5 +23,5 @@ FAULTS = (
     *MASS_FAULTS,
     *ASSET_FAULTS,
     *SHAPE_FAULTS,
-    *LOOK_FAULTS,
+    *APPEARANCE_FAULTS,
 )

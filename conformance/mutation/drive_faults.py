@@ -44,8 +44,8 @@ class _Value:
     def authored(self, site: JointSite) -> dict[str, float]:
         """Return the authored values of a joint, by attribute."""
         names = (*self.schemas, self.custom)
-        found = {name: site.value(name) for name in names}
-        return {name: float(value) for name, value in found.items() if value}
+        authored = {name: site.value(name) for name in names}
+        return {name: float(value) for name, value in authored.items() if value}
 
 
 def _of_axes(template: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ REFUSED = "reader.refuses"
 # A direction that is parallel to no axis of any robot.
 OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 # Name of a prim that no good asset has.
-STRANGER = "stranger"
+EXTRA_PRIM = "stranger"
 
 StageEdit: TypeAlias = "Callable[[Usd.Stage, float], None]"
 

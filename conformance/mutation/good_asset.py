@@ -63,8 +63,8 @@ class JointSite:
 
     def value(self, attribute: str) -> float | None:
         """Return an authored number of the good stage, or None."""
-        found = self.prim.GetAttribute(attribute)
-        return float(found.Get()) if found.HasAuthoredValue() else None
+        usd_attribute = self.prim.GetAttribute(attribute)
+        return float(usd_attribute.Get()) if usd_attribute.HasAuthoredValue() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +218,7 @@ def _alone(
     bodies = {
         shown_name(prim): UsdPhysics.MassAPI(prim).GetMassAttr().Get() for prim in prims
     }
-    found: set[str] = set()
+    names: set[str] = set()
     for group in rigid_groups(tuple(links), spec.joints):
         stated = {name: links[name].mass for name in group}
         massive = {name: mass.mass for name, mass in stated.items() if mass}
@@ -226,8 +226,8 @@ def _alone(
             abs(bodies.get(name, 0.0) - mass) <= _SAME_MASS * mass
             for name, mass in massive.items()
         ):
-            found |= {name for name, mass in massive.items() if mass}
-    return found
+            names |= {name for name, mass in massive.items() if mass}
+    return names
 
 
 def overlay(asset: GoodAsset) -> Usd.Stage:

@@ -65,16 +65,12 @@ def read_frames(site: JointSite) -> JointFrames:
     """Read the frames and the axis of a joint."""
     joint = UsdPhysics.Joint(site.prim)
     motion, axis = "none", 0
-    if site.prim.IsA(UsdPhysics.RevoluteJoint):
-        motion, axis = (
-            "angular",
-            AXES.index(UsdPhysics.RevoluteJoint(site.prim).GetAxisAttr().Get()),
-        )
-    elif site.prim.IsA(UsdPhysics.PrismaticJoint):
-        motion, axis = (
-            "linear",
-            AXES.index(UsdPhysics.PrismaticJoint(site.prim).GetAxisAttr().Get()),
-        )
+    for schema, kind in (
+        (UsdPhysics.RevoluteJoint, "angular"),
+        (UsdPhysics.PrismaticJoint, "linear"),
+    ):
+        if site.prim.IsA(schema):
+            motion, axis = kind, AXES.index(schema(site.prim).GetAxisAttr().Get())
     return JointFrames(
         positions=(
             np.array(joint.GetLocalPos0Attr().Get(), np.float64),

@@ -22,7 +22,9 @@ _FAR = 100.0
 Pair = tuple[float | None, float | None]
 
 
-def _limited(asset: GoodAsset, *types: JointType) -> Iterator[tuple[JointSite, Pair]]:
+def _limited(
+    asset: GoodAsset, *types: JointType
+) -> Iterator[tuple[JointSite, tuple[float, float]]]:
     """Yield joints of some types with finite limits, as authored."""
     for site in asset.joints_of(*types):
         lower, upper = (site.value(name) for name in _NAMES)
@@ -49,8 +51,6 @@ def _changed(
 ) -> Iterator[Seed]:
     """Change the limits of joints; where the numbers stay the same it is equivalent."""
     for site, (lower, upper) in _limited(asset, *types):
-        assert lower is not None  # noqa: S101  both are authored
-        assert upper is not None  # noqa: S101  likewise
         bad = change(lower, upper)
         unit = math.degrees(1.0) if site.angular else 1.0
         same = all(
@@ -68,15 +68,14 @@ def _shifts(side: int, motion: str, asset: GoodAsset) -> Iterator[Seed]:
 
 def _shift(
     site: JointSite,
-    limits: Pair,
+    limits: tuple[float, float],
     side: int,
     stage: Usd.Stage,
     size: float,
 ) -> None:
     unit = math.degrees(1.0) if site.angular else 1.0
     bad = list(limits)
-    limit = limits[side] or 0.0
-    bad[side] = limit + size * max(unit, abs(limit))
+    bad[side] += size * max(unit, abs(limits[side]))
     _author(site.path, (bad[0], bad[1]), stage, size)
 
 

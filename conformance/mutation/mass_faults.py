@@ -19,6 +19,7 @@ from urdf_usd.conformance.mutation.fault import (
     Seed,
     block,
     on_prim,
+    set_value,
 )
 from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
 from urdf_usd.conformance.mutation.joint_frames import quaternion
@@ -162,20 +163,9 @@ def _turned(good: MassAttributes, size: float) -> MassAttributes:
     return replace(good, axes=good.axes * turn)
 
 
-def _blocked(asset: GoodAsset, attribute: str) -> Iterator[Seed]:
+def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
     for body, _ in _massive(asset):
-        yield Seed(body.subject, on_prim(body.path, block(attribute)))
-
-
-def _set_mass(asset: GoodAsset) -> Iterator[Seed]:
-    for body, good in _massive(asset):
-        apply = partial(_author, body.path, replace(good, mass=0.0))
-        yield Seed(body.subject, apply)
-
-
-def _without_api(asset: GoodAsset) -> Iterator[Seed]:
-    for body, _ in _massive(asset):
-        yield Seed(body.subject, on_prim(body.path, _remove_api))
+        yield Seed(body.subject, on_prim(body.path, edit))
 
 
 def _remove_api(prim: Usd.Prim) -> None:
@@ -274,14 +264,24 @@ MASS_FAULTS = (
         ),
     ),
     _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
-    Fault("mass.zero", "mass zero", _STATED, _set_mass),
+    Fault(
+        "mass.zero",
+        "mass zero",
+        _STATED,
+        partial(_edited, set_value("physics:mass", 0.0)),
+    ),
     Fault(
         "mass.dropped",
         "mass dropped",
         _STATED,
-        partial(_blocked, attribute="physics:mass"),
+        partial(_edited, block("physics:mass")),
     ),
-    Fault("mass.unschematic", "MassAPI not applied", _STATED, _without_api),
+    Fault(
+        "mass.unschematic",
+        "MassAPI not applied",
+        _STATED,
+        partial(_edited, _remove_api),
+    ),
     _fault(
         "center-mirrored",
         "centre of mass mirrored",

@@ -153,12 +153,12 @@ def _searches(
     done: Iterable[RobotTrials], scaled: Sequence[str]
 ) -> list[tuple[str, Plan]]:
     """Plan the search for the smallest size of each fault, on the fastest robot."""
-    quickest = sorted(done, key=lambda found: len(found.trials))
+    quickest = sorted(done, key=lambda result: len(result.trials))
     chosen: dict[str, set[str]] = {}
     for fault in scaled:
-        for found in quickest:
-            if any(trial.fault == fault and trial.caught for trial in found.trials):
-                chosen.setdefault(found.robot, set()).add(fault)
+        for result in quickest:
+            if any(trial.fault == fault and trial.caught for trial in result.trials):
+                chosen.setdefault(result.robot, set()).add(fault)
                 break
     return [
         (robot, Plan(1, frozenset(faults), frozenset(faults)))
@@ -217,10 +217,10 @@ def summary(
         searches: Trials of which only the smallest sizes are used.
     """
     done = tuple(runs)
-    trials = [trial for found in done for trial in found.trials]
-    sized = [*trials, *(trial for found in searches for trial in found.trials)]
-    equivalent = Counter(fault for found in done for fault in found.equivalent)
-    raised = {found.robot: found.raised for found in done if found.raised}
+    trials = [trial for result in done for trial in result.trials]
+    sized = [*trials, *(trial for result in searches for trial in result.trials)]
+    equivalent = Counter(fault for result in done for fault in result.equivalent)
+    raised = {result.robot: result.raised for result in done if result.raised}
     return Sensitivity(
         kinds=tuple(
             _kind(
@@ -231,7 +231,7 @@ def summary(
             )
             for fault in FAULTS
         ),
-        robots=tuple(dict.fromkeys(found.robot for found in done)),
+        robots=tuple(dict.fromkeys(result.robot for result in done)),
         raised=tuple(raised.items()),
     )
 

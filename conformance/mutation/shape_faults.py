@@ -73,12 +73,12 @@ def _size(prim: Usd.Prim, stated: Sequence[ShapeObservation]) -> float:
     low, high = (np.array(corner) for corner in _extent(prim))
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
-    found = [
+    similar = [
         (float(np.linalg.norm(place - shape.position)) + abs(diagonal - size), diagonal)
         for shape in stated
         if (diagonal := _diagonal(shape))
     ]
-    return min(found)[1] if found else size
+    return min(similar)[1] if similar else size
 
 
 def _diagonal(shape: ShapeObservation) -> float:

@@ -180,10 +180,10 @@ def _with_other_parent(asset: GoodAsset) -> Iterator[Seed]:
 
 def _links_below(link: str, asset: GoodAsset) -> set[str]:
     """Return a link and all links that move with it."""
-    found, joints = {link}, asset.spec.joints
+    links, joints = {link}, asset.spec.joints
     for _ in joints:
-        found |= {joint.child for joint in joints if joint.parent in found}
-    return found
+        links |= {joint.child for joint in joints if joint.parent in links}
+    return links
 
 
 def _set_parent(path: str, parent: str, stage: Usd.Stage, _: float) -> None:

@@ -7,7 +7,8 @@ the engine can state at all. Frames are relative to the URDF's root link.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -86,6 +87,9 @@ VELOCITIES = {
     JointType.FLOATING: 6,
     JointType.SPHERICAL: 3,
 }
+
+# Rates of displacement among the velocities; others are angular velocities.
+TRANSLATIONS = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}
 
 ROOT_MOTION = ""
 """Represents the free motion of the root link in place of a joint's name."""
@@ -212,6 +216,20 @@ class Dynamics:
     inertia: NDArray[np.float64]
     bias: NDArray[np.float64]
     velocities: NDArray[np.float64]
+
+
+def velocity_indices(joints: Sequence[str]) -> dict[tuple[str, int], int]:
+    """Index velocities by joint, and number within the joint.
+
+    Args:
+        joints: Joint of each velocity, as in :class:`Dynamics`.
+    """
+    seen: Counter[str] = Counter()
+    indices = {}
+    for index, name in enumerate(joints):
+        indices[name, seen[name]] = index
+        seen[name] += 1
+    return indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -122,12 +122,12 @@ class Appearance(CompactPickle):
     problem: str | None = None
 
 
-def merge_appearances(looks: Iterable[Appearance]) -> tuple[Appearance, ...]:
+def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
     """Merge parts of equal appearance."""
     areas: dict[Appearance, float] = {}
-    for look in looks:
-        kind = replace(look, area=0.0)
-        areas[kind] = areas.get(kind, 0.0) + look.area
+    for appearance in appearances:
+        kind = replace(appearance, area=0.0)
+        areas[kind] = areas.get(kind, 0.0) + appearance.area
     return tuple(replace(kind, area=area) for kind, area in areas.items())
 
 

@@ -65,22 +65,22 @@ class Case:
         __tracebackhide__ = True
         if record.verdict is Verdict.NOT_AVAILABLE:
             pytest.skip(f"not available: {record.reason}")
-        found = [
+        failing = [
             failure
             for failure in failures(
                 (record,), fail_on=self.fail_on, strict=False, unreadable=self.gated
             )
             if _GROUP_OF[failure.check] == self.group
         ]
-        if not found:
+        if not failing:
             self._skip_if_empty(record)
             return
         known = {one.check: one.grade for one in self.expected}
-        text = failure_message(record, found)
-        for failure in found:
+        text = failure_message(record, failing)
+        for failure in failing:
             if failure.check not in known or is_worse(failure, known[failure.check]):
                 pytest.fail(text, pytrace=False)
-        fixed = sorted(known.keys() - {failure.check for failure in found})
+        fixed = sorted(known.keys() - {failure.check for failure in failing})
         if fixed:
             pytest.fail(
                 f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n"

@@ -35,7 +35,7 @@ ROUNDINGS = 16
 # A joint stores the rotations of its frame in the parent and in the child.
 PER_JOINT = 2 * QUATERNION
 # Size of the cache of principal moments: several tensors per link of a large robot.
-_KEPT = 4096
+_CACHE_SIZE = 4096
 # Largest mass and inertia that may be invented where the URDF has none and the USD
 # needs one, relative to the robot's mass, and to mass times the square of its size.
 INVENTED = 1e-6
@@ -102,7 +102,7 @@ def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
     return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _eigenvalues(tensor: bytes) -> Vec3:
     a, b, c = np.linalg.eigvalsh(np.frombuffer(tensor).reshape(3, 3)).tolist()
     return a, b, c

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
+    TRANSLATIONS,
     VELOCITIES,
     Dynamics,
     Frames,
@@ -46,7 +47,6 @@ Array = NDArray[np.float64]
 _GRAVITY = 9.81
 # Least size of a body with invented inertia [m].
 _EXTENT = 0.1
-_SLIDES = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,12 +150,12 @@ def motion_scale(
         frames, positions=frames.positions[:count], rotations=frames.rotations[:count]
     )
     bodies = {}
-    for group, found in zip(
+    for group, group_mass in zip(
         groups, group_masses(spec, groups, spec.joints), strict=True
     ):
-        if found is None:
+        if group_mass is None:
             return None
-        bodies[group[0]] = found
+        bodies[group[0]] = group_mass
     axes = _axes(spec, dynamics, frames, bounds)
     parent = {joint.child: joint.parent for joint in spec.joints}
     jacobians = _group_jacobians(axes, bodies, frames, bounds, parent)
@@ -211,11 +211,11 @@ def _axes(
         bound = bounds[joint.child]
         point = frames.positions[:, column]
         directions = frames.rotations[:, column] @ _directions(joint)
-        slides = _SLIDES.get(joint.type, 0)
+        translations = TRANSLATIONS.get(joint.type, 0)
         axes += [
             _Axis(
                 directions[:, :, index],
-                None if index < slides else point,
+                None if index < translations else point,
                 joint.child,
                 bound.rotation,
                 bound.position,
@@ -354,7 +354,7 @@ def _weighted(first: Array, weights: Array, second: Array) -> Array:
 
 
 def _forces(jacobians: _GroupJacobians, weights: _Weights, speeds: Array) -> Array:
-    """Return the largest (n) forces, whatever the signs.
+    """Return the largest (n) forces, regardless of signs.
 
     Args:
         jacobians: Motion per unit of velocity.

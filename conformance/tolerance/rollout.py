@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
+    TRANSLATIONS,
     JointObservation,
     JointType,
     Observation,
@@ -35,7 +36,6 @@ _INVENTED = 10.0
 # with more than 300 are simulated for less than 1 s.
 _WORK = 1e8
 _SINGULAR = 1e-9
-_TRANSLATIONS = {JointType.PLANAR: 3, JointType.FLOATING: 3}
 
 
 def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | None:
@@ -150,24 +150,17 @@ def distance(
         joint_type: Kind of motion.
     """
     here, there = at
-    moved = _apart(first.positions[here], second.positions[there], joint_type)
-    ours, theirs = first.velocities[here], second.velocities[there]
-    slides = _TRANSLATIONS.get(joint_type, 0)
-    return max(
-        moved,
-        math.dist(ours[:slides], theirs[:slides]),
-        math.dist(ours[slides:], theirs[slides:]),
-    )
-
-
-def _apart(
-    here: tuple[float, ...], there: tuple[float, ...], joint_type: JointType
-) -> float:
-    slides = _TRANSLATIONS.get(joint_type, 0)
-    shift = math.dist(here[:slides], there[:slides])
-    ours, theirs = here[slides:], there[slides:]
+    count = TRANSLATIONS.get(joint_type, 0)
+    p, q = first.positions[here], second.positions[there]
+    u, v = first.velocities[here], second.velocities[there]
+    angle = math.dist(p[count:], q[count:])
     if joint_type in {JointType.FLOATING, JointType.SPHERICAL}:
         # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
-        chord = min(math.dist(ours, theirs), math.dist(ours, [-q for q in theirs]))
-        return max(shift, 4 * math.asin(min(chord / 2, 1.0)))
-    return max(shift, math.dist(ours, theirs))
+        chord = min(angle, math.dist(p[count:], [-value for value in q[count:]]))
+        angle = 4 * math.asin(min(chord / 2, 1.0))
+    return max(
+        math.dist(p[:count], q[:count]),
+        angle,
+        math.dist(u[:count], v[:count]),
+        math.dist(u[count:], v[count:]),
+    )

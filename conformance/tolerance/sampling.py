@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,11 @@ from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     VELOCITIES,
     Configurations,
+    HeadCoupling,
     JointObservation,
     JointType,
     Vec3,
+    head_coupling,
 )
 
 # A limit beyond this [rad or m] means "none", such as 1e16; a pose there would depend
@@ -48,15 +49,6 @@ _ROOT = 6
 # limits; the seed makes samples reproducible.
 _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Coupling:
-    """Position = multiplier * position of ``leader`` + offset."""
-
-    leader: str
-    multiplier: float
-    offset: float
 
 
 def configurations(
@@ -134,32 +126,23 @@ def _freedoms(joint: JointObservation) -> int:
     return _FREEDOMS.get(joint.type, 1)
 
 
-def _couplings(moving: Sequence[JointObservation]) -> dict[str, _Coupling]:
+def _couplings(moving: Sequence[JointObservation]) -> dict[str, HeadCoupling]:
     """Couple every follower to the joint at the head of its chain.
 
     A coupling without effect (unknown leader, several coordinates, a loop) is ignored,
     and such a joint is sampled on its own.
     """
     single = {joint.name: joint for joint in moving if COORDINATES[joint.type] == 1}
-    couplings = {}
-    for name in single:
-        coupling = _head(name, single)
-        if coupling:
-            couplings[name] = coupling
-    return couplings
-
-
-def _head(name: str, single: Mapping[str, JointObservation]) -> _Coupling | None:
-    leader, multiplier, offset = name, 1.0, 0.0
-    seen = {name}
-    while (mimic := single[leader].mimic) and mimic.leader in single:
-        if mimic.leader in seen:
-            return None
-        seen.add(mimic.leader)
-        offset += multiplier * mimic.offset
-        multiplier *= mimic.multiplier
-        leader = mimic.leader
-    return _Coupling(leader, multiplier, offset) if leader != name else None
+    mimics = {
+        name: joint.mimic
+        for name, joint in single.items()
+        if joint.mimic and joint.mimic.leader in single
+    }
+    heads = {name: head_coupling(name, mimics.get) for name in mimics}
+    # In a loop of couplings the head follows another joint.
+    return {
+        name: head for name, head in heads.items() if head and head.leader not in mimics
+    }
 
 
 def _limits(joint: JointObservation) -> tuple[float, float]:
@@ -177,7 +160,7 @@ def _limits(joint: JointObservation) -> tuple[float, float]:
 def _shared_limits(
     leader: JointObservation,
     moving: Sequence[JointObservation],
-    couplings: Mapping[str, _Coupling],
+    couplings: Mapping[str, HeadCoupling],
 ) -> tuple[float, float]:
     """Return the intersection of the leader's and its followers' limits."""
     lower, upper = _limits(leader)

@@ -166,9 +166,9 @@ def known_deviations(
     if (whole := explain(item, whole=True)) is not None:
         return (whole,)
     parts = difference.traces or (difference.item,)
-    found = [explain(DeviationCase(check, part, spec, stated)) for part in parts]
-    known = tuple(dict.fromkeys(deviation for deviation in found if deviation))
-    return known if all(found) else ()
+    explanations = [explain(DeviationCase(check, part, spec, stated)) for part in parts]
+    known = tuple(dict.fromkeys(deviation for deviation in explanations if deviation))
+    return known if all(explanations) else ()
 
 
 def deviation_records(

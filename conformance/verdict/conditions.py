@@ -63,8 +63,8 @@ class DeviationCase:
     @property
     def specified_joint(self) -> JointObservation | None:
         """The joint of this name in the specification."""
-        found = (joint for joint in self.spec.joints if joint.name == self.part)
-        return next(found, None)
+        joints = (joint for joint in self.spec.joints if joint.name == self.part)
+        return next(joints, None)
 
     @property
     def links(self) -> tuple[LinkObservation, LinkObservation] | None:
@@ -277,7 +277,7 @@ def turned_by_quaternion(case: DeviationCase) -> bool:
 
 
 def impossible_inertia(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A physically impossible tensor, whatever the engine states."""
+    """A physically impossible tensor, and any tensor in the engine."""
     if not ours.mass or not theirs.mass or ours.mass.inertia is None:
         return False
     a, b, c = np.linalg.eigvalsh(tensor_of(ours.mass.inertia))
@@ -327,9 +327,9 @@ def welded_to_massless_inertia(case: DeviationCase) -> bool:
 
 
 def counted_massless_inertia(case: DeviationCase) -> bool:
-    """Poses as if the inertia of links without mass counted, and nothing else changed.
+    """Equations of motion that include the inertia of links without mass.
 
-    In a rollout every joint feels it.
+    It affects every joint of a rollout.
     """
     return counts_massless(case.spec, case.stated, case.check)
 

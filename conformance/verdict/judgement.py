@@ -173,7 +173,7 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
 def _judge(inputs: _Inputs) -> Judgement:
     judged = [_judge_check(check, inputs) for check in CHECKS]
     checks = (*(record for record, _ in judged), *_round_trip(inputs))
-    deviations = [deviation for _, found in judged for deviation in found]
+    deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)
     reason = overall_reason(checks) + _unconfirmed(inputs)
     verdict = overall_verdict({check.grade for check in checks})
@@ -432,10 +432,10 @@ def overall_reason(checks: Sequence[CheckRecord]) -> str:
     deciding = [check for check in checks if check.grade is worst]
     first = deciding[0]
     finding = next((f for f in first.findings if f.grade is worst), None)
-    said = finding.message if finding else first.reason or first.title
+    message = finding.message if finding else first.reason or first.title
     more = len(deciding) - 1
     others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
-    return f"{first.title}: {said}{others}"
+    return f"{first.title}: {message}{others}"
 
 
 def departures(actual: Observation) -> list[DeviationRecord]:
@@ -444,12 +444,15 @@ def departures(actual: Observation) -> list[DeviationRecord]:
     for departure in actual.departures:
         by_cause.setdefault(departure.cause, []).append(departure)
     return [
-        _deviation(actual.engine, cause, found) for cause, found in by_cause.items()
+        _deviation(actual.engine, cause, same_cause)
+        for cause, same_cause in by_cause.items()
     ]
 
 
-def _deviation(engine: str, cause: str, found: Sequence[Departure]) -> DeviationRecord:
-    values = tuple(map(_value, found))
+def _deviation(
+    engine: str, cause: str, same_cause: Sequence[Departure]
+) -> DeviationRecord:
+    values = tuple(map(_value, same_cause))
     amounts = [value.difference for value in values if value.difference is not None]
     return DeviationRecord(
         engine=engine,

@@ -14,7 +14,6 @@ where a is the angular acceleration of the link while u' is zero.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -23,23 +22,22 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
+    TRANSLATIONS,
     VELOCITIES,
     Dynamics,
     JointObservation,
     JointType,
     LinkObservation,
     Observation,
+    velocity_indices,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 
 Array = NDArray[np.float64]
 
-# Displacement rates that come before the angular velocity of a joint.
-_SLIDES = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}
-_ROOT_SLIDES = 3
 # Of an entry's own scale: engines in double precision, over chains of some length.
 _EQUAL = 1e-6
-_KEPT = 8
+_CACHE_SIZE = 8
 
 
 def massless_inertia(link: LinkObservation) -> bool:
@@ -57,40 +55,25 @@ def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
             both.
     """
     ours, theirs = spec.dynamics, stated.dynamics
-    found = _predicted(spec)
-    if ours is None or theirs is None or found is None:
+    predicted = _predicted(spec)
+    if ours is None or theirs is None or predicted is None:
         return False
-    here, there = _shared(ours.joints, theirs.joints)
-    count = min(len(found[0]), len(theirs.inertia))
-    inertia = found[0][:count][:, here][:, :, here]
-    said = theirs.inertia[:count][:, there][:, :, there]
+    first, second = velocity_indices(ours.joints), velocity_indices(theirs.joints)
+    shared = [key for key in first if key in second]
+    here, there = [first[key] for key in shared], [second[key] for key in shared]
+    count = min(len(predicted[0]), len(theirs.inertia))
+    inertia = predicted[0][:count][:, here][:, :, here]
+    actual = theirs.inertia[:count][:, there][:, :, there]
     own = np.sqrt(np.einsum("kii->ki", np.abs(inertia)))
-    same = np.abs(said - inertia) <= _EQUAL * own[:, :, None] * own[:, None, :]
+    same = np.abs(actual - inertia) <= _EQUAL * own[:, :, None] * own[:, None, :]
     if check == "dynamics.bias":
-        bias, forces = found[1][:count][:, here], theirs.bias[:count][:, there]
-        largest = np.abs(found[1]).max(initial=0.0)
+        bias, forces = predicted[1][:count][:, here], theirs.bias[:count][:, there]
+        largest = np.abs(predicted[1]).max(initial=0.0)
         return bool(same.all() and (np.abs(forces - bias) <= _EQUAL * largest).all())
     return bool(same.all())
 
 
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the indices of shared velocities in each."""
-    first, second = _places(ours), _places(theirs)
-    keys = [key for key in first if key in second]
-    return [first[key] for key in keys], [second[key] for key in keys]
-
-
-def _places(names: Sequence[str]) -> dict[tuple[str, int], int]:
-    """Index velocities by joint, and number within the joint."""
-    seen: Counter[str] = Counter()
-    places = {}
-    for index, name in enumerate(names):
-        places[name, seen[name]] = index
-        seen[name] += 1
-    return places
-
-
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _predicted(spec: Observation) -> tuple[Array, Array] | None:
     """Return (K, n, n) inertia and (K, n) bias; None if there is nothing to add."""
     massless = [link for link in spec.links if massless_inertia(link)]
@@ -134,24 +117,24 @@ def _turning(
         (K, 3) angular acceleration while the velocities do not change.
     """
     count, size = dynamics.velocities.shape
-    places = _places(dynamics.joints)
+    indices = velocity_indices(dynamics.joints)
     rates = np.zeros((count, 3, size))
     velocity, acceleration = np.zeros((count, 3)), np.zeros((count, 3))
     for row in range(3):
-        place = places.get((ROOT_MOTION, _ROOT_SLIDES + row))
-        if place is not None:
-            rates[:, row, place] = 1.0
-            velocity[:, row] = dynamics.velocities[:, place]
+        index = indices.get((ROOT_MOTION, TRANSLATIONS[JointType.FLOATING] + row))
+        if index is not None:
+            rates[:, row, index] = 1.0
+            velocity[:, row] = dynamics.velocities[:, index]
     for joint in chain:
-        slides = _SLIDES.get(joint.type, 0)
+        translations = TRANSLATIONS.get(joint.type, 0)
         axes = _axes(joint, rotations_of(joint.child)[:count])
         own = np.zeros((count, 3))
-        for number in range(slides, VELOCITIES[joint.type]):
-            place = places.get((joint.name, number))
-            if place is not None:
-                axis = axes[:, :, number - slides]
-                rates[:, :, place] = axis
-                own += axis * dynamics.velocities[:, place, None]
+        for number in range(translations, VELOCITIES[joint.type]):
+            index = indices.get((joint.name, number))
+            if index is not None:
+                axis = axes[:, :, number - translations]
+                rates[:, :, index] = axis
+                own += axis * dynamics.velocities[:, index, None]
         acceleration += np.cross(velocity, own)
         velocity += own
     return rates, velocity, acceleration

@@ -108,22 +108,22 @@ def compare_round_trip(
         outcome = back.outcomes.get(engine)
         if isinstance(outcome, Observed):
             trip = _TripReadings(spec, reading, outcome.observation)
-            found = compare(check, reading, trip.again, model)
-            if isinstance(found, Compared):
-                compared[engine] = trip, found
+            comparison = compare(check, reading, trip.again, model)
+            if isinstance(comparison, Compared):
+                compared[engine] = trip, comparison
             elif _is_stated(check, reading, model):
-                lost.append(found)
+                lost.append(comparison)
         else:
             reason = _refusal(engine, outcome, back)
-            found = Incomparable(reason)
+            comparison = Incomparable(reason)
             if check.direct == _READABLE and back.failure is None:
                 refused.append(Compared((_unreadable(engine, reason),)))
             elif _is_stated(check, reading, model):
-                lost.append(found)
-        by_engine[engine] = found
+                lost.append(comparison)
+        by_engine[engine] = comparison
     merged = [*_without_engine_errors(check, compared, model), *refused]
     if lost and not merged:
-        reasons = dict.fromkeys(found.reason for found in lost)
+        reasons = dict.fromkeys(comparison.reason for comparison in lost)
         return RoundTrip(Incomparable("; ".join(reasons)), by_engine)
     return RoundTrip(_merged(merged, by_engine), by_engine)
 
@@ -169,10 +169,10 @@ def _without_engine_errors(
     engine finds the same.
     """
     owns = {
-        engine: _engine_errors(check, trip, found, model)
-        for engine, (trip, found) in compared.items()
+        engine: _engine_errors(check, trip, comparison, model)
+        for engine, (trip, comparison) in compared.items()
     }
-    for engine, (trip, found) in compared.items():
+    for engine, (trip, comparison) in compared.items():
         others = [own.predicted for name, own in owns.items() if name != engine]
         own = owns[engine].misread | {
             item
@@ -183,9 +183,9 @@ def _without_engine_errors(
         prefixed = partial(_prefixed_differences, engine, scale, own)
         note = f"{len(own)} left out, where {engine} deviates from the URDF"
         yield Compared(
-            prefixed(found.differences),
-            None if found.reported is None else prefixed(found.reported),
-            note if own else found.note,
+            prefixed(comparison.differences),
+            None if comparison.reported is None else prefixed(comparison.reported),
+            note if own else comparison.note,
         )
 
 
@@ -230,7 +230,7 @@ class _EngineErrors:
 
 
 def _engine_errors(
-    check: Check, trip: _TripReadings, found: Compared, model: ToleranceModel
+    check: Check, trip: _TripReadings, comparison: Compared, model: ToleranceModel
 ) -> _EngineErrors:
     """Find the items that differ because of the engine.
 
@@ -239,7 +239,7 @@ def _engine_errors(
     """
     failing = {
         one.item
-        for one in found.differences
+        for one in comparison.differences
         if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
     }
     if not failing:
@@ -311,7 +311,7 @@ def _refused(trip: _TripReadings, model: ToleranceModel) -> frozenset[str]:
     mass and centre.
     """
     again = {link.name: link.mass for link in trip.again.links}
-    found = set()
+    links = set()
     for link in trip.spec.links:
         here, there = link.mass, again.get(link.name)
         if (
@@ -323,13 +323,13 @@ def _refused(trip: _TripReadings, model: ToleranceModel) -> frozenset[str]:
             and abs(here.mass - there.mass) <= model.tolerance.mass * here.mass
             and math.dist(here.center, there.center) <= model.tolerance.position
         ):
-            found.add(link.name)
+            links.add(link.name)
     # A group with such a link has no inertia either; its item is its first link.
     stated = {name for name, mass in again.items() if mass is None or mass.inertia}
     for group in model.groups:
-        if (missing := set(group) - stated) and missing <= found:
-            found.add(group[0])
-    return frozenset(found)
+        if (missing := set(group) - stated) and missing <= links:
+            links.add(group[0])
+    return frozenset(links)
 
 
 def _is_flat(inertia: Vec6) -> bool:

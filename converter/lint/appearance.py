@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.lint.finding import Breach, Breaches
+from urdf_usd.converter.lint.subject import UrdfDocument
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import UrdfDocument
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
 _ABSOLUTE = re.compile(
@@ -59,8 +56,10 @@ def absolute_path(document: UrdfDocument) -> Breaches:
     expanded = is_xacro(document.file)
     for uri, nodes in _files(document).items():
         path = uri.strip()
-        found = expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
-        if _ABSOLUTE.fullmatch(path) and not found:
+        exists = (
+            expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
+        )
+        if _ABSOLUTE.fullmatch(path) and not exists:
             yield _about_path(uri, nodes, "is absolute")
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.lint.finding import Breach, Breaches
+from urdf_usd.converter.lint.subject import UrdfDocument
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import UrdfDocument
 
 # Larger distances between connected frames are implausible [m].
 _FAR = 25.0
@@ -53,13 +50,13 @@ def rounded_right_angle(document: UrdfDocument) -> Breaches:
         for angle in origin[g.RPY]:
             if _is_rounded_right_angle(angle):
                 places.setdefault(abs(angle), []).append(origin.location)
-    for angle, found in places.items():
+    for angle, locations in places.items():
         error = abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
         message = (
             f"rpy has {angle:g}, which is {math.degrees(error):.2g} deg off "
-            f"a right angle ({times(len(found))})"
+            f"a right angle ({times(len(locations))})"
         )
-        yield Breach(message, found[0])
+        yield Breach(message, locations[0])
 
 
 def quaternion_not_normalised(document: UrdfDocument) -> Breaches:

@@ -6,13 +6,10 @@ The bounds are not exceeded by real parts of any material.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
+from urdf_usd.converter.extents import Bounds, LinkExtent
 from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import Inertial, Vec3
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.extents import Bounds, LinkExtent
 
 # SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6
@@ -23,8 +20,7 @@ _DENSEST = 100_000.0
 # whose convex hull is mostly empty.
 _LIGHTEST = 0.1
 # The radius of gyration of a body inside its shapes is below their largest distance
-# from
-# the centre of mass. Three times that allows for parts without shapes.
+# from the centre of mass. Three times that allows for parts without shapes.
 _GYRATION_OVER_REACH = 3.0
 # A lead ball in the middle of a box of a hundred times its size.
 _GYRATION_UNDER_REACH = 0.01

@@ -116,23 +116,23 @@ def lint(
         arguments: Values of xacro's arguments, by name.
     """
     file = os.fspath(path)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
         # Read once, because the expansion of xacro is slow.
-        markup, said = drain(read_markup(file, packages, arguments))
+        markup, diagnostics = drain(read_markup(file, packages, arguments))
     except SourceError as error:
         return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
-    found += _reported(said)
+    findings += _reported(diagnostics)
     try:
         parsed = parse_markup(markup, file, packages=packages)
     except SourceError as error:
-        found += _reported(error.diagnostics)
+        findings += _reported(error.diagnostics)
     else:
-        found += _robot_findings(parsed)
+        findings += _robot_findings(parsed)
     document = document_of(markup, file)
     if document:
-        found += _document_findings(document)
-    return LintReport(_in_order(found), document is not None)
+        findings += _document_findings(document)
+    return LintReport(_in_order(findings), document is not None)
 
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, ...]:
@@ -142,17 +142,17 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Finding, 
         parsed: The parsed file.
         path: The file, named in findings as given.
     """
-    found = _robot_findings(parsed)
+    findings = _robot_findings(parsed)
     document = document_of(parsed.markup, os.fspath(path))
     if document:
-        found += _document_findings(document)
-    return _in_order(found)
+        findings += _document_findings(document)
+    return _in_order(findings)
 
 
 def _robot_findings(parsed: Parsed) -> list[Finding]:
     measured = measure_robot(parsed.robot)
-    said = (*parsed.diagnostics, *measured.meshes.diagnostics)
-    return [*_reported(said), *_robot_rule_findings(measured)]
+    diagnostics = (*parsed.diagnostics, *measured.meshes.diagnostics)
+    return [*_reported(diagnostics), *_robot_rule_findings(measured)]
 
 
 def _reported(diagnostics: Iterable[Diagnostic]) -> Iterator[Finding]:

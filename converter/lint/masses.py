@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.extents import LinkExtent
 from urdf_usd.converter.lint.finding import Breach, Breaches
@@ -18,12 +17,10 @@ from urdf_usd.converter.lint.inertials import (
     is_too_light,
     principal_moments,
 )
+from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
 from urdf_usd.converter.robot.mass_properties import is_negligible
 from urdf_usd.converter.robot.model import Inertial, Link, Vec3
 from urdf_usd.converter.urdf import grammar as g
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import MeasuredRobot, UrdfDocument
 
 # Tolerance of A + B >= C for rounded moments.
 _TRIANGLE_SLACK = 1e-4
@@ -39,9 +36,9 @@ def moving_without_mass(measured: MeasuredRobot) -> Breaches:
 
 def colliders_without_mass(measured: MeasuredRobot) -> Breaches:
     """Links with collision shapes and without inertial."""
-    said = {name for group in _massless_moving_groups(measured) for name in group}
+    reported = {name for group in _massless_moving_groups(measured) for name in group}
     for link in measured.robot.links:
-        if link.collisions and link.inertial is None and link.name not in said:
+        if link.collisions and link.inertial is None and link.name not in reported:
             message = f"link {link.name!r} has a collision shape and no <inertial>"
             yield Breach(message, link.location)
 

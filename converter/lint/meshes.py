@@ -6,20 +6,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.extents import MeshExtent
 from urdf_usd.converter.lint.finding import Breach, Breaches
+from urdf_usd.converter.lint.subject import MeasuredRobot
 from urdf_usd.converter.robot.model import MeshFile, Shape, Vec3
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import MeasuredRobot
 
 _THOUSAND = 1000.0
 # A mesh larger than this multiple of the span is probably in millimetres, if a
-# thousandth
-# of it is not larger than the next multiple.
+# thousandth of it is not larger than the next multiple.
 _TOO_LARGE = 30.0
 _LARGEST_PART = 3.0
 # A mesh is invisible if it is smaller than this in metres, and relative to the span.

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.lint.finding import Breach, Breaches
+from urdf_usd.converter.lint.subject import UrdfDocument
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
 from urdf_usd.converter.urdf.xml.elements import Element
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.lint.subject import UrdfDocument
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORLD = "world"

@@ -92,8 +92,8 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
             case SetXmlVersion(version):
                 declaration = _DECLARATION.match(data)
                 if declaration:
-                    found = declaration.span("version")
-                    replacements["xml"] = _Replacement(*found, version.encode())
+                    span = declaration.span("version")
+                    replacements["xml"] = _Replacement(*span, version.encode())
     kept = [
         one
         for one in replacements.values()

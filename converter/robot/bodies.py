@@ -31,8 +31,7 @@ from urdf_usd.converter.robot.topology import Tree, rigid_groups
 # Sum of all added masses as a fraction of the robot's mass.
 INVENTED_MASS = 5e-7
 # Squared radius of gyration of an added mass [m^2]: that of a sphere of 0.1 m radius,
-# as
-# OpenUSD computes for a body with mass and without collider.
+# as OpenUSD computes for a body with mass and without collider.
 _INVENTED_GYRATION = 0.4 * 0.1**2
 
 
@@ -322,9 +321,10 @@ def _bodies(
             notes.append(_regularised(tree, name, mass, base))
             continue
         mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
-        inertia, found = usable_inertia(inertia, mass, size)
+        inertia, changes = usable_inertia(inertia, mass, size)
         notes += [
-            Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in found
+            Diagnostic(rule, f"link {name!r} {text}", location)
+            for rule, text in changes
         ]
         bodies.append(Body(name, mass, center, inertia))
     return tuple(bodies), notes

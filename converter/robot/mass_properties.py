@@ -53,7 +53,7 @@ def usable_inertia(
         moment = INVENTED_INERTIA * mass * (size * size)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
-    found: tuple[tuple[str, str], ...] = ()
+    changes: tuple[tuple[str, str], ...] = ()
     none = max(SMALLEST, _ROUNDING * largest)
     if abs(min(moments)) <= none:
         floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
@@ -61,11 +61,11 @@ def usable_inertia(
         moments = a, b, c
         inertia = rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
-        found = (("inertia-regularised", text),)
+        changes = (("inertia-regularised", text),)
     if problem := _implausible(moments):
         text = f"has principal moments {problem}"
-        found = (*found, ("inertia-implausible", text))
-    return inertia, found
+        changes = (*changes, ("inertia-implausible", text))
+    return inertia, changes
 
 
 def is_negligible(moment: float, mass: float, size: float) -> bool:

@@ -2,7 +2,7 @@
 
 SI units (metres, kilograms, radians, seconds). Values are immutable tuples, so robots
 compare and hash by value. Absent is ``None``, never a number. Defaults of the URDF
-language are applied by the reader; nothing here guesses.
+language are applied by the reader.
 """
 
 from __future__ import annotations

@@ -54,18 +54,18 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
                 "robot-empty", f"robot {robot.name!r} has no links", robot.location
             ),
         )
-    found = [
+    diagnostics = [
         *_duplicates("link", robot.links),
         *_duplicates("joint", robot.joints),
         *_undefined(robot),
         *_shared_children(robot),
     ]
     loops = _loops(robot)
-    found += loops
+    diagnostics += loops
     # Otherwise, further roots are a consequence.
-    if not found:
-        found += _several_roots(robot)
-    return tuple(found)
+    if not diagnostics:
+        diagnostics += _several_roots(robot)
+    return tuple(diagnostics)
 
 
 def build_tree(robot: Robot) -> Tree:
@@ -74,9 +74,9 @@ def build_tree(robot: Robot) -> Tree:
     Raises:
         SourceError: The robot is not one tree; see :func:`problems`.
     """
-    found = problems(robot)
-    if found:
-        raise SourceError(found)
+    diagnostics = problems(robot)
+    if diagnostics:
+        raise SourceError(diagnostics)
     parent_joint = {joint.child: joint for joint in robot.joints}
     children: dict[str, list[Joint]] = {link.name: [] for link in robot.links}
     for joint in robot.joints:
@@ -141,15 +141,15 @@ def _place(location: Location | None) -> str:
 
 def _duplicates(kind: str, items: Iterable[Link | Joint]) -> list[Diagnostic]:
     first: dict[str, Link | Joint] = {}
-    found = []
+    diagnostics = []
     for item in items:
         if item.name in first:
             message = f"{kind} {item.name!r} is defined again"
             message += _place(first[item.name].location)
-            found.append(Diagnostic("name-duplicate", message, item.location))
+            diagnostics.append(Diagnostic("name-duplicate", message, item.location))
         else:
             first[item.name] = item
-    return found
+    return diagnostics
 
 
 def _undefined(robot: Robot) -> list[Diagnostic]:
@@ -169,7 +169,7 @@ def _undefined(robot: Robot) -> list[Diagnostic]:
 def _shared_children(robot: Robot) -> list[Diagnostic]:
     counts = Counter(joint.child for joint in robot.joints)
     first: dict[str, Joint] = {}
-    found = []
+    diagnostics = []
     for joint in robot.joints:
         leader = first.setdefault(joint.child, joint)
         # A repeated joint is reported as a duplicate.
@@ -178,8 +178,8 @@ def _shared_children(robot: Robot) -> list[Diagnostic]:
                 f"link {joint.child!r} is the child of {counts[joint.child]} joints, "
                 f"here of {joint.name!r} and before of {leader.name!r}"
             )
-            found.append(Diagnostic("tree-parents", message, joint.location))
-    return found
+            diagnostics.append(Diagnostic("tree-parents", message, joint.location))
+    return diagnostics
 
 
 def _loops(robot: Robot) -> list[Diagnostic]:
@@ -187,7 +187,7 @@ def _loops(robot: Robot) -> list[Diagnostic]:
     for joint in robot.joints:
         joint_to.setdefault(joint.child, joint)
     settled: set[str] = set()
-    found = []
+    diagnostics = []
     for link in robot.links:
         path: dict[str, Joint] = {}
         name = link.name
@@ -200,7 +200,7 @@ def _loops(robot: Robot) -> list[Diagnostic]:
             if len(shown) > _LONGEST_LOOP:
                 shown[_LONGEST_LOOP - 1 : -1] = ["..."]
             names = " <- ".join(shown)
-            found.append(
+            diagnostics.append(
                 Diagnostic(
                     "tree-loop",
                     f"joint {path[name].name!r} closes a loop: {names}",
@@ -209,7 +209,7 @@ def _loops(robot: Robot) -> list[Diagnostic]:
             )
         settled.update(path)
         settled.add(link.name)
-    return found
+    return diagnostics
 
 
 def _several_roots(robot: Robot) -> list[Diagnostic]:

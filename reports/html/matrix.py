@@ -45,7 +45,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     engines = tuple(
         dict.fromkeys(one.name for robot in robots for one in robot.engines)
     )
-    rules = _numbered(found.rule for robot in robots for found in robot.diagnostics)
+    rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
     return {
         "checks": [_heading(check, robots) for check in checks],
@@ -53,21 +53,21 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
             {
                 "letter": _GRADE_LETTERS[grade],
                 "name": grade.value,
-                "look": look.name,
-                "sign": look.sign,
-                "rank": look.rank,
+                "look": appearance.name,
+                "sign": appearance.sign,
+                "rank": appearance.rank,
             }
-            for grade, look in GRADES.items()
+            for grade, appearance in GRADES.items()
         ],
         "verdicts": [
             {
                 "name": verdict.value,
-                "look": look.name,
-                "sign": look.sign,
-                "rank": look.rank,
+                "look": appearance.name,
+                "sign": appearance.sign,
+                "rank": appearance.rank,
                 "conforms": verdict.conforms,
             }
-            for verdict, look in VERDICTS.items()
+            for verdict, appearance in VERDICTS.items()
         ],
         "engines": list(engines),
         "rules": list(rules),
@@ -78,7 +78,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
                 **_measured(robot, [check.id for check in checks]),
                 "maker": makers[robot.source.maker or ""],
                 "engines": _statuses(robot, engines),
-                "rules": sorted({rules[found.rule] for found in robot.diagnostics}),
+                "rules": sorted({rules[one.rule] for one in robot.diagnostics}),
             }
             for robot in robots
         ],
@@ -87,12 +87,12 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
 
 def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
     """Return one record of every check, sorted by group."""
-    found: dict[str, CheckRecord] = {}
+    check_of: dict[str, CheckRecord] = {}
     for robot in robots:
         for check in robot.checks:
-            found.setdefault(check.id, check)
-    groups = list(dict.fromkeys(check.group for check in found.values()))
-    return tuple(sorted(found.values(), key=lambda check: groups.index(check.group)))
+            check_of.setdefault(check.id, check)
+    groups = list(dict.fromkeys(check.group for check in check_of.values()))
+    return tuple(sorted(check_of.values(), key=lambda check: groups.index(check.group)))
 
 
 def _heading(check: CheckRecord, robots: Iterable[RobotRecord]) -> Json:
@@ -125,11 +125,11 @@ def _robot(robot: RobotRecord) -> Json:
 
 def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
     known = {check.id: check for check in robot.checks}
-    found = [known.get(check) for check in checks]
+    row = [known.get(check) for check in checks]
     return {
-        "grades": "".join(_letter(check.grade if check else None) for check in found),
+        "grades": "".join(_letter(check.grade if check else None) for check in row),
         "worst": [
-            _number(check.worst) if check and check.unit else None for check in found
+            _number(check.worst) if check and check.unit else None for check in row
         ],
     }
 

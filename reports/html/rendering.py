@@ -145,8 +145,8 @@ def page_environment() -> Environment:
         "group_grades": overview.group_grades,
         "not_comparable_checks": overview.not_comparable_checks,
         "position_check": overview.position_check,
-        "look": appearance,
-        "change_look": changes.look,
+        "appearance": appearance,
+        "change_class": changes.style_class,
         "change_sign": changes.sign,
     }
     environment.globals |= {

@@ -1,4 +1,4 @@
-"""USDs in which nothing is called as in the URDF."""
+"""Renaming of the prims of a USD, so that none has its URDF name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES = {"urdf:joint:name", "urdf:joint:parent", "urdf:joint:child"}
 def rename_prims(
     root_layer: Path, target: Path, seed: int, *, loses: Callable[[str], bool]
 ) -> dict[str, str]:
-    """Write a USD in which prims have names that say nothing, in one layer.
+    """Write a USD with random names of prims, in one layer.
 
     Args:
         root_layer: Root layer of the USD.
@@ -57,7 +57,7 @@ def rename_prims(
 def _retarget(
     prim: Sdf.PrimSpec, moved: Callable[[Sdf.Path], Sdf.Path], *, forget: bool
 ) -> None:
-    """Let a prim point to where others will be, and forget what it stands for."""
+    """Update the targets of a prim, and remove its URDF names."""
     if forget:
         prim.ClearInfo("displayName")
     for spec in list(prim.properties):

@@ -134,7 +134,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
     )
 
 
-def _looking(**changes: object) -> Observation:
+def _with_appearance(**changes: object) -> Observation:
     """State otherwise how the base looks."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
@@ -147,31 +147,31 @@ def _looking(**changes: object) -> Observation:
 _LOOKS = (
     Miniature(
         "colour left in sRGB",
-        lambda: _looking(color=(0.55, 0.25, 0.1)),
+        lambda: _with_appearance(color=(0.55, 0.25, 0.1)),
         {"visual.colour": "link base"},
         "is (0.55, 0.25, 0.1) linear",
     ),
     Miniature(
         "colour lost",
-        lambda: _looking(color=None),
+        lambda: _with_appearance(color=None),
         {"visual.colour": "link base"},
         "is not stated",
     ),
     Miniature(
         "opacity lost",
-        lambda: _looking(opacity=1.0),
+        lambda: _with_appearance(opacity=1.0),
         {"visual.opacity": "link base"},
         "is 1, not 0.6",
     ),
     Miniature(
         "texture of nobody",
-        lambda: _looking(texture="0123456789", image="moss.png"),
+        lambda: _with_appearance(texture="0123456789", image="moss.png"),
         {"visual.texture": "link base"},
         "is moss.png (01234567), not none",
     ),
     Miniature(
         "opacity of an image of nobody",
-        lambda: _looking(mask="0123456789"),
+        lambda: _with_appearance(mask="0123456789"),
         {"visual.opacity": "link base"},
         "is 0.6 times that of an image (01234567), not 0.6",
     ),

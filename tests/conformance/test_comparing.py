@@ -92,7 +92,7 @@ def _record(report: Path, converter: str, robot: str) -> dict[str, Any]:
 def test_every_converter_converts_every_robot(
     report: tuple[Path, Result],
 ) -> None:
-    """And the checks are the same."""
+    """With the same checks."""
     verdicts = {
         (converter, robot): _record(report[0], converter, robot)["verdict"]
         for converter in ("urdf-usd", "wrong", "made")
@@ -112,7 +112,7 @@ def test_every_converter_converts_every_robot(
 def test_records_have_converter_and_its_output(
     report: tuple[Path, Result],
 ) -> None:
-    """Without local folders."""
+    """Without paths of local folders."""
     folder = report[0]
     wrong = _record(folder, "wrong", "meek")
     refused = _record(folder, "wrong", "stubborn")
@@ -130,7 +130,7 @@ def test_records_have_converter_and_its_output(
 
 
 def test_wrong_mass_of_a_converter_is_found(report: tuple[Path, Result]) -> None:
-    """Only the checks of mass and dynamics fail."""
+    """Only checks of mass and dynamics fail."""
     wrong = _record(report[0], "wrong", "meek")
     failing = {c["id"] for c in wrong["checks"] if c["grade"] == "fails"}
 
@@ -220,7 +220,7 @@ def test_markdown_junit_and_terminal_name_the_converter(
 
 
 def test_another_converter_can_be_gated(project: Path) -> None:
-    """By its name; an unknown name is refused."""
+    """By its name; an unknown name is an error."""
     gated = _run(project, "--gate", "wrong", out="gated")
     unknown = _run(project, "--gate", "nobody", out="unknown")
 

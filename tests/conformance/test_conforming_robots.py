@@ -1,4 +1,4 @@
-"""Small robots whose USD says what the URDF says, and USDs that do not."""
+"""Small robots that conform, and USDs of them that do not."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pxr import Usd, UsdPhysics
 
+from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
@@ -61,8 +62,8 @@ def _converted(text: str, folder: Path) -> tuple[Path, Path]:
     [_pair("prismatic"), _pair("revolute"), _POINTS, _PLATE, _FLAT],
     ids=["prismatic", "revolute", "points", "plate", "flat"],
 )
-def test_robot_conforms(text: str, tmp_path: Path) -> None:
-    """Whatever engines make of absent limits, absent inertia and massless plates."""
+def test_small_robots_conform(text: str, tmp_path: Path) -> None:
+    """Although engines differ in absent limits, absent inertia and massless plates."""
     record = _checked(text, tmp_path)
 
     assert record.verdict.conforms, record.reason
@@ -71,8 +72,8 @@ def test_robot_conforms(text: str, tmp_path: Path) -> None:
         assert (one.grade is Grade.NOT_APPLICABLE) == (one.compared == 0)
 
 
-def test_halved_mass_of_a_flat_body_is_found_by_each_way(tmp_path: Path) -> None:
-    """No engine may be blamed for what all of them read in the second file."""
+def test_halved_mass_of_a_flat_body_is_found_both_ways(tmp_path: Path) -> None:
+    """Engines agree on the second file, so none of them deviates."""
     urdf, usd = _converted(_FLAT, tmp_path)
     stage = Usd.Stage.Open(str(usd))
     body = next(prim for prim in stage.Traverse() if prim.GetName() == "b")
@@ -94,7 +95,7 @@ def test_halved_mass_of_a_flat_body_is_found_by_each_way(tmp_path: Path) -> None
 def test_asset_without_a_mesh_is_incomplete(
     fail_on: str, code: int, tmp_path: Path
 ) -> None:
-    """The terminal says so first, and the option decides over the exit status."""
+    """The terminal shows it first; `--fail-on` sets the exit status."""
     files = map(str, _converted(_MESHLESS, tmp_path))
     result = CliRunner().invoke(main, ["check", *files, "--fail-on", fail_on])
 
@@ -103,8 +104,8 @@ def test_asset_without_a_mesh_is_incomplete(
     assert "gone.stl" in result.output
 
 
-def test_record_of_an_asset_without_a_mesh(tmp_path: Path) -> None:
-    """The link is named, and the shape that is there is compared."""
+def test_record_names_the_link_of_a_missing_mesh(tmp_path: Path) -> None:
+    """The link's other shape is compared."""
     record = _checked(_MESHLESS, tmp_path)
     shapes = next(one for one in record.checks if one.id == "visual.shapes")
     support = next(one for one in record.checks if one.id == "visual.support")
@@ -113,3 +114,13 @@ def test_record_of_an_asset_without_a_mesh(tmp_path: Path) -> None:
     assert shapes.grade is Grade.NOT_COMPARABLE
     assert shapes.findings[0].subject == "link a"
     assert support.grade is Grade.EXACT
+
+
+def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:
+    """Not on the fixed joints below, each of which is stored with rounding."""
+    record = check(URDF, reverse_axis(tmp_path / "asset"))
+    kinematics = [one for one in record.checks if one.group == "kinematics"]
+    findings = [finding for one in kinematics for finding in one.findings]
+
+    assert {finding.subject for finding in findings} == {f"joint {JOINT}"}
+    assert all("axis is reversed" in finding.message for finding in findings)

@@ -42,7 +42,7 @@ def _dynamics(reading: Observation) -> Dynamics:
 
 @pytest.mark.parametrize("compare", [inertia_matrices, bias_forces])
 def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -> None:
-    """And from no other."""
+    """And from no other joint."""
     found = _by_item(compare, usd_reading(with_inertial(ROBOT, "forearm", mass=0.8)))
     failing = {item for item, each in found.items() if each.grade is Grade.FAILS}
 
@@ -54,7 +54,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
 
 def test_wrong_frame_is_traced_to_its_joint() -> None:
-    """Mass is right everywhere."""
+    """All masses are right."""
     moved = with_joint(ROBOT, "elbow", origin=Pose((0.1, 0.2, 0.3)))
     found = _by_item(inertia_matrices, usd_reading(moved))
 
@@ -63,7 +63,7 @@ def test_wrong_frame_is_traced_to_its_joint() -> None:
 
 
 def test_order_of_joints_does_not_matter() -> None:
-    """Only that velocities of one joint keep theirs."""
+    """Velocities of one joint stay together."""
     shuffled = replace(ROBOT, joints=tuple(reversed(ROBOT.joints)))
     reading = usd_reading(shuffled)
 
@@ -74,7 +74,7 @@ def test_order_of_joints_does_not_matter() -> None:
 
 
 def test_unstated_joint_is_not_comparable() -> None:
-    """The rest is compared; a root that is held says nothing, and need not."""
+    """Others are compared; a fixed root has no coordinates."""
     whole = _dynamics(usd_reading())
     kept = [i for i, name in enumerate(whole.joints) if name not in {"elbow", ""}]
     part = replace(
@@ -92,7 +92,7 @@ def test_unstated_joint_is_not_comparable() -> None:
     assert "states no inertia" in found["elbow"].describe().message
 
 
-def test_number_that_is_none_fails() -> None:
+def test_force_that_is_not_finite_fails() -> None:
     """A force that is not finite is no force."""
     whole = _dynamics(usd_reading())
     bias = whole.bias.copy()
@@ -103,21 +103,21 @@ def test_number_that_is_none_fails() -> None:
 
 
 def test_side_without_rollout_is_not_comparable() -> None:
-    """Either."""
-    spec, silent = urdf_reading(), replace(usd_reading(), dynamics=None)
+    """Either side."""
+    spec, unstated = urdf_reading(), replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
-        assert compare(spec, silent, measure) == Incomparable(
+        assert compare(spec, unstated, measure) == Incomparable(
             "usd states no equations of motion"
         )
-        assert compare(silent, spec, measure) == Incomparable(
+        assert compare(unstated, spec, measure) == Incomparable(
             "usd states no equations of motion"
         )
 
 
-def test_robot_without_mass_is_compared_with_what_may_be_invented() -> None:
-    """Nothing equals nothing; a kilogram is not harmless."""
+def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
+    """Zero is exact; a kilogram fails."""
     bare = Robot(
         "bare", tuple(replace(link, inertial=None) for link in ROBOT.links), ()
     )

@@ -73,7 +73,7 @@ def _run(out: str, *arguments: str) -> Result:
 
 
 def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
-    """A converter that reverses axes, against the baseline of one that does not."""
+    """A converter that reverses axes, with the baseline of a correct one."""
     assert _run("good", "--baseline", "known.toml", "--update-baseline").exit_code == 0
     hook = tmp_path / "hook"
     hook.mkdir()
@@ -103,7 +103,7 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
 
 
 def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
-    """From the first failure to its repair."""
+    """From the first failure to its correction."""
     (robots / "nothing.urdf").write_text(_EMPTY)
     options = ("--baseline", "known.toml")
     assert _run("a").exit_code == 0
@@ -131,8 +131,8 @@ def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
     assert read_baseline(Path("known.toml")).expectations == ()
 
 
-def test_invalid_baseline_is_refused_first(robots: Path) -> None:
-    """With file and line, before the run."""
+def test_invalid_baseline_is_refused_before_the_run(robots: Path) -> None:
+    """With file and line."""
     assert robots.is_dir()
     Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
 
@@ -164,8 +164,8 @@ def test_diff_can_be_json(robots: Path) -> None:
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert document["worse"] is False
-    told = {(change["kind"], change["subject"]) for change in document["changes"]}
-    assert told >= {("added", "dir--nothing"), ("setting", "option base")}
+    changes = {(change["kind"], change["subject"]) for change in document["changes"]}
+    assert changes >= {("added", "dir--nothing"), ("setting", "option base")}
     assert _invoke("diff", "a", "a").stdout == "nothing changed\n"
     refused = _invoke("diff", "a", "robots")
     assert refused.exit_code == 2
@@ -173,7 +173,7 @@ def test_diff_can_be_json(robots: Path) -> None:
 
 
 def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
-    """Which is read before its folder is emptied; the exit status is not affected."""
+    """It is read before the folder is emptied; the exit status is unchanged."""
     _run("out")
     (robots / "arm.urdf").rename(robots / "leg.urdf")
 
@@ -182,15 +182,15 @@ def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
     assert result.exit_code == 0
     assert "Since out: 1 removed, 1 added" in result.stdout
     former = json.loads(Path("out/summary.json").read_bytes())["former"]
-    told = {(one["kind"], one["subject"]) for one in former["changes"]}
-    assert told == {("removed", "dir--arm"), ("added", "dir--leg")}
+    changes = {(one["kind"], one["subject"]) for one in former["changes"]}
+    assert changes == {("removed", "dir--arm"), ("added", "dir--leg")}
     refused = _run("out", "--compare", "robots")
     assert refused.exit_code == 2
     assert Path("out/index.html").is_file()
 
 
-def test_fail_on_close_fails_a_close_robot(robots: Path) -> None:
-    """A robot within the tolerance, but not within the float32 bound."""
+def test_fail_on_close_passes_an_exact_robot(robots: Path) -> None:
+    """The option alone makes the gate report its counts."""
     assert robots.is_dir()
 
     result = _run("out", "--fail-on", "close")

@@ -1,4 +1,4 @@
-"""What USDs may say in other words than ours, and still say what the URDF says."""
+"""USDs that differ from this converter's, and are equivalent to the URDF."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _judged(
 
 @pytest.mark.parametrize("name", ["damping", "friction"])
 @pytest.mark.parametrize(("expected", "actual"), [(0.0, None), (None, 0.0)])
-def test_damping_and_friction_are_zero_where_nothing_says_so(
+def test_damping_and_friction_default_to_zero(
     name: str, expected: float | None, actual: float | None
 ) -> None:
-    """URDF has zero for the attributes that are left out."""
+    """URDF has zero for attributes that are left out."""
     checks = _judged(
         restating_joint(urdf_reading(), "elbow", **{name: expected}),
         restating_joint(usd_reading(), "elbow", **{name: actual}),
@@ -59,7 +59,7 @@ def test_damping_and_friction_are_zero_where_nothing_says_so(
 
 
 @pytest.mark.parametrize("name", ["damping", "friction"])
-def test_damping_and_friction_that_are_lost_are_missed(name: str) -> None:
+def test_lost_damping_and_friction_are_reported(name: str) -> None:
     """The shoulder has both."""
     checks = _judged(
         urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None})
@@ -70,16 +70,16 @@ def test_damping_and_friction_that_are_lost_are_missed(name: str) -> None:
     assert "is absent" in found.findings[0].message
 
 
-def test_an_effort_of_zero_is_not_none() -> None:
-    """A joint that nothing may drive is another than one without bound."""
+def test_zero_effort_is_not_absent_effort() -> None:
+    """A joint with no effort at all differs from one without a limit."""
     expected = restating_joint(urdf_reading(), "elbow", effort=0.0)
     actual = restating_joint(usd_reading(), "elbow", effort=None)
 
     assert _judged(expected, actual)["limits.effort"].grade is Grade.FAILS
 
 
-def test_a_coupling_of_a_weld_moves_nothing() -> None:
-    """A USD may repeat what a URDF says of a joint that cannot move."""
+def test_coupling_of_a_fixed_joint_is_no_finding() -> None:
+    """A USD may repeat the URDF's mimic of a joint that cannot move."""
     coupled = restating_joint(
         usd_reading(), "weld", mimic=MimicObservation("elbow", 2.0, 0.5)
     )
@@ -89,8 +89,8 @@ def test_a_coupling_of_a_weld_moves_nothing() -> None:
     assert checks["structure.mimic"].grade is Grade.EXACT
 
 
-def _tied(roots: int, base: Base = Base.FIXED) -> Observation:
-    """A USD whose root link is a frame that stands still, with three trees on it."""
+def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
+    """Return a USD whose root link is no body, with three trees connected to it."""
     reading = usd_reading()
     links = tuple(
         replace(link, body=None) if link.name == "base" else link
@@ -102,33 +102,18 @@ def _tied(roots: int, base: Base = Base.FIXED) -> Observation:
 @pytest.mark.parametrize(
     ("reading", "grade"),
     [
-        (_tied(1), Grade.EXACT),
-        (_tied(3), Grade.EXACT),
-        (_tied(4), Grade.FAILS),
-        (_tied(3, Base.FLOATING), Grade.FAILS),
+        (_with_static_root(1), Grade.EXACT),
+        (_with_static_root(3), Grade.EXACT),
+        (_with_static_root(4), Grade.FAILS),
+        (_with_static_root(3, Base.FLOATING), Grade.FAILS),
         (replace(usd_reading(), articulation_roots=3, base=Base.FIXED), Grade.FAILS),
     ],
 )
-def test_what_hangs_on_the_world_may_be_several_articulations(
+def test_static_root_may_have_several_articulations(
     reading: Observation, grade: Grade
 ) -> None:
-    """One for each joint that the root link has in the URDF, but not on a body."""
+    """One per joint of the root link, which is not a body."""
     assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
-
-
-def _given_to_base(mass: float, base: Base) -> dict[str, CheckRecord]:
-    """Judge a USD that gives a mass to a base which has none in the URDF."""
-    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
-    own = mass * _mass_of_robot(expected)
-    tiny = own * 0.01
-    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
-    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
-    return _judged(expected, actual)
-
-
-def _mass_of_robot(reading: Observation) -> float:
-    """Return the mass of a robot [kg]."""
-    return sum(link.mass.mass for link in reading.links if link.mass)
 
 
 @pytest.mark.parametrize(
@@ -141,18 +126,23 @@ def _mass_of_robot(reading: Observation) -> float:
         (0.1, Base.FIXED, Grade.FAILS, Grade.FAILS),
     ],
 )
-def test_a_harmless_mass_of_a_held_base_is_no_part_of_the_robots(
+def test_mass_given_to_a_fixed_base_is_not_counted(
     mass: float, base: Base, total: Grade, link: Grade
 ) -> None:
-    """In millionths of the robot; the link itself is reported as regularised."""
-    checks = _given_to_base(mass, base)
+    """In millionths of the robot's mass; the link is reported as regularised."""
+    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
+    own = mass * sum(link.mass.mass for link in expected.links if link.mass)
+    tiny = own * 0.01
+    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
+    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
+    checks = _judged(expected, actual)
 
     assert checks["mass.total"].grade is total
     assert checks["mass.link.mass"].grade is link
 
 
-def test_a_joint_to_the_world_is_not_asked_for_without_articulation() -> None:
-    """There are no reduced coordinates that could lose it."""
+def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
+    """The joint matters to reduced coordinates only."""
     reading = replace(usd_reading(), articulation_roots=0)
 
     found = _judged(urdf_reading(), reading)["structure.world"]
@@ -172,8 +162,8 @@ def _renamed(joint: str) -> Observation:
 @pytest.mark.parametrize(
     ("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)]
 )
-def test_a_weld_may_come_back_under_another_name(joint: str, grade: Grade) -> None:
-    """A USD may make one body of welded links, and forget what the weld is called."""
+def test_fixed_joint_may_be_renamed_by_the_round_trip(joint: str, grade: Grade) -> None:
+    """A USD may merge welded links and lose the name of the joint."""
     checks = _judged(urdf_reading(), usd_reading(), (urdf_reading(), _renamed(joint)))
 
     assert checks["round-trip.structure.joints"].grade is grade
@@ -193,10 +183,10 @@ def _with_moments(*moments: float) -> MassProperties:
         ((0.01, 0.02, 0.029), Grade.FAILS),
     ],
 )
-def test_an_engine_may_refuse_flat_bodies_on_the_way_back(
+def test_engine_may_reject_flat_bodies_in_the_round_trip(
     moments: tuple[float, float, float], grade: Grade
 ) -> None:
-    """It drops an inertia that no body has, by one bit; others are missed."""
+    """An inertia that is impossible by one bit; lost inertias are reported."""
     flat = _with_moments(*moments)
     expected = restating_mass(urdf_reading(), "arm", flat)
     actual = restating_mass(usd_reading(), "arm", flat)
@@ -209,8 +199,8 @@ def test_an_engine_may_refuse_flat_bodies_on_the_way_back(
     assert checks["round-trip.mass.link.inertia"].grade is grade
 
 
-def test_welds_are_no_part_of_an_invented_mass() -> None:
-    """PyBullet invents a kilogram for a frame, and a weld may have carried nothing."""
+def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
+    """PyBullet assumes 1 kg for a frame, and the fixed joint may carry nothing."""
     reading = urdf_reading()
     kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     again = replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))

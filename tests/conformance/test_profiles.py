@@ -1,4 +1,4 @@
-"""Every profile conforms by the same checks, and is named where its result is."""
+"""Profiles conform by the same checks, and are recorded."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def _words(stage: Usd.Stage) -> set[str]:
-    """Namespaces of schemas of simulators that anything on a stage uses."""
+def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
+    """Return the namespaces of simulator schemas that a stage uses."""
     names = [
         str(name)
         for prim in stage.Traverse()
@@ -43,29 +43,27 @@ def _words(stage: Usd.Stage) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("profile", "words"),
+    ("profile", "namespaces"),
     [
         ("generic", {"newton", "drive"}),
         ("usdphysics", set()),
         ("physx", {"physx", "drive"}),
     ],
 )
-def test_profile_uses_its_own_schemas_alone(
-    tmp_path: Path, profile: str, words: set[str]
+def test_profile_uses_its_own_schemas_only(
+    tmp_path: Path, profile: str, namespaces: set[str]
 ) -> None:
     """On joints and bodies."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
     stage = Usd.Stage.Open(result.stdout.strip())
 
     assert result.exit_code == 0
-    assert _words(stage) == words
+    assert _simulator_namespaces(stage) == namespaces
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_a_run_conforms_and_says_which_profile_it_had(
-    tmp_path: Path, profile: Profile
-) -> None:
-    """In the record of the robot, and in the summary."""
+def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
+    """In the record of the robot and in the summary; the robot conforms."""
     out = str(tmp_path)
     result = _invoke("run", str(ARM), "--out", out, "--profile", profile.value)
     (file,) = Path(tmp_path, "results").glob("*.json")
@@ -79,8 +77,8 @@ def test_a_run_conforms_and_says_which_profile_it_had(
     assert summary["options"]["bodies"] == ("flat" if flat else "nested")
 
 
-def test_a_check_knows_no_profile(tmp_path: Path) -> None:
-    """It did not convert anything."""
+def test_check_records_no_profile(tmp_path: Path) -> None:
+    """Nothing was converted."""
     layer = convert(ARM, tmp_path / "usd").root_layer
     file = tmp_path / "record.json"
     result = _invoke("check", str(ARM), str(layer), "--json", str(file))
@@ -90,10 +88,10 @@ def test_a_check_knows_no_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_bodies_are_flat_for_physx_and_by_choice_elsewhere(
+def test_bodies_are_flat_for_physx_and_on_request(
     tmp_path: Path, profile: Profile
 ) -> None:
-    """PhysX does not simulate nested ones reliably."""
+    """PhysX does not simulate nested bodies reliably."""
     layer = convert(ARM, tmp_path, ConvertOptions(profile=profile)).root_layer
     stage = Usd.Stage.Open(str(layer))
     bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
@@ -110,10 +108,8 @@ def test_bodies_are_flat_for_physx_and_by_choice_elsewhere(
 
 
 @pytest.mark.parametrize("command", ["convert", "run"])
-def test_nested_bodies_for_physx_are_a_contradiction(
-    tmp_path: Path, command: str
-) -> None:
-    """Said before anything is written."""
+def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> None:
+    """Before anything is written."""
     out = ["--out", str(tmp_path / "out")] if command == "run" else []
     where = [str(tmp_path / "out")] if command == "convert" else []
     options = ["--profile", "physx", "--bodies", "nested"]
@@ -127,8 +123,8 @@ def test_nested_bodies_for_physx_are_a_contradiction(
 
 
 @pytest.mark.parametrize("option", [(), ("--scene",)])
-def test_a_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
-    """To one profile or another."""
+def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
+    """In a profile that has none by default."""
     result = _invoke(
         "convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option
     )
@@ -140,10 +136,10 @@ def test_a_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) ->
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("profile", [Profile.USDPHYSICS, Profile.PHYSX])
-def test_robots_that_conform_conform_in_every_profile(
+def test_conforming_robots_conform_in_every_profile(
     tmp_path: Path, profile: Profile
 ) -> None:
-    """All of pybullet_data that can be read."""
+    """All readable robots of pybullet_data."""
     options = RunOptions(convert=ConvertOptions(profile=profile))
     records: list[RobotRecord] = []
     run(resolve_corpora(["pybullet"]), tmp_path, options, progress=records.append)

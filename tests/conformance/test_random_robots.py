@@ -1,4 +1,4 @@
-"""Whatever robot is converted, its USD says what the robot says."""
+"""Random robots conform after conversion."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def test_every_conversion_of_a_random_robot_conforms(
     profile: Profile,
     merge_fixed: bool,
 ) -> None:
-    """Read back by OpenUSD's parser, for every option, and judged value by value."""
+    """As read by OpenUSD's parser, for every option."""
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
-    asked = configurations(structure(robot))
+    sampled = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
         author_asset(
             robot, tree, body_assignment, nesting, Path(folder), profile=profile
         )
         path = Path(folder, asset_name(robot))
-        usd = OpenusdEngine().observe(Request(str(path), asked))
+        usd = OpenusdEngine().observe(Request(str(path), sampled))
 
     judgement = judge(
-        {"reference": Observed(observe_robot(robot, asked))},
+        {"reference": Observed(observe_robot(robot, sampled))},
         Observed(usd),
         expected_base=Base(body_assignment.base.value),
     )

@@ -1,4 +1,4 @@
-"""Engines read in a random URDF what they read in the one that comes back."""
+"""Engines read random URDFs and their round trips alike."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _ask(engine: Engine, request: Request) -> Outcome:
 def test_engine_agrees_with_itself_after_round_trip(
     engine: Engine, robot: Robot
 ) -> None:
-    """In every quantity that it states, or it refuses both files."""
+    """In every value that it states, or it refuses both files."""
     # A range that float32 makes empty is none to MuJoCo.
     limits = [
         limit
@@ -60,19 +60,19 @@ def test_engine_agrees_with_itself_after_round_trip(
         there, back = Path(folder, "there.urdf"), Path(folder, "back.urdf")
         there.write_bytes(write(robot))
         # What the text says: rotations are rounded in it.
-        said = parse(there).robot
-        asked = configurations(structure(said))
+        robot = parse(there).robot
+        sampled = configurations(structure(robot))
         usd = convert(there, Path(folder, "usd")).root_layer
         written = write_back(str(usd), ())
         assert isinstance(written, bytes)
         back.write_bytes(written)
         before, after = (
-            _ask(engine, Request(str(file), asked)) for file in (there, back)
+            _ask(engine, Request(str(file), sampled)) for file in (there, back)
         )
-        reading = OpenusdEngine().observe(Request(str(usd), asked))
+        reading = OpenusdEngine().observe(Request(str(usd), sampled))
 
     judgement = judge(
-        {"reference": Observed(observe_robot(said, asked)), engine.name: before},
+        {"reference": Observed(observe_robot(robot, sampled)), engine.name: before},
         Observed(reading),
         back=RoundTripOutcomes({engine.name: after}),
     )

@@ -1,4 +1,4 @@
-"""The same shapes are the same however they are cut; others are told from them."""
+"""Comparison of shapes and appearances that the two sides divide differently."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _grades(checks: dict[str, CheckRecord]) -> dict[str, Grade]:
     return {name.partition(".")[2]: check.grade for name, check in checks.items()}
 
 
-def test_order_does_not_matter() -> None:
+def test_order_of_shapes_does_not_matter() -> None:
     """Shapes of a link are a set; each finds its own."""
     far = PLACE @ pose((1.0, 0, 0))
     here = [_box("a"), _box("b", far), _mesh("c", trimesh.creation.icosphere(2))]
@@ -77,7 +77,7 @@ def test_order_does_not_matter() -> None:
 
 
 def test_mesh_split_into_two_prims_is_close() -> None:
-    """Cut by its faces; and the other way round, joined."""
+    """Divided by faces; and two meshes joined into one."""
     ball = trimesh.creation.icosphere(3, 0.3)
     halves = [
         trimesh.Trimesh(ball.vertices, faces, process=False)
@@ -94,8 +94,8 @@ def test_mesh_split_into_two_prims_is_close() -> None:
         assert "the same surface" in checks["collision.shapes"].findings[0].message
 
 
-def test_a_box_may_be_written_as_a_mesh() -> None:
-    """Of the same faces, and no other."""
+def test_box_written_as_a_mesh_is_close() -> None:
+    """With the same faces only."""
     box, bigger = (trimesh.creation.box(np.array(SIZE) * s) for s in (1.0, 1.01))
     same = _grades(_judged([_box("a")], [_mesh("a", box)]))
     other = _grades(_judged([_box("a")], [_mesh("a", bigger)]))
@@ -105,15 +105,15 @@ def test_a_box_may_be_written_as_a_mesh() -> None:
     assert other["shapes"] is other["support"] is Grade.FAILS
 
 
-def test_a_mesh_may_not_be_replaced_by_a_primitive() -> None:
-    """Nobody asked what it stands for."""
+def test_mesh_replaced_by_a_primitive_fails() -> None:
+    """Although its surface is equal."""
     box = trimesh.creation.box(SIZE)
 
     assert _grades(_judged([_mesh("a", box)], [_box("a")]))["shapes"] is Grade.FAILS
 
 
 def test_missing_enclosed_shape_fails() -> None:
-    """Nothing reaches less far without it, but there is less surface."""
+    """The extent is unchanged, but the surface is smaller."""
     inner = trimesh.creation.icosphere(2, 0.05)
     checks = _judged([_box("a"), _mesh("b", inner)], [_box("a")])
 
@@ -122,7 +122,7 @@ def test_missing_enclosed_shape_fails() -> None:
 
 
 def test_link_without_any_shape_is_reported_once() -> None:
-    """There is nothing to measure."""
+    """Nothing can be measured."""
     checks = _judged([_box("a")], [])
 
     assert _grades(checks)["shapes"] is Grade.FAILS
@@ -132,7 +132,7 @@ def test_link_without_any_shape_is_reported_once() -> None:
 
 
 def test_missing_mesh_is_not_comparable_and_named() -> None:
-    """It is the URDF's fault; what else the link has is compared."""
+    """It is missing in the URDF's package; other shapes of the link are compared."""
     lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
     checks = _judged([lost, _box("a")], [_box("a")])
     shifted = _judged([lost, _box("a")], [_box("a", PLACE @ pose((0.1, 0, 0)))])
@@ -146,25 +146,25 @@ def test_missing_mesh_is_not_comparable_and_named() -> None:
     assert Grade.FAILS not in _grades(more).values()
 
 
-def test_a_shape_of_the_usd_that_cannot_be_measured_fails() -> None:
-    """A cone is not what the URDF says, whatever its size."""
+def test_unmeasurable_shape_of_the_usd_fails() -> None:
+    """As a cone, which URDF does not have."""
     cone = _shape("p", ShapeKind.OTHER, problem="a Cone cannot be measured")
 
     assert _grades(_judged([_box("a")], [cone]))["shapes"] is Grade.FAILS
 
 
-def test_a_bounding_volume_fails() -> None:
-    """Whatever the mesh below it is."""
+def test_bounding_volume_fails() -> None:
+    """For every mesh below it."""
     stands_in = replace(_box("a"), problem="collides as its bounding cube")
 
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 
 
 def test_engine_without_meshes_is_ignored_for_meshes() -> None:
-    """Absent is not equal, and not different."""
-    silent = _shape("m", ShapeKind.MESH, stated=False)
+    """Its missing values are neither equal nor different."""
+    unstated = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
-    engine = replace(_with(urdf_reading(), [silent]), engine="engine")
+    engine = replace(_with(urdf_reading(), [unstated]), engine="engine")
     judgement = judge(
         {"reference": Observed(spec), "engine": Observed(engine)},
         Observed(_with(usd_reading(), [_box("a")])),
@@ -182,8 +182,10 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     far=st.floats(0.0, 100.0),
     scale=st.floats(1e-3, 10.0),
 )
-def test_rounding_alone_is_exact(seed: int, far: float, scale: float) -> None:
-    """Points, scale, rotation and place as float32, at any distance and size."""
+def test_float32_rounding_of_shapes_is_exact(
+    seed: int, far: float, scale: float
+) -> None:
+    """Of points, scale, rotation and position, at any distance and size."""
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     points = mesh.vertices + np.array((0.0, far / scale / 10, 0.0))
     random = np.random.default_rng(seed)
@@ -210,7 +212,7 @@ def test_rounding_alone_is_exact(seed: int, far: float, scale: float) -> None:
 
 
 def test_difference_above_the_bound_is_not_exact() -> None:
-    """A ball of a metre is exact to some parts in ten million."""
+    """The bound of a ball of 1 m is some parts in ten million."""
     ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
     bound = _judged(ball, ball)["collision.support"].bound
 
@@ -218,11 +220,11 @@ def test_difference_above_the_bound_is_not_exact() -> None:
     assert RELATIVE < bound < 10 * RELATIVE
 
 
-def _looking(*looks: Appearance) -> ShapeObservation:
+def _visual(*looks: Appearance) -> ShapeObservation:
     return replace(_box("v"), role=Role.VISUAL, appearances=looks)
 
 
-def _seen(
+def _visual_checks(
     ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
 ) -> dict[str, CheckRecord]:
     spec, usd = (
@@ -237,19 +239,19 @@ RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 
 def test_appearances_are_paired_by_area_and_similarity() -> None:
-    """Two red subsets are one red part, in any order."""
-    ours = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    theirs = _looking(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
-    checks = _seen([ours], [theirs])
+    """Two red subsets equal one red part, in any order."""
+    ours = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    theirs = _visual(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
+    checks = _visual_checks([ours], [theirs])
 
     assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
-    """A quarter of the surface is blue that should be red."""
-    ours = _looking(Appearance(0.4, RED))
-    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    finding = _seen([ours], [theirs])["visual.colour"].findings[0]
+    """A quarter of the surface is blue instead of red."""
+    ours = _visual(Appearance(0.4, RED))
+    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    finding = _visual_checks([ours], [theirs])["visual.colour"].findings[0]
 
     assert finding.grade is Grade.FAILS
     assert "on 25% of it" in finding.message
@@ -257,48 +259,48 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
 
 
 def test_colour_absent_in_urdf_is_not_compared() -> None:
-    """So is one that is known from one reader alone."""
-    for ours in (_looking(Appearance(0.4, None)), _looking()):
-        checks = _seen([ours], [_looking(Appearance(0.4, BLUE))])
+    """Nor is one that only one reader states."""
+    for ours in (_visual(Appearance(0.4, None)), _visual()):
+        checks = _visual_checks([ours], [_visual(Appearance(0.4, BLUE))])
 
         assert checks["visual.colour"].grade is Grade.EXACT
 
 
-def test_textures_are_compared_by_content() -> None:
+def test_textures_are_compared_by_content_not_name() -> None:
     """Not by name."""
-    ours = _looking(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
-    renamed = _looking(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
-    other = _looking(Appearance(0.4, RED))
+    ours = _visual(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
+    renamed = _visual(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
+    other = _visual(Appearance(0.4, RED))
 
-    assert _seen([ours], [renamed])["visual.texture"].grade is Grade.EXACT
-    assert _seen([ours], [other])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([ours], [renamed])["visual.texture"].grade is Grade.EXACT
+    assert _visual_checks([ours], [other])["visual.texture"].grade is Grade.FAILS
 
 
 def test_absent_colours_are_paired_with_each_other() -> None:
-    """A colour that is stated finds its own, though an open one would take any."""
-    ours = _looking(Appearance(0.1, None), Appearance(0.3, RED))
-    theirs = _looking(Appearance(0.3, RED), Appearance(0.1, None))
+    """Although an absent colour could be paired with any other."""
+    ours = _visual(Appearance(0.1, None), Appearance(0.3, RED))
+    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, None))
 
-    assert _seen([ours], [theirs])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([ours], [theirs])["visual.colour"].grade is Grade.EXACT
 
 
-def test_factors_of_textures_are_colours() -> None:
-    """Where one side has no texture, that is what is told."""
-    ours = _looking(Appearance(0.4, RED, texture="ab" * 32))
-    tinted = _looking(Appearance(0.4, BLUE, texture="ab" * 32))
-    plain = _looking(Appearance(0.4, BLUE))
-    finding = _seen([ours], [tinted])["visual.colour"].findings[0]
+def test_texture_factors_are_compared_as_colours() -> None:
+    """If one side has no texture."""
+    ours = _visual(Appearance(0.4, RED, texture="ab" * 32))
+    tinted = _visual(Appearance(0.4, BLUE, texture="ab" * 32))
+    plain = _visual(Appearance(0.4, BLUE))
+    finding = _visual_checks([ours], [tinted])["visual.colour"].findings[0]
 
     assert "factor of the texture" in finding.message
-    assert _seen([ours], [plain])["visual.colour"].grade is Grade.EXACT
-    assert _seen([ours], [plain])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([ours], [plain])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([ours], [plain])["visual.texture"].grade is Grade.FAILS
 
 
-def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
-    """Nor is its opacity held against the USD."""
-    ours = _looking(Appearance(0.4, RED, problem="texture a.png is not found"))
-    theirs = _looking(Appearance(0.4, RED, mask="ab" * 32))
-    checks = _seen([ours], [theirs])
+def test_image_that_urdf_engines_ignore_is_close() -> None:
+    """And the opacity of the USD is not compared."""
+    ours = _visual(Appearance(0.4, RED, problem="texture a.png is not found"))
+    theirs = _visual(Appearance(0.4, RED, mask="ab" * 32))
+    checks = _visual_checks([ours], [theirs])
     finding = checks["visual.texture"].findings[0]
 
     assert "texture a.png is not found; not compared" in finding.message
@@ -306,9 +308,9 @@ def test_an_image_that_the_urdf_cannot_show_is_close() -> None:
     assert checks["visual.opacity"].grade is Grade.EXACT
 
 
-def test_an_opacity_that_cannot_be_decided_is_free() -> None:
-    """No shader takes the luminance of an image."""
-    ours = _looking(Appearance(0.4, RED, opacity=None))
-    checks = _seen([ours], [_looking(Appearance(0.4, RED, 0.5))])
+def test_undecidable_opacity_is_not_compared() -> None:
+    """Shaders do not take the luminance of an image."""
+    ours = _visual(Appearance(0.4, RED, opacity=None))
+    checks = _visual_checks([ours], [_visual(Appearance(0.4, RED, 0.5))])
 
     assert checks["visual.opacity"].grade is Grade.EXACT

@@ -1,4 +1,4 @@
-"""A conversion replaces its own output, and leaves everything else as it was."""
+"""Replacement of former assets, and failures that leave the target unchanged."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_asset_has_an_interface_and_a_payload(tmp_path: Path) -> None:
-    """The layers that consumers and artists expect, and nothing beside them."""
+def test_asset_has_an_interface_and_a_payload(tmp_path: Path) -> None:
+    """All layers, and no other files."""
     result = convert(_urdf(tmp_path), tmp_path / "deep" / "asset")
 
     assert result.root_layer == tmp_path / "deep" / "asset" / "arm.usda"
@@ -58,8 +58,8 @@ def test_the_asset_has_an_interface_and_a_payload(tmp_path: Path) -> None:
     assert [d.rule for d in result.diagnostics] == ["mesh-missing"]
 
 
-def test_a_former_conversion_is_replaced(tmp_path: Path) -> None:
-    """Also when the robot was renamed in between: no layer of the old one stays."""
+def test_former_conversion_is_replaced(tmp_path: Path) -> None:
+    """Also if the robot has another name: no layer of the former one remains."""
     asset = tmp_path / "asset"
     convert(_urdf(tmp_path, "old"), asset)
 
@@ -69,10 +69,8 @@ def test_a_former_conversion_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stranger", ["notes.txt", "payload/other.usda", "b.usda"])
-def test_a_folder_with_other_files_is_refused_and_untouched(
-    tmp_path: Path, stranger: str
-) -> None:
-    """Nobody loses a file to a wrong folder name."""
+def test_folder_with_other_files_is_refused(tmp_path: Path, stranger: str) -> None:
+    """Its files are not changed."""
     asset = tmp_path / "asset"
     (asset / stranger).parent.mkdir(parents=True)
     (asset / stranger).write_text("mine")
@@ -87,10 +85,8 @@ def test_a_folder_with_other_files_is_refused_and_untouched(
 @pytest.mark.parametrize(
     "stranger", ["payload/notes.txt", "payload/Textures/paint.psd", "payload/Old/a.usd"]
 )
-def test_files_of_others_inside_an_asset_are_not_replaced(
-    tmp_path: Path, stranger: str
-) -> None:
-    """What somebody keeps beside the layers is theirs."""
+def test_asset_with_other_files_is_refused(tmp_path: Path, stranger: str) -> None:
+    """Files that no conversion writes are not deleted."""
     asset = tmp_path / "asset"
     convert(_urdf(tmp_path), asset)
     (asset / stranger).parent.mkdir(parents=True, exist_ok=True)
@@ -103,8 +99,8 @@ def test_files_of_others_inside_an_asset_are_not_replaced(
     assert _tree(tmp_path) == before
 
 
-def test_an_asset_of_another_tool_is_not_replaced(tmp_path: Path) -> None:
-    """Others name their files alike; who wrote it stands in the interface."""
+def test_asset_of_another_tool_is_refused(tmp_path: Path) -> None:
+    """The interface layer names its creator."""
     asset = tmp_path / "asset"
     root = convert(_urdf(tmp_path), asset).root_layer
     root.write_text(root.read_text().replace("urdf-usd convert", "somebody"))
@@ -113,7 +109,7 @@ def test_an_asset_of_another_tool_is_not_replaced(tmp_path: Path) -> None:
         convert(tmp_path / "arm.urdf", asset)
 
 
-def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+def test_file_as_target_is_refused(tmp_path: Path) -> None:
     """The message says that a folder is needed."""
     (tmp_path / "asset").write_text("mine")
 
@@ -121,8 +117,8 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
         convert(_urdf(tmp_path), tmp_path / "asset")
 
 
-def test_a_failure_leaves_the_former_conversion(tmp_path: Path) -> None:
-    """A mass beyond float32 is found only while layers are written."""
+def test_failed_conversion_leaves_the_former_one(tmp_path: Path) -> None:
+    """A mass beyond float32 is found while layers are written."""
     asset = tmp_path / "asset"
     urdf = _urdf(tmp_path)
     convert(urdf, asset)
@@ -136,7 +132,7 @@ def test_a_failure_leaves_the_former_conversion(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"arm.urdf", "asset"}
 
 
-def test_a_failure_creates_no_folders(tmp_path: Path) -> None:
+def test_failed_conversion_creates_no_folders(tmp_path: Path) -> None:
     """Neither the target nor its parents."""
     urdf = _urdf(tmp_path)
     urdf.write_text(urdf.read_text().replace('"1.5"', '"1e39"'))
@@ -147,10 +143,10 @@ def test_a_failure_creates_no_folders(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["arm.urdf"]
 
 
-def test_the_working_folder_can_be_the_target(
+def test_working_folder_can_be_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that is in use cannot be renamed; its contents can."""
+    """It cannot be renamed, but its contents can."""
     urdf = _urdf(tmp_path)
     (tmp_path / "asset").mkdir()
     monkeypatch.chdir(tmp_path / "asset")
@@ -161,10 +157,10 @@ def test_the_working_folder_can_be_the_target(
     assert {path.name for path in Path().iterdir()} == {"arm.usda", "payload"}
 
 
-def test_a_move_that_fails_half_way_is_taken_back(
+def test_failed_move_is_rolled_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The former asset is whole again, and the error says what happened."""
+    """The former asset is complete, and the error gives the reason."""
     asset = tmp_path / "asset"
     urdf = _urdf(tmp_path)
     convert(urdf, asset)
@@ -185,8 +181,8 @@ def test_a_move_that_fails_half_way_is_taken_back(
     assert _tree(asset) == before
 
 
-def test_strict_refuses_what_lenient_warns_about(tmp_path: Path) -> None:
-    """The refusal carries the warnings themselves."""
+def test_strict_option_turns_warnings_into_errors(tmp_path: Path) -> None:
+    """The error contains the warnings."""
     with pytest.raises(ConversionError) as caught:
         convert(_urdf(tmp_path), tmp_path / "asset", ConvertOptions(strict=True))
 
@@ -194,7 +190,7 @@ def test_strict_refuses_what_lenient_warns_about(tmp_path: Path) -> None:
     assert not (tmp_path / "asset").exists()
 
 
-def test_what_was_read_and_what_was_written_are_one_robot(tmp_path: Path) -> None:
+def test_public_readers_read_both_formats(tmp_path: Path) -> None:
     """The public readers of both sides."""
     urdf = _urdf(tmp_path)
 
@@ -205,18 +201,7 @@ def test_what_was_read_and_what_was_written_are_one_robot(tmp_path: Path) -> Non
     assert written.links[0].mass == read.links[0].mass == 1.5
 
 
-def test_an_asset_can_move_to_another_folder(tmp_path: Path) -> None:
-    """Everything inside is found by relative paths."""
-    result = convert(_urdf(tmp_path), tmp_path / "asset")
-    moved = (tmp_path / "asset").rename(tmp_path / "elsewhere")
-
-    stage = Usd.Stage.Open(str(moved / result.root_layer.name))
-
-    assert stage.GetPrimAtPath("/arm/Geometry/base").GetTypeName() == "Xform"
-    assert stage.GetCompositionErrors() == []
-
-
-def test_the_tree_below_a_link_is_converted_alone(tmp_path: Path) -> None:
+def test_root_option_converts_a_subtree(tmp_path: Path) -> None:
     """A file with two roots is refused without it."""
     file = tmp_path / "two.urdf"
     file.write_text(

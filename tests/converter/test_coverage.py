@@ -1,7 +1,6 @@
-"""Nothing of a URDF is lost in silence: an account of every element and attribute.
+"""Every attribute and element of a URDF is converted, kept as custom data, or reported.
 
-The file is read by another XML parser, and the language is written down here again:
-what is in neither the converted part of it nor in the USD must have been spoken of.
+The file is read by lxml, with a grammar of URDF that is independent of the converter's.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def _last(name: str) -> str:
     return name.rpartition("}")[2].rpartition(":")[2]
 
 
-def _everything(element: etree._Element) -> Iterator[tuple[str, str, str]]:
-    """Kind, name and text of all that an element outside the language holds."""
+def _custom_items(element: etree._Element) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, name and text of everything in an element outside the language."""
     for node in element.iter():
         yield "element", _last(str(node.tag)), ""
         for name, value in node.items():
@@ -104,8 +103,8 @@ def _everything(element: etree._Element) -> Iterator[tuple[str, str, str]]:
             yield "text", "", said
 
 
-def _meaningless(joint: etree._Element) -> set[tuple[str, str]]:
-    """Attributes of the language that this type of joint has no use for."""
+def _unused_attributes(joint: etree._Element) -> set[tuple[str, str]]:
+    """Return attributes of the language without a meaning for this type of joint."""
     kind = joint.get("type")
     found = set()
     if kind in {"fixed", "floating", "spherical"}:
@@ -115,12 +114,12 @@ def _meaningless(joint: etree._Element) -> set[tuple[str, str]]:
     return found
 
 
-def _beyond(
+def _items_beyond(
     element: etree._Element,
     known: _Known,
     unused: set[tuple[str, str]],
 ) -> Iterator[tuple[str, str, str]]:
-    """What an element of the language holds beyond it."""
+    """Yield attributes and elements in an element that are not part of URDF."""
     names, children = known
     for name, value in element.items():
         if name not in names.split() or (element.tag, name) in unused:
@@ -129,10 +128,10 @@ def _beyond(
     for child in element:
         tag = str(child.tag)
         if tag not in children:
-            yield from _everything(child)
+            yield from _custom_items(child)
         elif tag in _REPEATED or tag not in seen:
-            inner = _meaningless(child) if tag == "joint" else unused
-            yield from _beyond(child, children[tag], inner)
+            inner = _unused_attributes(child) if tag == "joint" else unused
+            yield from _items_beyond(child, children[tag], inner)
         seen.add(tag)
 
 
@@ -143,9 +142,9 @@ def _expected(file: Path) -> Counter[tuple[str, str, str]]:
     found: Counter[tuple[str, str, str]] = Counter()
     for material in root.findall("material"):
         if material.get("name") not in used:
-            found.update(_everything(material))
+            found.update(_custom_items(material))
             root.remove(material)
-    found.update(_beyond(root, _LANGUAGE["robot"], set()))
+    found.update(_items_beyond(root, _LANGUAGE["robot"], set()))
     return found
 
 
@@ -169,7 +168,7 @@ def _kept(stage: Usd.Stage) -> Counter[tuple[str, str, str]]:
     return found
 
 
-def _unaccounted(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
+def _lost(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     conversion = convert(file, folder)
     lost = _expected(file) - _kept(Usd.Stage.Open(str(conversion.root_layer)))
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -178,15 +177,15 @@ def _unaccounted(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
         for diagnostic in conversion.diagnostics
         if diagnostic.rule in _LEFT_OUT and diagnostic.location
     }
-    # What is lost with an element that is left out stands near where that is said.
-    spoken = " ".join(
+    # Data lost with an omitted element is near the location of its diagnostic.
+    reported = " ".join(
         line for place in places for line in lines[max(place - 12, 0) : place + 12]
     )
     return Counter(
         {
             item: count
             for item, count in lost.items()
-            if not (item[1] in spoken and item[2] in spoken)
+            if not (item[1] in reported and item[2] in reported)
         }
     )
 
@@ -208,13 +207,15 @@ def _unaccounted(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     ],
     ids=lambda file: file.name,
 )
-def test_what_is_not_converted_is_kept(file: Path, tmp_path: Path) -> None:
+def test_attributes_and_elements_are_converted_or_kept(
+    file: Path, tmp_path: Path
+) -> None:
     """Every occurrence, with its text."""
-    assert _unaccounted(file, tmp_path / "usd") == Counter()
+    assert _lost(file, tmp_path / "usd") == Counter()
 
 
-def test_the_account_would_show_a_loss(tmp_path: Path) -> None:
-    """Without the layer that keeps it, much is missing."""
+def test_loss_of_custom_data_is_detected(tmp_path: Path) -> None:
+    """Without the extensions layer, all custom data are missing."""
     conversion = convert(_OURS, tmp_path / "usd")
     stage = Usd.Stage.Open(str(conversion.root_layer))
     layer = tmp_path / "usd/payload/Extensions.usda"
@@ -227,10 +228,10 @@ def test_the_account_would_show_a_loss(tmp_path: Path) -> None:
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", _CORPUS)
-def test_no_robot_of_pybullet_data_loses_anything(name: str, tmp_path: Path) -> None:
-    """All that can be read."""
+def test_pybullet_robots_lose_no_data(name: str, tmp_path: Path) -> None:
+    """All readable ones."""
     try:
-        lost = _unaccounted(_BULLET / name, tmp_path / "usd")
+        lost = _lost(_BULLET / name, tmp_path / "usd")
     except ConversionError:
         assert name == "torus_deform.urdf"
     else:

@@ -1,4 +1,4 @@
-"""USD assets become URDF files with their meshes, or nothing changes."""
+"""Export of USD assets as URDF files with meshes."""
 
 from __future__ import annotations
 
@@ -46,10 +46,8 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_urdf_is_written_with_its_meshes_beside_it(
-    asset: Path, tmp_path: Path
-) -> None:
-    """Relative references that resolve; a mesh that is used twice is one file."""
+def test_urdf_is_exported_with_its_meshes(asset: Path, tmp_path: Path) -> None:
+    """References are relative and resolve; a mesh that is used twice is one file."""
     written = export(asset, tmp_path / "out/r.urdf")
 
     assert written.urdf == tmp_path / "out/r.urdf"
@@ -82,8 +80,10 @@ def bullet() -> Iterator[int]:
     pybullet.disconnect(client)
 
 
-def test_an_engine_loads_the_meshes(asset: Path, tmp_path: Path, bullet: int) -> None:
-    """PyBullet refuses a URDF whose meshes it cannot read."""
+def test_pybullet_loads_the_exported_meshes(
+    asset: Path, tmp_path: Path, bullet: int
+) -> None:
+    """PyBullet refuses a URDF with unreadable meshes."""
     written = export(asset, tmp_path / "out/r.urdf")
 
     body = pybullet.loadURDF(str(written.urdf), physicsClientId=bullet)
@@ -92,8 +92,8 @@ def test_an_engine_loads_the_meshes(asset: Path, tmp_path: Path, bullet: int) ->
     assert len(shapes) == 2
 
 
-def test_the_same_asset_gives_the_same_files(asset: Path, tmp_path: Path) -> None:
-    """Wherever they are written, and over a former export."""
+def test_export_is_deterministic(asset: Path, tmp_path: Path) -> None:
+    """In any folder, and over a former export."""
     export(asset, tmp_path / "one/r.urdf")
     export(asset, tmp_path / "two/r.urdf")
     export(asset, tmp_path / "two/r.urdf")
@@ -102,10 +102,10 @@ def test_the_same_asset_gives_the_same_files(asset: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("file", ["r.urdf", "meshes/base_tip.obj"])
-def test_files_of_others_are_not_replaced_unless_forced(
+def test_other_files_are_replaced_only_with_force(
     asset: Path, tmp_path: Path, file: str
 ) -> None:
-    """Nothing else is written then."""
+    """If refused, no file is written."""
     mine = tmp_path / "out" / file
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -131,8 +131,8 @@ def test_meshes_of_another_export_are_not_replaced(asset: Path, tmp_path: Path) 
     assert _files(tmp_path / "out") == before
 
 
-def test_a_failure_leaves_the_folder_as_it_was(asset: Path, tmp_path: Path) -> None:
-    """A folder lies where the URDF belongs, which force cannot help."""
+def test_failed_export_leaves_the_folder_unchanged(asset: Path, tmp_path: Path) -> None:
+    """A folder has the name of the URDF, which ``force`` does not replace."""
     (tmp_path / "out/r.urdf").mkdir(parents=True)
 
     with pytest.raises(AuthoringError, match="cannot be written"):
@@ -141,7 +141,7 @@ def test_a_failure_leaves_the_folder_as_it_was(asset: Path, tmp_path: Path) -> N
     assert [path.name for path in (tmp_path / "out").rglob("*")] == ["r.urdf"]
 
 
-def test_an_unreadable_usd_makes_no_folder(tmp_path: Path) -> None:
+def test_export_of_an_unreadable_usd_creates_no_folder(tmp_path: Path) -> None:
     """Not even the one that the URDF would be in."""
     (tmp_path / "bad.usda").write_text("#usda 1.0\n")
 
@@ -153,10 +153,10 @@ def test_an_unreadable_usd_makes_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_name_with_hyphens_is_no_trouble_for_comments(
+def test_names_with_hyphens_give_valid_xml_comments(
     asset: Path, tmp_path: Path
 ) -> None:
-    """XML comments may not hold two in a row, nor end in one."""
+    """XML comments must not contain two hyphens in a row, nor end in one."""
     for name in ("a--b.urdf", "c-"):
         export(asset, tmp_path / name / name)
         export(asset, tmp_path / name / name)
@@ -164,7 +164,7 @@ def test_a_name_with_hyphens_is_no_trouble_for_comments(
         assert parse(tmp_path / name / name).diagnostics == ()
 
 
-_TOLD = """<robot name="r" version="1.0" xmlns:x="http://x" xmlns:drake="http://d"
+_CUSTOM_URDF = """<robot name="r" version="1.0" xmlns:x="http://x" xmlns:drake="http://d"
 x:flavour="s">
 <material name="grey" x:gloss="0.3"><color rgba="0.5 0.25 0.75 1"/></material>
 <material name="unused"><color rgba="1 0 0 1"/></material>
@@ -206,10 +206,10 @@ def _custom(robot: Robot) -> dict[str, tuple[list[str], list[str]]]:
     }
 
 
-def test_what_is_not_urdf_comes_back_where_it_stood(tmp_path: Path) -> None:
-    """Of every owner: for Gazebo, ROS, Drake, PyBullet, and what nobody knows."""
+def test_custom_data_is_exported_at_its_owner(tmp_path: Path) -> None:
+    """Elements of Gazebo, ROS, Drake, PyBullet, and unknown ones."""
     source = tmp_path / "r.urdf"
-    source.write_text(_TOLD)
+    source.write_text(_CUSTOM_URDF)
 
     asset = convert(source, tmp_path / "asset").root_layer
     again = parse(export(asset, tmp_path / "again.urdf").urdf)

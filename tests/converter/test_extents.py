@@ -1,4 +1,4 @@
-"""Sizes of meshes, links and robots, against formulas and an independent library."""
+"""Extents of meshes, links and robots, compared with formulas and trimesh."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def turned_bounds(
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_links_are_as_large_as_their_shapes(name: str) -> None:
-    """In a turned place; volumes of round shapes are right to 3 %."""
+def test_extent_of_a_primitive_in_its_link(name: str) -> None:
+    """With a rotated origin; volumes of round shapes are accurate to 3 %."""
     geometry, reference = SHAPES[name]
     if name == "capsule":
         # trimesh begins its capsule at the centre of one cap.
@@ -99,8 +99,8 @@ def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> Robot:
     return Robot("r", (Link("a", visuals=visuals),), ())
 
 
-def test_a_mesh_is_measured_once_and_scaled_where_it_is_used(tmp_path: Path) -> None:
-    """Against the same operations of trimesh."""
+def test_mesh_is_measured_once_for_all_scales(tmp_path: Path) -> None:
+    """Compared with the same operations of trimesh."""
     torus = trimesh.creation.torus(0.3, 0.1)
     torus.export(tmp_path / "m.stl")
     robot = mesh_robot(tmp_path / "m.stl", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
@@ -116,8 +116,8 @@ def test_a_mesh_is_measured_once_and_scaled_where_it_is_used(tmp_path: Path) -> 
     assert extent.bounds.upper == pytest.approx(both[:, 1].max(axis=0), abs=1e-3)
 
 
-def test_a_round_mesh_of_many_points_is_reduced(tmp_path: Path) -> None:
-    """Its volume stays right to 2 %, its size to half a percent."""
+def test_hull_of_a_round_mesh_is_simplified(tmp_path: Path) -> None:
+    """Its volume is accurate to 2 %, its size to 0.5 %."""
     ball = trimesh.creation.icosphere(6, 0.5)
     assert len(ball.vertices) > 40_000
     ball.export(tmp_path / "m.stl")
@@ -136,8 +136,10 @@ def test_a_round_mesh_of_many_points_is_reduced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [5, 40, 3000])
-def test_bounds_of_a_mesh_enclose_its_hull(tmp_path: Path, points: int) -> None:
-    """In reach, volume and every direction; the boxes of the files are the same."""
+def test_inner_and_outer_bounds_enclose_the_exact_hull(
+    tmp_path: Path, points: int
+) -> None:
+    """In reach, volume and bounding box."""
     cloud = np.random.default_rng(points).normal(size=(points, 3)) * (0.3, 0.02, 0.1)
     hull = trimesh.convex.convex_hull(cloud)
     hull.export(tmp_path / "m.ply")
@@ -165,8 +167,8 @@ def test_bounds_of_a_mesh_enclose_its_hull(tmp_path: Path, points: int) -> None:
         assert corners.max(axis=0) == pytest.approx(hull.bounds[1], abs=1e-7)
 
 
-def test_a_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
-    """Ground planes are common."""
+def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
+    """Such as a ground plane."""
     plane = trimesh.Trimesh(
         [[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]]
     )
@@ -182,8 +184,8 @@ def test_a_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
     assert extent.bounds == Bounds((0.0, 0.0, 0.0), (3.0, 2.0, 0.0))
 
 
-def test_gigantic_meshes_are_measured_without_a_warning(tmp_path: Path) -> None:
-    """Their size may be infinite."""
+def test_very_large_mesh_causes_no_warning(tmp_path: Path) -> None:
+    """Its size may be infinite."""
     lines = ["v 0 0 0", "v 1e38 0 0", "v 0 1e38 0", "v 0 0 1e38"]
     faces = ["f 1 2 3", "f 1 2 4", "f 1 3 4", "f 2 3 4"]
     (tmp_path / "m.obj").write_text("\n".join([*lines, *faces]))
@@ -195,8 +197,8 @@ def test_gigantic_meshes_are_measured_without_a_warning(tmp_path: Path) -> None:
     assert not math.isfinite(extent.bounds.diagonal)
 
 
-def test_unreadable_meshes_are_told_once(tmp_path: Path) -> None:
-    """And leave the size of their link unknown."""
+def test_unreadable_mesh_is_reported_once(tmp_path: Path) -> None:
+    """The extent of its link is unknown."""
     (tmp_path / "m.stl").write_bytes(b"nonsense")
     robot = mesh_robot(tmp_path / "m.stl", (1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
 
@@ -213,7 +215,7 @@ def two_links(geometry: Geometry) -> Robot:
     return Robot("r", (Link("a"), Link("b", visuals=(shape,))), (joint,))
 
 
-def test_a_robot_is_bounded_in_the_frame_of_its_root() -> None:
+def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
     """With every joint at zero."""
     bounds = bounds_at_zero(build_tree(two_links(Box((0.3, 0.2, 0.1)))), {})
 
@@ -223,7 +225,7 @@ def test_a_robot_is_bounded_in_the_frame_of_its_root() -> None:
     assert bounds.upper == pytest.approx(expected[1])
 
 
-def test_what_has_no_known_shape_has_no_bounds() -> None:
+def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
     """A mesh that was not found has no size."""
     robot = two_links(MeshFile("missing.stl", None))
 
@@ -234,8 +236,8 @@ def test_what_has_no_known_shape_has_no_bounds() -> None:
     ("point", "distance"),
     [((0.5, 1.0, 1.5), 0.0), ((1.0, 2.0, 3.0), 0.0), ((4.0, 6.0, 2.0), 5.0)],
 )
-def test_points_inside_a_box_are_at_no_distance(
+def test_distance_of_a_point_from_a_box(
     point: tuple[float, float, float], distance: float
 ) -> None:
-    """Others are as far as the nearest point of the box."""
+    """Zero inside; otherwise that to the nearest point of the box."""
     assert Bounds((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)).distance(point) == distance

@@ -10,7 +10,7 @@ import pytest
 from urdf_usd.converter.file_content import MIB, read_file
 
 
-def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
+def test_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
     """All of it."""
     file = tmp_path / "a"
     file.write_bytes(b"12345678")
@@ -18,8 +18,8 @@ def test_a_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
     assert read_file(file, 8) == b"12345678"
 
 
-def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
-    """A sparse file of a terabyte takes no time."""
+def test_larger_file_is_refused_without_reading(tmp_path: Path) -> None:
+    """A sparse file of a terabyte."""
     file = tmp_path / "a"
     with file.open("wb") as sparse:
         sparse.truncate(1 << 40)
@@ -29,20 +29,20 @@ def test_a_larger_file_is_refused_without_reading_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
-def test_a_file_that_is_larger_than_it_says_is_refused() -> None:
-    """Files of the kernel say that they are empty."""
+def test_file_larger_than_its_stated_size_is_refused() -> None:
+    """Files in /proc state size zero."""
     with pytest.raises(OSError, match="larger"):
         read_file(Path("/proc/self/maps"), 20)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", os.devnull])
 def test_devices_are_not_read(device: str) -> None:
-    """They may never end."""
+    """They may be endless."""
     with pytest.raises(OSError, match="not a regular file"):
         read_file(Path(device), 20)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
     """Nobody may ever write into it."""
     os.mkfifo(tmp_path / "pipe")
 
@@ -50,13 +50,13 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         read_file(tmp_path / "pipe", 20)
 
 
-def test_a_missing_file_is_missing(tmp_path: Path) -> None:
+def test_missing_file_raises_file_not_found_error(tmp_path: Path) -> None:
     """As everywhere."""
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "no", 20)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
-def test_a_file_that_says_nothing_of_its_size_is_read_to_its_end() -> None:
-    """Files of the kernel say that they are empty."""
+def test_file_with_stated_size_zero_is_read_completely() -> None:
+    """Files in /proc state size zero."""
     assert read_file(Path("/proc/self/status"), MIB).startswith(b"Name:")

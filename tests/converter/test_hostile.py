@@ -1,7 +1,4 @@
-"""Robots of strangers: whatever they hold, a conversion ends, and ends well.
-
-Either a valid asset is written, or everything that is wrong is said and nothing is.
-"""
+"""Conversion of hostile input gives a valid asset, or diagnostics and no file."""
 
 from __future__ import annotations
 
@@ -86,7 +83,7 @@ def _authored_numbers(stage: Usd.Stage) -> Iterator[float]:
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e308", "-1e308", "1e-320"])
 @pytest.mark.parametrize("attribute", NUMBERS)
-def test_numbers_beyond_reason_never_reach_the_asset_as_nan(
+def test_extreme_numbers_give_no_nan_in_the_asset(
     tmp_path: Path, attribute: str, number: str
 ) -> None:
     """Infinite values are kept where they mean unlimited."""
@@ -122,10 +119,10 @@ def test_numbers_beyond_reason_never_reach_the_asset_as_nan(
         "%s%n{0}",
     ],
 )
-def test_names_of_any_kind_give_valid_prims_and_come_back(
+def test_any_name_gives_a_valid_prim_and_a_display_name(
     tmp_path: Path, name: str
 ) -> None:
-    """As the robot's, a link's, a joint's and a material's name."""
+    """For the robot, links, joints and materials."""
     text = ARM
     for former in ("arm", "base", "tip", "elbow", "m"):
         text = text.replace(f'"{former}"', f'"{name}{former}"')
@@ -145,10 +142,10 @@ def test_names_of_any_kind_give_valid_prims_and_come_back(
 
 
 @pytest.mark.parametrize("control", ["\0", "\x01", "\x1b[31m", "\x7f", "\ufffe"])
-def test_control_characters_end_in_an_asset_or_a_diagnostic(
+def test_control_characters_give_an_asset_or_a_diagnostic(
     tmp_path: Path, control: str
 ) -> None:
-    """XML forbids most of them, which does not keep them out of files."""
+    """XML forbids most of them, but files contain them."""
     stage = _convert_text(tmp_path, ARM.replace('"tip"', f'"t{control}ip"'))
 
     if stage:
@@ -167,8 +164,8 @@ def _chain(length: int) -> str:
     return "".join((*parts, "</robot>"))
 
 
-def test_links_that_lie_too_deep_for_openusd_are_refused(tmp_path: Path) -> None:
-    """It would die; side by side they can be written."""
+def test_links_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    """OpenUSD would crash; flat nesting can be written."""
     source = tmp_path / "chain.urdf"
     source.write_text(_chain(DEEPEST + 10))
 
@@ -180,8 +177,8 @@ def test_links_that_lie_too_deep_for_openusd_are_refused(tmp_path: Path) -> None
     assert Usd.Stage.Open(str(flat.root_layer)).GetDefaultPrim()
 
 
-def test_what_lies_outside_is_named_or_not_in_the_asset(tmp_path: Path) -> None:
-    """Meshes and textures of other folders, by path and by link."""
+def test_files_outside_the_package_are_reported(tmp_path: Path) -> None:
+    """Meshes and textures of other folders, by path and by symbolic link."""
     (tmp_path / "secret").mkdir()
     triangle = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
     (tmp_path / "secret/shape.obj").write_text(triangle)
@@ -206,9 +203,9 @@ def test_what_lies_outside_is_named_or_not_in_the_asset(tmp_path: Path) -> None:
 
     conversion = convert(source, tmp_path / "out")
 
-    said = [d.message for d in conversion.diagnostics if d.rule == "file-outside"]
+    messages = [d.message for d in conversion.diagnostics if d.rule == "file-outside"]
     for reference in (*references, f"{tmp_path}/secret/key.png"):
-        assert sum(repr(reference) in message for message in said) == 1
+        assert sum(repr(reference) in message for message in messages) == 1
     contents = [p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()]
     assert not any(b"PRIVATE KEY" in content for content in contents)
     layers, assets, unresolved = UsdUtils.ComputeAllDependencies(
@@ -220,8 +217,8 @@ def test_what_lies_outside_is_named_or_not_in_the_asset(tmp_path: Path) -> None:
         assert Path(path).resolve().is_relative_to(out)
 
 
-def test_strict_refuses_what_lies_outside(tmp_path: Path) -> None:
-    """As it refuses every warning; nothing is written."""
+def test_strict_option_refuses_files_outside_the_package(tmp_path: Path) -> None:
+    """Nothing is written."""
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n")
     source = tmp_path / "robot/urdf/robot.urdf"
     source.parent.mkdir(parents=True)
@@ -236,8 +233,8 @@ def test_strict_refuses_what_lies_outside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
-def test_places_that_no_file_can_have_are_refused(tmp_path: Path, name: str) -> None:
-    """On the way to USD and back."""
+def test_invalid_target_paths_are_refused(tmp_path: Path, name: str) -> None:
+    """By convert and by export."""
     source = tmp_path / "arm.urdf"
     source.write_text(ARM)
     asset = convert(source, tmp_path / "asset").root_layer

@@ -1,4 +1,4 @@
-"""What lies within convex hulls, against trimesh."""
+"""Convex hulls and volumes inside them, compared with trimesh."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BALL = trimesh.creation.icosphere(4, 0.3).vertices
 
 
 @pytest.mark.parametrize(("points", "part"), [(_BOX, 1 / 3), (_BALL, 0.16)])
-def test_a_volume_within_is_a_known_part_of_boxes_and_balls(
+def test_inner_volume_of_boxes_and_spheres(
     points: np.ndarray[tuple[int, int], np.dtype[np.float64]], part: float
 ) -> None:
-    """Wherever they are, and however they are turned."""
+    """At any position and orientation."""
     turn = Rotation.from_euler("xyz", (0.4, -0.5, 0.6))
     placed = np.array((3.0, -2.0, 1.0)) + turn.apply(points)
     volume = trimesh.convex.convex_hull(placed).volume
@@ -27,7 +27,7 @@ def test_a_volume_within_is_a_known_part_of_boxes_and_balls(
 
 
 @pytest.mark.parametrize("count", [4, 9, 200])
-def test_a_volume_within_is_never_larger_than_the_hull(count: int) -> None:
+def test_inner_volume_is_at_most_that_of_the_hull(count: int) -> None:
     """Four points are their own hull."""
     cloud = np.random.default_rng(count).normal(size=(count, 3)) * (0.3, 0.02, 0.1)
     volume = trimesh.convex.convex_hull(cloud).volume
@@ -39,8 +39,8 @@ def test_a_volume_within_is_never_larger_than_the_hull(count: int) -> None:
         assert within == pytest.approx(volume)
 
 
-def test_points_of_a_plane_hold_nothing() -> None:
-    """They are at an angle to all axes."""
+def test_inner_volume_of_coplanar_points_is_zero() -> None:
+    """In an oblique plane."""
     plane = np.array([[0, 0, 0], [1, 0, 1], [0, 2, 1], [1, 2, 2], [3, 1, 3.5]])
 
     assert volume_within(plane) == pytest.approx(0.0, abs=1e-12)

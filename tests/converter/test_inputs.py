@@ -1,4 +1,4 @@
-"""Accounting for the files of a robot."""
+"""Input files of a robot."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _URDF = """<robot name="r"><link name="a">
 </link></robot>"""
 
 
-def test_every_file_is_named_once_with_its_hash(tmp_path: Path) -> None:
-    """Meshes, what they refer to in turn, and textures; what is missing is not."""
+def test_input_files_are_listed_once_with_hashes(tmp_path: Path) -> None:
+    """Meshes, their references, and textures; missing files are not listed."""
     (tmp_path / "m").mkdir()
     texts = {
         "r.urdf": _URDF,
         "m/body.obj": "mtllib body.mtl\n",
-        # A library that names itself must not be read for ever.
+        # A library that refers to itself.
         "m/body.mtl": "newmtl a\nmap_Kd paint.png\nmap_Ks body.mtl\n",
         "m/paint.png": "paint",
         "skin.png": "skin",

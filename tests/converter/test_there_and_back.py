@@ -1,4 +1,4 @@
-"""A robot that went to USD, back, and through the text of a URDF is the same robot."""
+"""A robot after conversion to USD and export to URDF is the same robot."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.converter.strategies import any_scale
-from urdf_usd.converter.options import BodyNesting
+from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
     Continuous,
+    Fixed,
+    Floating,
     Inertial,
     JointKind,
     Prismatic,
     Revolute,
     Robot,
+    Spherical,
+    Vec3,
 )
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import build_tree
@@ -34,13 +38,20 @@ from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 _SINGLE = 3e-6
 
 
-def _there_and_back(
-    robot: Robot, nesting: BodyNesting, base: BaseOption, *, merge: bool
+def _exported(
+    robot: Robot,
+    nesting: BodyNesting,
+    base: BaseOption,
+    profile: Profile,
+    *,
+    merge: bool,
 ) -> Robot:
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, body_assignment, nesting, Path(folder))
+        author_asset(
+            robot, tree, body_assignment, nesting, Path(folder), profile=profile
+        )
         urdf = Path(folder, "again.urdf")
         urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
         return parse(urdf).robot
@@ -49,6 +60,10 @@ def _there_and_back(
 def _size(robot: Robot) -> float:
     rest = rest_transforms(build_tree(robot))
     return max(float(np.abs(place[:3, 3]).max()) for place in rest.values()) or 1.0
+
+
+def _axis(kind: JointKind) -> Vec3 | tuple[()]:
+    return () if isinstance(kind, Fixed | Floating | Spherical) else kind.axis
 
 
 def _limits(kind: JointKind) -> tuple[float, float]:
@@ -82,22 +97,24 @@ def _assert_same_inertial(one: Inertial | None, other: Inertial | None) -> None:
     any_scale(),
     st.sampled_from(BodyNesting),
     st.sampled_from(BaseOption),
+    st.sampled_from(Profile),
     st.booleans(),
 )
-def test_everything_survives_the_way_there_and_back(
+def test_robot_is_equal_after_urdf_usd_urdf(
     robot: Robot,
     nesting: BodyNesting,
     base: BaseOption,
+    profile: Profile,
     merge: bool,
 ) -> None:
-    """Names and ends exactly, numbers to float32, masses link by link."""
-    again = _there_and_back(robot, nesting, base, merge=merge)
+    """Names exactly, numbers to float32, masses link by link."""
+    again = _exported(robot, nesting, base, profile, merge=merge)
 
     assert again.name == robot.name
     links = {link.name: link for link in again.links}
     added = set(links) - {link.name for link in robot.links}
     if base is BaseOption.FIXED:
-        # What holds the base is a link of its own, unless the robot has one.
+        # A fixed base gets a world link, unless the robot has one.
         added -= {"world", "world_"}
     assert not added
     for link in robot.links:
@@ -111,6 +128,7 @@ def test_everything_survives_the_way_there_and_back(
         assert type(found.kind) is type(joint.kind) or (
             {type(found.kind), type(joint.kind)} <= alike
         )
+        assert _axis(found.kind) == pytest.approx(_axis(joint.kind), abs=1e-6)
         assert _limits(found.kind) == pytest.approx(
             _limits(joint.kind), rel=_SINGLE, abs=1e-36
         )

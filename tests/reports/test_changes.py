@@ -15,7 +15,7 @@ from urdf_usd.conformance.records.change_record import (
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.reports.changes import MOST_ROWS, look, sign, sorted_changes
+from urdf_usd.reports.changes import MOST_ROWS, sign, sorted_changes, style_class
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.markdown import write_markdown
 from urdf_usd.reports.terminal import terminal_summary
@@ -95,9 +95,9 @@ def test_terminal_counts_changes_in_one_line() -> None:
 
 def test_run_without_changes_says_so() -> None:
     """Changed versions alone do not count."""
-    told = sorted_changes(FormerRunRecord(name="a", changes=(SETTING,)))
-    assert told.sentence == "nothing changed"
-    assert told.settings == (SETTING,)
+    changes = sorted_changes(FormerRunRecord(name="a", changes=(SETTING,)))
+    assert changes.sentence == "nothing changed"
+    assert changes.settings == (SETTING,)
 
 
 def test_long_lists_of_changes_are_cut_and_counted() -> None:
@@ -110,5 +110,5 @@ def test_long_lists_of_changes_are_cut_and_counted() -> None:
 def test_sign_of_a_change_matches_its_colour() -> None:
     """Worse, better, and neutral."""
     added = structs.replace(FIXED, kind=Kind.ADDED)
-    told = [(sign(one), look(one)) for one in (WORSE, FIXED, added)]
-    assert told == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]
+    marks = [(sign(one), style_class(one)) for one in (WORSE, FIXED, added)]
+    assert marks == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]

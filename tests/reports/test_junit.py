@@ -95,8 +95,8 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
     assert (
         "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
     )
-    (silent,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
-    assert silent == "the USD engine computes the inertia of every link"
+    (reason,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
+    assert reason == "the USD engine computes the inertia of every link"
 
 
 def test_nonconforming_robot_has_a_failing_case(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_run_without_checks_gives_an_empty_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("verdicts", "label"),
     [
         ((Verdict.EXACT, Verdict.CLOSE), "2 of 2 conform"),
         ((Verdict.EXACT, Verdict.FAILS, Verdict.CRASHED), "1 of 3 conform"),
@@ -137,7 +137,7 @@ def test_run_without_checks_gives_an_empty_table(tmp_path: Path) -> None:
     ],
 )
 def test_badge_counts_readable_robots(
-    verdicts: tuple[Verdict, ...], said: str, tmp_path: Path
+    verdicts: tuple[Verdict, ...], label: str, tmp_path: Path
 ) -> None:
     """Unreadable and unavailable robots do not count."""
     robot = records.corpus()[0]
@@ -145,7 +145,7 @@ def test_badge_counts_readable_robots(
     path = tmp_path / "badge.svg"
     write_badge(records.summary(robots), path)
     svg = etree.fromstring(path.read_bytes())
-    assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == said
+    assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
 
 
 @pytest.mark.parametrize("kind", RECORDS)

@@ -29,17 +29,17 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """An edge of the tree.
+class TreeEdge:
+    """An edge of the spanning tree, directed away from its root.
 
     Attributes:
-        edge: Index of the edge.
+        index: Index of the edge in the graph.
         parent: End nearer to the root.
         child: The other end.
         backwards: Whether the child is the edge's first end.
     """
 
-    edge: int
+    index: int
     parent: str
     child: str
     backwards: bool
@@ -72,25 +72,25 @@ def components(nodes: Iterable[str], edges: Iterable[Edge]) -> list[frozenset[st
     return found
 
 
-def spanning_tree(root: str, edges: Sequence[Edge]) -> tuple[Branch, ...]:
+def spanning_tree(root: str, edges: Sequence[Edge]) -> tuple[TreeEdge, ...]:
     """Return a spanning tree from a root.
 
     Edges in their own direction are preferred to backward ones, and both to those that
     close loops.
     """
     reached = {root}
-    branches: list[Branch] = []
+    tree: list[TreeEdge] = []
     left = list(range(len(edges)))
-    while (branch := _next_branch(edges, left, reached)) is not None:
-        branches.append(branch)
-        left.remove(branch.edge)
-        reached.add(branch.child)
-    return tuple(branches)
+    while (edge := _next_edge(edges, left, reached)) is not None:
+        tree.append(edge)
+        left.remove(edge.index)
+        reached.add(edge.child)
+    return tuple(tree)
 
 
-def _next_branch(
+def _next_edge(
     edges: Sequence[Edge], left: Sequence[int], reached: set[str]
-) -> Branch | None:
+) -> TreeEdge | None:
     for closes in (False, True):
         for backwards in (False, True):
             for index in left:
@@ -98,5 +98,5 @@ def _next_branch(
                 ends = edge.first, edge.second
                 parent, child = reversed(ends) if backwards else ends
                 if edge.closes == closes and parent in reached and child not in reached:
-                    return Branch(index, parent, child, backwards)
+                    return TreeEdge(index, parent, child, backwards)
     return None

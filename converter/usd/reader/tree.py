@@ -22,7 +22,7 @@ from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
 from urdf_usd.converter.usd.reader.names import unique_names
 from urdf_usd.converter.usd.reader.spanning import (
     WORLD,
-    Branch,
+    TreeEdge,
     components,
     spanning_tree,
 )
@@ -77,13 +77,13 @@ def read_tree(
         if all(body is None or body in members for body in connection.bodies)
     ]
     root = _root(members, held, links, transforms)
-    branches = spanning_tree(root, [connection.edge for connection in held])
-    chosen = {branch.edge for branch in branches}
+    tree_edges = spanning_tree(root, [connection.edge for connection in held])
+    chosen = {edge.index for edge in tree_edges}
     for index, connection in enumerate(held):
         if index not in chosen:
             message = f"joint {connection.prim.GetPath()} closes a loop; left out"
             yield Diagnostic("joint-loop-opened", message)
-    tree_joints = yield from _tree_joints(held, branches, transforms)
+    tree_joints = yield from _tree_joints(held, tree_edges, transforms)
     kept = tuple(link for link in links if link.body is None or link.body in members)
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
@@ -172,13 +172,13 @@ class _TreeJoint:
 
     Attributes:
         connection: The joint.
-        branch: Its edge and direction in the tree.
+        edge: Its edge and direction in the tree.
         kind: Joint type.
         name: URDF name.
     """
 
     connection: Connection
-    branch: Branch
+    edge: TreeEdge
     kind: JointKind
     name: str
 
@@ -186,26 +186,28 @@ class _TreeJoint:
     def frames(self) -> tuple[Matrix, Matrix]:
         """Joint frame in parent and child body."""
         first, second = self.connection.frames
-        return (second, first) if self.branch.backwards else (first, second)
+        return (second, first) if self.edge.backwards else (first, second)
 
 
 def _tree_joints(
-    held: Sequence[Connection], branches: Sequence[Branch], transforms: PrimTransforms
+    held: Sequence[Connection],
+    tree_edges: Sequence[TreeEdge],
+    transforms: PrimTransforms,
 ) -> Findings[tuple[_TreeJoint, ...]]:
-    ordered = sorted(branches, key=lambda branch: branch.edge)
-    prims = [held[branch.edge].prim for branch in ordered]
+    ordered = sorted(tree_edges, key=lambda edge: edge.index)
+    prims = [held[edge.index].prim for edge in ordered]
     names = yield from unique_names("joint", prims)
     tree_joints = []
-    for branch, name in zip(ordered, names, strict=True):
-        connection = held[branch.edge]
+    for edge, name in zip(ordered, names, strict=True):
+        connection = held[edge.index]
         kind = yield from joint_kind(
             connection.prim,
             connection.description,
-            connection.frames[0 if branch.backwards else 1][:3, :3],
+            connection.frames[0 if edge.backwards else 1][:3, :3],
             transforms.units.length,
-            backwards=branch.backwards,
+            backwards=edge.backwards,
         )
-        tree_joints.append(_TreeJoint(connection, branch, kind, name))
+        tree_joints.append(_TreeJoint(connection, edge, kind, name))
     driven = sum(has_drive(prim) for prim in prims)
     if driven:
         message = f"gains and targets of {driven} drives are not URDF; left out"
@@ -232,10 +234,8 @@ def _moved_frames(
             continue
         frame = np.eye(4)
         frame[:3, 3] = place
-        moved[Sdf.Path(tree_joint.branch.child)] = frame
-        message = (
-            f"frame of {tree_joint.branch.child} moves to joint {tree_joint.name!r}"
-        )
+        moved[Sdf.Path(tree_joint.edge.child)] = frame
+        message = f"frame of {tree_joint.edge.child} moves to joint {tree_joint.name!r}"
         yield Diagnostic("joint-moved", message)
     return moved
 
@@ -296,14 +296,14 @@ def _assembled(
         prim = tree_joint.connection.prim
         # A conversion stores the name of a parent link that is no body.
         parent = by_name.get(read_text(prim, "joint:parent") or "")
-        if parent is None or tree_joint.branch.backwards:
-            at_world = tree_joint.branch.parent == WORLD
+        if parent is None or tree_joint.edge.backwards:
+            at_world = tree_joint.edge.parent == WORLD
             parent = (
                 link_frames.world
                 if at_world
-                else by_path[Sdf.Path(tree_joint.branch.parent)]
+                else by_path[Sdf.Path(tree_joint.edge.parent)]
             )
-        child = by_path[Sdf.Path(tree_joint.branch.child)]
+        child = by_path[Sdf.Path(tree_joint.edge.child)]
         in_parent, in_child = tree_joint.frames
         origin = inverse_transform(link_frames.frame(parent)) @ in_parent
         origin = origin @ inverse_transform(in_child) @ link_frames.frame(child)

@@ -88,15 +88,15 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     identifier = Sdf.AssetPath(f"./{file.name}")
     merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
-    looks = _flattened([payload / name for name in WITHOUT_PHYSICS])
-    for child in looks.GetPrimAtPath(robot).nameChildren:
-        Sdf.CopySpec(looks, child.path, merged, child.path)
+    visuals = _flattened([payload / name for name in WITHOUT_PHYSICS])
+    for child in visuals.GetPrimAtPath(robot).nameChildren:
+        Sdf.CopySpec(visuals, child.path, merged, child.path)
     for choice, variant, names in _VARIANTS:
-        place = robot.AppendVariantSelection(choice, variant)
-        merged.GetPrimAtPath(place).payloadList.ClearEdits()
+        path = robot.AppendVariantSelection(choice, variant)
+        merged.GetPrimAtPath(path).payloadList.ClearEdits()
         layers = [payload / name for name in names if (payload / name).is_file()]
         if layers:
-            Sdf.CopySpec(_flattened(layers), robot, merged, place)
+            Sdf.CopySpec(_flattened(layers), robot, merged, path)
     names = sibling_names((name for _, name in _LIBRARIES), (robot.name,))
     for (library, _), name in zip(_LIBRARIES, names, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
@@ -165,7 +165,7 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
 
     Raises:
         OSError: A file cannot be read, or the package not be written; or it would be
-            larger than every reader of zip archives can take.
+            too large for some readers of zip archives.
     """
     try:
         _write(package, folder, files)

@@ -21,7 +21,6 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles import author_profile
-from urdf_usd.converter.usd.writer.articulation import author_articulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry
@@ -34,7 +33,7 @@ from urdf_usd.converter.usd.writer.interface import (
     author_inactive,
     author_interface,
 )
-from urdf_usd.converter.usd.writer.joints import author_joints
+from urdf_usd.converter.usd.writer.joints import author_articulation, author_joints
 from urdf_usd.converter.usd.writer.materials.materials import (
     MaterialLibrary,
     author_material_library,
@@ -115,13 +114,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     shapes = _new_layer(payload / GEOMETRY_LIBRARY)
     meshes = author_mesh_library(robot, shapes)
-    appearances = _new_stage(payload / MATERIALS_LIBRARY)
+    appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
     sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
     layer = {name: _new_layer(payload / name) for name in sublayers}
     # Opened afterwards: an open stage would recompose for every authored prim.
-    left_out = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
+    omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     _set_default_prim(layer.values(), prims.robot)
     composed = _composed([layer[name] for name in SUBLAYERS])
     composed.SetEditTarget(layer[PHYSICS_LAYER])
@@ -136,8 +135,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     contents.defaultPrim = prims.robot.name
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
-    _author_front(robot, prims, composed, folder)
-    return (*meshes.diagnostics, *materials.diagnostics, *left_out)
+    _author_interface(robot, prims, composed, folder)
+    return (*meshes.diagnostics, *materials.diagnostics, *omissions)
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
@@ -151,23 +150,17 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    uses = _mesh_uses(robot)
+    uses: dict[MeshKey, Location | None] = {}
+    for link in robot.links:
+        for shape in link.shapes:
+            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+                uses.setdefault(mesh_key(shape.geometry), link.location)
     if not uses:
         return MeshLibrary({}, {}, {}, ())
     # Loads numpy, which takes longer than to convert a small robot.
     from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces  # noqa: PLC0415
 
     return write_surfaces(uses, layer, LIBRARY_ROOT)
-
-
-def _mesh_uses(robot: Robot) -> Mapping[MeshKey, Location | None]:
-    """Meshes in the order of first use, with the link that uses them first."""
-    uses: dict[MeshKey, Location | None] = {}
-    for link in robot.links:
-        for shape in link.shapes:
-            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
-                uses.setdefault(mesh_key(shape.geometry), link.location)
-    return uses
 
 
 def _author_parts(
@@ -181,13 +174,13 @@ def _author_parts(
     materials_layer, geometry = (layer[name] for name in WITHOUT_PHYSICS)
     physics = layer[PHYSICS_LAYER]
     meshes, materials = libraries
-    left_out = author_geometry(geometry, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
+    omissions = author_geometry(geometry, tree, prims, meshes, f"./{GEOMETRY_LIBRARY}")
     library_asset = f"./{MATERIALS_LIBRARY}"
     author_materials(materials_layer, geometry, prims, materials, library_asset)
     define(physics, prims.physics, "Scope")
     author_bodies(physics, geometry, tree, body_assignment, prims)
     author_joints(physics, tree, body_assignment, prims)
-    return left_out
+    return omissions
 
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
@@ -214,7 +207,7 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
             )
 
 
-def _author_front(
+def _author_interface(
     robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
 ) -> None:
     """Write the interface layer and the layer of its variants."""
@@ -256,10 +249,6 @@ def _new_layer(path: Path) -> Sdf.Layer:
     layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
     return layer
-
-
-def _new_stage(path: Path) -> Usd.Stage:
-    return Usd.Stage.Open(_new_layer(path))
 
 
 # Standard gravity, rounded as in simulators and URDF tools [m/s^2].

@@ -67,8 +67,8 @@ def write_new(  # noqa: PLR0913  # one parameter per field
 ) -> None:
     """Author an attribute that the schema of the prim's type does not declare."""
     attribute = Sdf.AttributeSpec(spec, name, kind, variability, custom)
-    for key, said in metadata.items():
-        attribute.SetInfo(key, said)
+    for key, field in metadata.items():
+        attribute.SetInfo(key, field)
     attribute.default = value
 
 

@@ -1,4 +1,4 @@
-"""The list of checks and the way each is compared belong together."""
+"""The catalogue of checks, and their comparisons."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.comparers import COMPARERS
 
 
-def test_every_check_is_compared_in_one_way() -> None:
-    """No check without a comparison, no comparison without a check."""
+def test_every_check_has_exactly_one_comparison() -> None:
+    """The catalogue and the table of comparisons have the same identifiers."""
     assert [check.id for check in CHECKS] == list(COMPARERS)
 
 
@@ -16,7 +16,7 @@ def test_identifiers_begin_with_their_group() -> None:
     assert all(check.id.startswith(f"{check.group}.") for check in CHECKS)
 
 
-def test_every_check_says_what_it_compares() -> None:
-    """In sentences."""
+def test_every_check_has_a_description() -> None:
+    """A sentence that ends with a full stop."""
     assert all(check.clause.endswith(".") for check in CHECKS)
     assert len({check.title for check in CHECKS}) == len(CHECKS)

@@ -1,4 +1,4 @@
-"""Tests of how far apart readings put links."""
+"""Largest distances of link frames between engines."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def _frames(links: tuple[str, ...], shift: float = 0.0, turn: float = 0.0) -> Fr
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 0.5, 3.0, math.pi])
-def test_angles_keep_their_digits_however_small(angle: float) -> None:
-    """Also where the trace of the turn is one to sixteen digits."""
+def test_small_angles_keep_their_digits(angle: float) -> None:
+    """The trace of such a rotation loses one to sixteen digits."""
     turned = (_TURN * Rotation.from_rotvec([0.0, angle, 0.0])).as_matrix()
     found = float(angles(_TURN.as_matrix(), turned))
     assert found == pytest.approx(angle, rel=1e-6, abs=1e-15)
 
 
 def test_errors_are_listed_by_link_and_configuration() -> None:
-    """Links in another order, and some that one side alone has."""
+    """Links are in another order, and some are in one reading only."""
     first = _frames(("hand", "arm"), shift=0.25, turn=0.125)
     plain = _frames(("hand", "arm"))
     second = Frames(
@@ -50,8 +50,8 @@ def test_errors_are_listed_by_link_and_configuration() -> None:
     assert errors.rotations == ((0.0, 0.0), (0.0, 0.125))
 
 
-def test_what_is_not_finite_is_no_error() -> None:
-    """A reader that answers with nan has not answered."""
+def test_errors_that_are_not_finite_are_nan() -> None:
+    """For a reader that states nan or infinity."""
     second = _frames(("hand", "arm"), shift=math.inf)
     errors = link_errors(_frames(("hand", "arm")), second, ("zero", "upper"))
     assert errors is not None
@@ -59,12 +59,12 @@ def test_what_is_not_finite_is_no_error() -> None:
 
 
 def test_readings_without_a_common_link_are_not_compared() -> None:
-    """There is nothing to measure."""
+    """The result is empty."""
     assert link_errors(_frames(("hand",)), _frames(("paw",)), ("a", "b")) is None
 
 
-def test_every_two_engines_are_compared_once() -> None:
-    """With the link at which they are farthest apart."""
+def test_every_pair_of_engines_is_compared_once() -> None:
+    """With the link that has the largest error."""
     names = ("base", "hand")
     frames = {
         "reference": _frames(names),

@@ -32,8 +32,8 @@ def _read(tmp_path: Path, text: str) -> Baseline:
     return read_baseline(file)
 
 
-def test_a_baseline_is_read(tmp_path: Path) -> None:
-    """With the comment at its beginning."""
+def test_baseline_is_read(tmp_path: Path) -> None:
+    """The comment at its beginning is skipped."""
     baseline = _read(tmp_path, f"# Ours.\n# Reviewed.\n\n{_ENTRY}")
 
     assert baseline.expectations == (
@@ -61,7 +61,7 @@ def test_a_baseline_is_read(tmp_path: Path) -> None:
         ('"ada"', "ada", "known.toml:6:9: invalid value"),
     ],
 )
-def test_what_is_wrong_with_a_baseline_is_said_with_its_line(
+def test_invalid_baseline_is_refused_with_its_line(
     tmp_path: Path, before: str, after: str, message: str
 ) -> None:
     """Reason and owner are required."""
@@ -71,16 +71,16 @@ def test_what_is_wrong_with_a_baseline_is_said_with_its_line(
     assert message in str(refusal.value)
 
 
-def test_a_failure_is_expected_once(tmp_path: Path) -> None:
-    """Two reasons for one thing are a mistake of a merge."""
+def test_duplicate_entries_are_refused(tmp_path: Path) -> None:
+    """They are usually a mistake of a merge."""
     with pytest.raises(
         TableError, match=r"known\.toml:8: arm mass\.link\.mass is expected t"
     ):
         _read(tmp_path, f"{_ENTRY}\n{_ENTRY}")
 
 
-def test_a_converter_is_ours_unless_it_is_named(tmp_path: Path) -> None:
-    """The same failure of two converters is two expectations."""
+def test_entry_without_a_converter_applies_to_the_default(tmp_path: Path) -> None:
+    """Entries of two converters for the same failure are no duplicates."""
     theirs = _ENTRY.replace("[[expected]]", '[[expected]]\nconverter = "peer"')
 
     baseline = _read(tmp_path, f"{theirs}\n{_ENTRY}")
@@ -91,8 +91,8 @@ def test_a_converter_is_ours_unless_it_is_named(tmp_path: Path) -> None:
     assert list(baseline.about(["peer"])) == [("arm", "mass.link.mass", "peer")]
 
 
-def test_unexplained_expectation_is_accepted_with_a_warning(tmp_path: Path) -> None:
-    """So that a rewritten file can be used at once, and is not forgotten."""
+def test_entry_with_a_placeholder_reason_gives_a_warning(tmp_path: Path) -> None:
+    """`--update-baseline` writes such entries."""
     baseline = Baseline().holding(
         [Expectation("arm", "verdict", "crashed", REASON, OWNER)]
     )
@@ -112,10 +112,10 @@ _texts = st.text(
 
 
 @given(st.lists(st.tuples(_texts, _texts), max_size=4, unique_by=lambda pair: pair[0]))
-def test_a_baseline_that_is_written_reads_back(
+def test_written_baseline_reads_back_equal(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str]]
 ) -> None:
-    """Whatever reasons hold; in sorted order."""
+    """With any characters in its reasons; entries are sorted."""
     written = Baseline().holding(
         Expectation(robot, "mass.link.mass", "fails", reason, "ada")
         for robot, reason in entries

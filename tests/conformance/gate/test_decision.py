@@ -81,8 +81,8 @@ BAD_MASS = _expected("bad", MASS, "fails")
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_one_robot_that_does_not_conform_fails_a_run(verdict: Verdict) -> None:
-    """Exact, close and incomplete pass; what could not be read is not counted."""
+def test_one_nonconforming_robot_fails_the_run(verdict: Verdict) -> None:
+    """Exact, close and incomplete pass; unreadable robots are not counted."""
     passes = verdict.agrees or verdict in NOT_READ
 
     result = apply_gate([GOOD, robot("a", verdict)])
@@ -91,7 +91,7 @@ def test_one_robot_that_does_not_conform_fails_a_run(verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("verdict", NOT_READ)
-def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
+def test_strict_gate_fails_on_unreadable_robots(verdict: Verdict) -> None:
     """A release may insist on every file."""
     result = apply_gate([GOOD, robot("a", verdict)], strict=True)
 
@@ -101,18 +101,18 @@ def test_strict_counts_what_could_not_be_read(verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdicts", [(), NOT_READ])
-def test_a_run_that_read_nothing_does_not_pass(
+def test_run_without_a_readable_robot_fails(
     verdicts: tuple[Verdict, ...],
     strict: bool,
 ) -> None:
-    """Nothing wrong was seen because nothing was seen."""
+    """No robot was judged."""
     records = [robot(verdict.name, verdict) for verdict in verdicts]
 
     assert apply_gate(records, strict=strict).gate is Gate.NOTHING_READ
 
 
-def test_close_passes_unless_the_gate_says_otherwise() -> None:
-    """And is named then, with the value that is only close."""
+def test_close_robot_fails_with_fail_on_close_only() -> None:
+    """It is listed with the check that is only close."""
     near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
 
     assert apply_gate([near]).gate is Gate.PASSES
@@ -123,8 +123,8 @@ def test_close_passes_unless_the_gate_says_otherwise() -> None:
     ]
 
 
-def test_incomplete_passes_unless_the_gate_says_otherwise() -> None:
-    """And is named then, with the check of which a part could not be made."""
+def test_incomplete_robot_fails_with_its_option_only() -> None:
+    """It is listed with the check that is incomplete."""
     parts = robot(
         "parts",
         Verdict.INCOMPLETE,
@@ -141,8 +141,8 @@ def test_incomplete_passes_unless_the_gate_says_otherwise() -> None:
     assert checks == {MASS, "kinematics.position"}
 
 
-def test_an_expected_failure_passes_and_another_one_does_not() -> None:
-    """Per robot and check: one that is known does not cover the others."""
+def test_entry_covers_one_check_of_one_robot() -> None:
+    """Other failures of the robot are new."""
     records = [GOOD, BAD]
 
     assert apply_gate(records).gate is Gate.FAILS
@@ -169,7 +169,7 @@ def test_worse_grade_than_expected_fails(
     actual: Grade,
     worse: bool,
 ) -> None:
-    """What was in dispute and is now wrong is news."""
+    """An entry for a dispute does not cover a failure."""
     record = robot("a", Verdict(actual.value), mass__link=actual)
 
     result = apply_gate([record], baseline=_baseline(_expected("a", MASS, expected)))
@@ -178,8 +178,8 @@ def test_worse_grade_than_expected_fails(
     assert len(result.worse) == worse
 
 
-def test_with_a_baseline_a_robot_that_ceases_to_be_readable_fails() -> None:
-    """Otherwise a reader that refuses everything would pass every gate."""
+def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:
+    """Otherwise a reader that refuses every file would pass."""
     records = [GOOD, robot("a", Verdict.UNREADABLE)]
 
     assert apply_gate(records).gate is Gate.PASSES
@@ -190,8 +190,8 @@ def test_with_a_baseline_a_robot_that_ceases_to_be_readable_fails() -> None:
     assert apply_gate(died, baseline=known).gate is Gate.FAILS
 
 
-def test_an_unexpected_pass_is_told_and_passes() -> None:
-    """Of a check, and of a robot that had none; not of one that could not be had."""
+def test_unexpected_pass_is_listed_and_passes() -> None:
+    """Of a check or a robot; not where there was no result."""
     baseline = _baseline(
         _expected("good", MASS, "fails"),
         _expected("good", VERDICT, "crashed"),
@@ -209,8 +209,8 @@ def test_an_unexpected_pass_is_told_and_passes() -> None:
     assert result.absent == 1
 
 
-def test_what_is_close_as_expected_is_no_unexpected_pass() -> None:
-    """A baseline of a stricter gate serves a milder one."""
+def test_expected_close_check_is_no_unexpected_pass() -> None:
+    """A baseline of a stricter gate can be used without `--fail-on`."""
     near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
 
     result = apply_gate([near], baseline=_baseline(_expected("near", MASS, "close")))
@@ -218,8 +218,8 @@ def test_what_is_close_as_expected_is_no_unexpected_pass() -> None:
     assert result.passing == ()
 
 
-def test_each_converter_has_expectations_of_its_own() -> None:
-    """What is known of one excuses no other; theirs are kept, and are not absent."""
+def test_entries_apply_to_their_converter_only() -> None:
+    """Those of other converters are neither used nor listed as fixed."""
     ours, theirs = (structs.replace(BAD, candidate=name) for name in (OURS, "peer"))
     peers = replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
     known = _baseline(peers)
@@ -236,8 +236,8 @@ def test_each_converter_has_expectations_of_its_own() -> None:
     assert apply_gate([ours, theirs], baseline=both).gate is Gate.PASSES
 
 
-def test_an_updated_baseline_lets_the_same_run_pass() -> None:
-    """Reasons stay, new entries wait for theirs, what is not in the run is kept."""
+def test_updated_baseline_lets_the_same_run_pass() -> None:
+    """Reasons and robots that are not in the run are kept."""
     records = [
         GOOD,
         BAD,
@@ -263,8 +263,8 @@ def test_an_updated_baseline_lets_the_same_run_pass() -> None:
     assert apply_gate(records, baseline=after).gate is Gate.PASSES
 
 
-def test_a_ruling_is_stated_with_grades_and_reasons() -> None:
-    """What is new, worse and fixed, and why what was expected is accepted."""
+def test_decision_lists_new_worse_fixed_and_expected_results() -> None:
+    """With grades, and with the reasons of what was expected."""
     known = _baseline(
         _expected("bad", MASS, "close"),
         _expected("good", MASS, "fails"),

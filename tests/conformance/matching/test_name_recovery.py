@@ -78,8 +78,8 @@ def _check_without_names(urdf: Path, folder: Path) -> RobotRecord:
         "plane.urdf",
     ],
 )
-def test_lost_names_fail_the_name_checks_alone(name: str, tmp_path: Path) -> None:
-    """One finding for each, and every other check as if it were there."""
+def test_lost_names_fail_the_name_checks_only(name: str, tmp_path: Path) -> None:
+    """One finding for each; values are compared for all links and joints."""
     findings = _findings(_check_without_names(_PYBULLET / name, tmp_path))
 
     assert _NAMES.issuperset(findings)
@@ -111,8 +111,8 @@ def _cart(folder: Path, *wheels: tuple[str, float]) -> Path:
     return urdf
 
 
-def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
-    """Its body carries the trunk, which still has its name."""
+def test_massless_base_is_matched_by_its_joint(tmp_path: Path) -> None:
+    """Its body has the joint to the trunk, which kept its name."""
     urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3))
     usd = tmp_path / "usd" / "renamed.usda"
     made = convert(urdf, tmp_path / "usd")
@@ -127,7 +127,7 @@ def test_a_base_without_mass_is_found(tmp_path: Path) -> None:
 
 
 def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
-    """Two wheels on one axle; the third is told by its place."""
+    """Two wheels on one axle; the third is matched by its position."""
     urdf = _cart(tmp_path, ("front", 0.3), ("rear", -0.3), ("spare", -0.3))
     record = _check_without_names(urdf, tmp_path)
 
@@ -143,7 +143,7 @@ def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
 
 
 def test_geometry_xform_is_not_matched_with_a_link() -> None:
-    """A converter counts a link in the base, where a mesh has the place of both."""
+    """A mesh prim is at the same place as a welded link without a prim."""
     box = Visual(None, Pose(), Box((0.4, 0.3, 0.1)))
     ballast = Inertial(5.5, Pose((0.0, 0.05, 0.0)), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
     arm = Inertial(0.75, Pose(), (0.002, 0.0, 0.0, 0.001, 0.0, 0.0025))
@@ -155,7 +155,7 @@ def test_geometry_xform_is_not_matched_with_a_link() -> None:
             Joint("turn", "base", "arm", Continuous((1.0, 0.0, 0.0))),
         ),
     )
-    asked = replace(configurations(structure(robot)), root="base")
+    sampled = replace(configurations(structure(robot)), root="base")
     prims = NamedPrims(
         (
             NamedPrim("/base", "base", is_body=True, mass=5.5),
@@ -165,7 +165,7 @@ def test_geometry_xform_is_not_matched_with_a_link() -> None:
         (NamedJoint("/turn", "turn", ("/base", "/base/arm"), JointType.CONTINUOUS),),
     )
 
-    assert match_names(observe_robot(robot, asked), prims) == Labels()
+    assert match_names(observe_robot(robot, sampled), prims) == Labels()
 
 
 @settings(max_examples=40, deadline=None)
@@ -183,28 +183,28 @@ def test_random_names_change_no_other_check(
     merge_fixed: bool,
     seed: int,
 ) -> None:
-    """Whatever the robot, and however its bodies are written."""
+    """For random robots, with nested and flat bodies."""
     # Where something that moves is called like the world, only names tell.
     assume(all(joint.child != "world" for joint in robot.joints))
     # A floating joint is no constraint in USD: the name of its parent is all there is.
     assume(not any(isinstance(joint.kind, Floating) for joint in robot.joints))
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
-    asked = replace(configurations(structure(robot)), root=tree.root)
-    spec = observe_robot(robot, asked)
+    sampled = replace(configurations(structure(robot)), root=tree.root)
+    spec = observe_robot(robot, sampled)
     with tempfile.TemporaryDirectory() as folder:
         author_asset(robot, tree, body_assignment, nesting, Path(folder))
         usd = Path(folder, asset_name(robot))
         renamed = Path(folder, "renamed.usda")
         rename_prims(usd, renamed, seed, loses=lambda _: True)
-        record = _judged(spec, OpenusdEngine().observe(Request(str(usd), asked)))
+        record = _judged(spec, OpenusdEngine().observe(Request(str(usd), sampled)))
         labels = label_robot(str(renamed), spec)
         assert labels is not None
         labelled = Path(folder, "labelled.usda")
         labelled.write_text(labels.text, encoding="utf-8")
-        reading = OpenusdEngine().observe(Request(str(labelled), asked))
+        reading = OpenusdEngine().observe(Request(str(labelled), sampled))
 
-    changed = _judged(spec, replace(reading, renamed=labels.found))
+    changed = _judged(spec, replace(reading, renamed=labels.inferred))
     # Massless links that are welded are no bodies, and nothing tells their joints apart
     # once the names are lost. Where no joint is left to compare, that is the grade.
     found = {joint.name for joint in reading.joints}

@@ -1,4 +1,4 @@
-"""USDs that call links and joints otherwise than the URDF."""
+"""USDs with other names of links and joints than the URDF."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def _check(urdf: Path, usd: Path) -> RobotRecord:
     return check(urdf, usd, CheckOptions(engines=("mujoco",)))
 
 
-def test_names_that_are_only_spelled_otherwise_are_the_same(tmp_path: Path) -> None:
-    """Nothing says them but the names of prims, which know letters and digits alone."""
+def test_names_match_by_their_usd_spelling(tmp_path: Path) -> None:
+    """Without URDF names on prims; prim names have letters and digits only."""
     urdf, usd = _converted(tmp_path)
     record = _check(urdf, _edit(usd, None))
 
@@ -95,7 +95,7 @@ def test_names_that_are_only_spelled_otherwise_are_the_same(tmp_path: Path) -> N
 
 
 def test_lost_names_are_the_only_findings(tmp_path: Path) -> None:
-    """One finding for each; all other values are compared."""
+    """One for each; all other values are compared."""
     urdf, usd = _converted(tmp_path)
 
     def rename(layer: Sdf.Layer) -> None:
@@ -141,7 +141,7 @@ _MOUNTED = NAMES.replace(
 def test_matches_propagate_through_xforms(
     tmp_path: Path, lost: str, check_of_names: str, name: str
 ) -> None:
-    """A joint of the USD is tied to the body, and one of the URDF to the frame."""
+    """The joint is on the body in the USD, and on a frame below it in the URDF."""
     urdf = tmp_path / "mounted.urdf"
     urdf.write_text(_MOUNTED)
     usd = convert(urdf, tmp_path / "usd").root_layer
@@ -152,8 +152,8 @@ def test_matches_propagate_through_xforms(
     record = _check(urdf, _edit(usd, rename))
 
     failing = _graded(record, Grade.FAILS)
-    told = f"{name} is renamed to 'Other'; matched by position in the tree"
-    assert told in failing[check_of_names]
+    message = f"{name} is renamed to 'Other'; matched by position in the tree"
+    assert message in failing[check_of_names]
     assert "structure.parents" not in failing
     assert not any("mass" in check or "kinematics" in check for check in failing)
 
@@ -170,8 +170,8 @@ def _prims(
     )
 
 
-def test_equal_names_are_kept() -> None:
-    """Also where another prim would do."""
+def test_equal_names_match_first() -> None:
+    """Although another prim would fit as well."""
     reading = urdf_reading()
     prims = _prims(
         *((link.name, True) for link in reading.links),
@@ -185,8 +185,8 @@ def test_equal_names_are_kept() -> None:
     assert match_names(reading, prims) == Labels()
 
 
-def test_a_name_that_two_prims_share_is_not_guessed() -> None:
-    """But a body comes before a frame."""
+def test_name_of_two_prims_matches_neither() -> None:
+    """But a body is preferred to a frame."""
     two = _prims(("Arm", True), ("ARM", True), joints=())
     frame = _prims(("Arm", False), ("ARM", True), joints=())
 
@@ -195,7 +195,7 @@ def test_a_name_that_two_prims_share_is_not_guessed() -> None:
 
 
 def test_matches_propagate_along_joints() -> None:
-    """From a joint to its links, from links to the joint between, and on."""
+    """From a joint to its links, and from two links to the joint between them."""
     prims = _prims(
         ("base", True),
         ("Body1", True),
@@ -205,22 +205,22 @@ def test_matches_propagate_along_joints() -> None:
     found = match_names(urdf_reading(), prims)
 
     assert found == Labels(
-        found={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
+        inferred={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
     )
 
 
 @pytest.mark.parametrize("ends", [("/arm", "/forearm"), ("/forearm", "/arm")])
-def test_joint_between_known_links_is_known(ends: tuple[str, str]) -> None:
-    """Whichever of its bodies comes first."""
+def test_joint_between_matched_links_is_matched(ends: tuple[str, str]) -> None:
+    """In either order of its bodies."""
     prims = _prims(
         ("arm", True), ("forearm", True), ("hand", True), joints=(("J", *ends),)
     )
 
-    assert match_names(urdf_reading(), prims).found == {"/joints/J": "elbow"}
+    assert match_names(urdf_reading(), prims).inferred == {"/joints/J": "elbow"}
 
 
 def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:
-    """A converter may count a link in the base, and leave its weld out."""
+    """A converter may write a link into the base and leave out its fixed joint."""
     reading = urdf_reading()
     weld = next(joint for joint in reading.joints if joint.type is JointType.FIXED)
     prims = NamedPrims(

@@ -1,4 +1,4 @@
-"""Pairs that fit best, where nothing has a name."""
+"""Matching of trees without names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HIPS = ((0.3, 0.1, 0.0), (0.3, -0.1, 0.0), (-0.3, 0.1, 0.0), (-0.3, -0.1, 0.0))
 
 
 def test_one_wrong_position_does_not_change_other_matches() -> None:
-    """The others leave it one partner."""
+    """Only one partner remains for it."""
     astray = ((0.9, 0.8, -0.7), *_HIPS[1:])
     found = match_trees(_legs(*_HIPS), _legs(*astray), (0, 0), lambda *_: True)
 
@@ -39,7 +39,7 @@ def test_one_wrong_position_does_not_change_other_matches() -> None:
 
 
 def test_legs_are_matched_by_position_in_any_order() -> None:
-    """Not by the order of the file."""
+    """The order of the file does not matter."""
     for order in permutations(range(4)):
         found = match_trees(
             _legs(*_HIPS), _legs(*(_HIPS[i] for i in order)), (0, 0), lambda *_: True
@@ -50,7 +50,7 @@ def test_legs_are_matched_by_position_in_any_order() -> None:
 
 
 def test_equivalent_nodes_are_paired_in_order_and_marked() -> None:
-    """Two legs at one place."""
+    """Two legs at one position."""
     legs = _legs(_HIPS[0], _HIPS[1], _HIPS[1])
     found = match_trees(legs, legs, (0, 0), lambda *_: True)
 
@@ -59,14 +59,14 @@ def test_equivalent_nodes_are_paired_in_order_and_marked() -> None:
 
 
 def test_missing_subtree_is_unmatched() -> None:
-    """Whichever it is."""
+    """For every leg."""
     found = match_trees(_legs(*_HIPS), _legs(*_HIPS[1:]), (0, 0), lambda *_: True)
 
     assert set(dict(found.pairs)) == {0, 3, 4, 5, 6, 7, 8}
 
 
 def test_forbidden_pairs_are_not_matched() -> None:
-    """Its leg stays alone, with what hangs on it."""
+    """The leg stays unmatched, with its subtree."""
     legs = _legs(*_HIPS)
     found = match_trees(legs, legs, (0, 0), lambda one, other: 3 not in {one, other})
 
@@ -74,7 +74,7 @@ def test_forbidden_pairs_are_not_matched() -> None:
     assert not {3, 4}.intersection(dict(found.pairs))
 
 
-def test_long_chain_does_not_recurse() -> None:
+def test_long_chain_causes_no_recursion() -> None:
     """Ropes and snakes have thousands of links."""
     rope = [TreeNode(None)] + [
         TreeNode(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
@@ -95,10 +95,10 @@ def test_long_chain_does_not_recurse() -> None:
     ),
     st.randoms(use_true_random=False),
 )
-def test_assignments_are_as_cheap_as_can_be(
+def test_assignment_has_the_least_cost(
     costs: list[list[float]], rng: random.Random
 ) -> None:
-    """Against all there are."""
+    """Compared with all permutations."""
     alone = [3.0 + rng.random() for _ in costs], [3.0 for _ in costs[0]]
     pairs, _, total = assign(costs, alone)
 

@@ -1,4 +1,4 @@
-"""Faults are caught by the checks that answer for them, and nothing else is."""
+"""Faults are caught by their checks, and a good USD fails none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from urdf_usd.conformance.tolerance.comparison import Compared, Description, Dif
 
 OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
-# What other checks say as well, or what nothing in a USD decides.
+# Derived from values that other checks compare, or not decided by a USD alone.
 UNAIMED = {
     "mass.group.mass",
     "mass.group.center",
@@ -49,7 +49,7 @@ def _trials_by_profile(
     return experiment._trials_by_profile(str(urdf), str(folder), profiles)
 
 
-def test_faults_have_distinct_names_and_real_aims() -> None:
+def test_faults_have_distinct_names_and_name_existing_checks() -> None:
     """At least forty kinds."""
     known = {check.id for check in CHECKS} | {REFUSED}
 
@@ -62,7 +62,7 @@ def test_faults_have_distinct_names_and_real_aims() -> None:
 
 
 def test_every_check_is_the_aim_of_a_fault() -> None:
-    """A check that no fault aims at is not examined."""
+    """Otherwise its sensitivity would not be measured."""
     aims = {aim for fault in FAULTS for aim in fault.aims}
 
     assert {check.id for check in CHECKS} - aims <= UNAIMED
@@ -70,7 +70,7 @@ def test_every_check_is_the_aim_of_a_fault() -> None:
 
 @pytest.mark.parametrize("robot", ["drifter", "oblique_arm"])
 def test_every_fault_of_an_oblique_robot_is_caught(robot: str, tmp_path: Path) -> None:
-    """One place per kind; the good USD raises nothing."""
+    """At one place per kind; the unchanged USD has no findings."""
     found = _run_trials(OWN / f"{robot}.urdf", tmp_path)
 
     assert found.raised == ()
@@ -79,7 +79,7 @@ def test_every_fault_of_an_oblique_robot_is_caught(robot: str, tmp_path: Path) -
 
 
 def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
-    """Between them."""
+    """Together."""
     seeded: Counter[str] = Counter()
     for robot in ("drifter", "oblique_arm"):
         folder = tmp_path / robot
@@ -95,7 +95,7 @@ def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("urdf", [PENDULUM, OWN / "oblique_arm.urdf"], ids=["5", "arm"])
 def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
-    """Said by construction, borne out by the verdict."""
+    """The fault is equivalent by its construction."""
     trials_of = _trials_by_profile(urdf, tmp_path)
     equivalent = [
         (fault.id, trials_of[fault.profile], seed)
@@ -113,10 +113,10 @@ def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     assert equivalent
 
 
-def test_base_without_body_fails_the_world_check_alone(
+def test_base_without_body_fails_the_world_check_only(
     tmp_path: Path,
 ) -> None:
-    """All else holds, since the pendulum hangs on the world, which has no mass."""
+    """The pendulum is connected to the world, which has no mass."""
     found = _run_trials(PENDULUM, tmp_path, ["base.dissolved"])
 
     assert [(trial.subject, trial.failed) for trial in found.trials] == [
@@ -127,7 +127,7 @@ def test_base_without_body_fails_the_world_check_alone(
 def test_check_without_comparison_misses_its_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its faults are reported as missed, others are not."""
+    """Only its faults are reported as missed."""
     monkeypatch.setitem(COMPARERS, "structure.mimic", lambda *_: Compared(()))
     found = _run_trials(
         OWN / "oblique_arm.urdf", tmp_path, ["mimic.dropped", "mass.halved"]
@@ -149,8 +149,8 @@ def test_false_positive_on_good_usd_is_reported(
     assert _run_trials(PENDULUM, tmp_path, []).raised == ("limits.lower",)
 
 
-def test_smallest_size_is_the_tolerance(tmp_path: Path) -> None:
-    """A shift of a frame moves its link by as much."""
+def test_smallest_detected_size_is_the_tolerance(tmp_path: Path) -> None:
+    """The shift of a frame displaces its link by as much."""
     faults = frozenset({"joint.pos0-shifted", "mass.scaled", "body.shifted"})
     urdf = OWN / "oblique_arm.urdf"
     found = run_trials("arm", str(urdf), str(tmp_path), Plan(1, faults, faults))

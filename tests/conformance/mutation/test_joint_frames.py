@@ -1,4 +1,4 @@
-"""What tells a fault in a joint from an edit that changes nothing."""
+"""Motions of joint frames, which show whether an edit is a fault."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ OBLIQUE = Rotation.from_rotvec([0.4, -0.9, 0.7])
 OTHER = Rotation.from_rotvec([-0.3, 0.5, 1.2])
 
 
-def _hold(first: Rotation, second: Rotation, motion: str = "angular") -> JointFrames:
+def _joint_frames(
+    first: Rotation, second: Rotation, motion: str = "angular"
+) -> JointFrames:
     return JointFrames(ORIGINS, (first, second), axis=2, motion=motion)
 
 
 def test_child_turns_about_the_joint_axis() -> None:
-    """A point of the axis stays where it is; angles count from body 0 to body 1."""
-    frames = _hold(OBLIQUE, OTHER)
+    """Points of the axis stay; the angle is from body 0 to body 1."""
+    frames = _joint_frames(OBLIQUE, OTHER)
     origins, rotations = frames.child_poses(AT)
     axis_in_child = OTHER.apply([0.0, 0.0, 1.0])
 
@@ -38,8 +40,8 @@ def test_child_turns_about_the_joint_axis() -> None:
 
 
 def test_child_slides_along_the_joint_axis() -> None:
-    """Without a turn."""
-    origins, rotations = _hold(OBLIQUE, OTHER, "linear").child_poses(AT)
+    """Without rotation."""
+    origins, rotations = _joint_frames(OBLIQUE, OTHER, "linear").child_poses(AT)
 
     np.testing.assert_allclose(
         origins - origins[0], np.outer(AT, OBLIQUE.apply([0.0, 0.0, 1.0])), atol=1e-12
@@ -49,8 +51,8 @@ def test_child_slides_along_the_joint_axis() -> None:
 
 @pytest.mark.parametrize("motion", ["angular", "linear"])
 def test_exchanged_bodies_with_exchanged_frames_move_backwards(motion: str) -> None:
-    """At zero they are where they were."""
-    frames = _hold(OBLIQUE, OTHER, motion)
+    """At zero the poses are unchanged."""
+    frames = _joint_frames(OBLIQUE, OTHER, motion)
     back = JointFrames(ORIGINS[::-1], (OTHER, OBLIQUE), 2, motion, swapped=True)
 
     assert not frames.displaces(back, np.zeros(1))
@@ -63,20 +65,20 @@ def test_exchanged_bodies_with_exchanged_frames_move_backwards(motion: str) -> N
     st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda v: np.linalg.norm(v) > 1e-3),
 )
 def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
-    """About any axis; any other turn is not."""
+    """About any axis; other rotations are not."""
     direction = np.array(axis) / np.linalg.norm(axis)
     half = Rotation.from_rotvec(np.pi * direction)
     less = Rotation.from_rotvec(0.9 * np.pi * direction)
 
-    good = _hold(half, OTHER)
+    good = _joint_frames(half, OTHER)
     assert not good.displaces(replace(good, turns=(half.inv(), OTHER)), AT)
-    good = _hold(less, OTHER)
+    good = _joint_frames(less, OTHER)
     assert good.displaces(replace(good, turns=(less.inv(), OTHER)), AT)
 
 
-def test_fixed_joint_has_no_axis_to_match() -> None:
+def test_fixed_joint_motion_ignores_the_axis() -> None:
     """A joint that stays at zero."""
-    good = _hold(OBLIQUE, OTHER)
+    good = _joint_frames(OBLIQUE, OTHER)
     bad = replace(good, axis=0)
 
     assert not good.displaces(bad, np.zeros(1))
@@ -84,8 +86,8 @@ def test_fixed_joint_has_no_axis_to_match() -> None:
 
 
 def test_shift_and_turn_displace_by_their_size() -> None:
-    """Sides are independent, and nothing is shared with the good one."""
-    good = _hold(OBLIQUE, OTHER, "none")
+    """On either side, without changing the original."""
+    good = _joint_frames(OBLIQUE, OTHER, "none")
 
     for side in (0, 1):
         moved = shifted(good, side, np.array([0.0, 3e-4, -4e-4]))

@@ -1,4 +1,4 @@
-"""What became of all faults, counted, shown and written."""
+"""Counts and reports of the faults that were caught or missed."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def _text(found: Sensitivity) -> str:
     return capture.get()
 
 
-def test_at_least_ten_robots_are_spoilt() -> None:
+def test_sample_has_at_least_ten_robots() -> None:
     """Each once."""
     assert len(set(ROBOTS)) == len(ROBOTS) >= 10
 
 
-def test_all_caught_is_passed() -> None:
-    """Counts add up over robots."""
+def test_report_passes_if_every_fault_is_caught() -> None:
+    """Counts are summed over robots."""
     found = summary([GOOD, _caught("b")])
     negated = next(kind for kind in found.kinds if kind.fault == "joint.axis-negated")
 
@@ -73,7 +73,7 @@ def test_all_caught_is_passed() -> None:
     assert f"{2 * len(FAULTS)} of {2 * len(FAULTS)} faults" in _text(found)
 
 
-def test_one_miss_fails_and_is_named() -> None:
+def test_missed_fault_fails_and_is_named() -> None:
     """With robot and part."""
     found = summary([GOOD, _changed(_caught("b"), "mass.halved", caught=False)])
 
@@ -82,15 +82,15 @@ def test_one_miss_fails_and_is_named() -> None:
 
 
 def test_false_positive_fails_and_is_named() -> None:
-    """A harness that always fails catches everything."""
+    """A harness that fails everything would catch every fault."""
     found = summary([replace(GOOD, raised=("limits.upper",))])
 
     assert not found.passed
     assert "a: false alarm without a fault: limits.upper" in _text(found)
 
 
-def test_a_kind_that_is_seeded_nowhere_fails() -> None:
-    """It proves nothing."""
+def test_fault_that_fits_no_robot_fails() -> None:
+    """Nothing is measured of it."""
     rest = tuple(trial for trial in GOOD.trials if trial.fault != "asset.up")
     found = summary([replace(GOOD, trials=rest)])
 
@@ -99,14 +99,14 @@ def test_a_kind_that_is_seeded_nowhere_fails() -> None:
 
 
 def test_fault_detected_only_far_above_tolerance_fails() -> None:
-    """A fifth more than the tolerance is too much."""
+    """More than a fifth above the tolerance."""
     found = summary([_changed(GOOD, "mass.scaled", smallest=1.2e-4)])
 
     assert not found.passed
     assert "mass scaled: smallest caught size is 0.00012 relative" in _text(found)
 
 
-def test_sizes_may_come_from_searches_of_their_own() -> None:
+def test_sizes_may_come_from_separate_searches() -> None:
     """Their trials are not counted twice."""
     rough = _changed(GOOD, "mass.scaled", smallest=None)
     found = summary([rough], [GOOD])
@@ -115,8 +115,8 @@ def test_sizes_may_come_from_searches_of_their_own() -> None:
     assert (scaled.seeded, scaled.smallest) == (1, (1e-4, 1e-4))
 
 
-def test_json_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command exits with 1 where a fault was missed."""
+def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit status is 1 if a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
     monkeypatch.setattr(
         "urdf_usd.conformance.cli.output.sensitivity.measure", lambda **_: missed
@@ -134,8 +134,8 @@ def test_json_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("option", ["--full", "--json=x.json"])
-def test_options_of_the_examination_need_it(option: str) -> None:
-    """Rather than to be ignored."""
+def test_options_of_the_examination_require_it(option: str) -> None:
+    """They are not ignored without it."""
     result = CliRunner().invoke(main, ["doctor", option])
 
     assert result.exit_code == 2
@@ -143,13 +143,9 @@ def test_options_of_the_examination_need_it(option: str) -> None:
 
 
 @pytest.mark.corpus
-def test_default_sample_is_caught() -> None:
-    """What the command does without options."""
+def test_every_fault_of_the_default_sample_is_caught() -> None:
+    """As the command does without options."""
     found = measure()
 
-    assert _failed(found) == []
+    assert [kind.fault for kind in found.kinds if not kind.passed] == []
     assert found.passed
-
-
-def _failed(found: Sensitivity) -> list[str]:
-    return [kind.fault for kind in found.kinds if not kind.passed]

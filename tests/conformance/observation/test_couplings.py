@@ -1,4 +1,4 @@
-"""Chains of couplings, followed to their heads."""
+"""Couplings of joints to the first joint of their chain."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CHAIN = {
 
 
 def test_joint_without_coupling_has_no_head() -> None:
-    """Nor does a joint that nobody knows."""
+    """Nor has the name of no joint."""
     assert head_coupling("a", CHAIN.get) is None
 
 
 @pytest.mark.parametrize("position", [-1.25, 0.0, 0.75])
-def test_the_head_moves_a_joint_as_the_chain_does(position: float) -> None:
-    """Step by step, or at once."""
+def test_head_coupling_equals_its_chain(position: float) -> None:
+    """Composed, and one coupling after the other."""
     moved = position
     for name in ("b", "c", "d"):
         moved = CHAIN[name].multiplier * moved + CHAIN[name].offset
@@ -31,8 +31,8 @@ def test_the_head_moves_a_joint_as_the_chain_does(position: float) -> None:
     assert head.multiplier * position + head.offset == pytest.approx(moved)
 
 
-def test_bound_of_an_offset_includes_cancelled_terms() -> None:
-    """The bound of their sum is that of their sizes."""
+def test_offset_bound_includes_cancelled_terms() -> None:
+    """The bound is the sum of the absolute values."""
     cancel = {
         "b": MimicObservation("a", 1.0, 1e3),
         "c": MimicObservation("b", 1.0, -1e3),
@@ -44,7 +44,7 @@ def test_bound_of_an_offset_includes_cancelled_terms() -> None:
 
 
 @pytest.mark.parametrize("leader", ["a", "b"])
-def test_a_loop_is_followed_once_around(leader: str) -> None:
+def test_loop_of_couplings_terminates(leader: str) -> None:
     """Of one joint or of two."""
     loop = {
         "a": MimicObservation(leader, 2.0, 0.1),

@@ -1,4 +1,4 @@
-"""Bounds hold for what float32 storage does to random robots, and are not idle."""
+"""Bounds cover the float32 rounding of random robots, and are tight enough."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _reading(
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 30), welded=st.booleans())
 def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> None:
-    """No correctly rounding converter is ever told that it is only close."""
+    """A converter that rounds correctly stays within the bounds."""
     spec, usd = _readings(seed, depth, welded=welded)
     checks = judge({"reference": Observed(spec)}, Observed(usd)).checks
     nothing = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
@@ -155,7 +155,7 @@ def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> Non
 
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    """An arm of seven joints: a bound above 1e-5 would make the tolerance idle."""
+    """Of an arm of seven joints; beyond 1e-5 the tolerance would have no effect."""
     spec, _ = _readings(7, 7, welded=False)
     bound = derive_tolerance_model(spec, Tolerance()).bounds["l7"]
 
@@ -164,7 +164,7 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
 
 
 def test_bound_grows_along_the_chain() -> None:
-    """The root is exact by definition; every joint adds its own rounding."""
+    """The root is exact by definition; every joint adds its rounding."""
     spec, _ = _readings(3, 6, welded=False)
     bounds = derive_tolerance_model(spec, Tolerance()).bounds
     rotations = [bounds[f"l{index}"].rotation for index in range(7)]
@@ -174,7 +174,7 @@ def test_bound_grows_along_the_chain() -> None:
 
 
 def test_tolerance_model_requires_frames() -> None:
-    """A reference without frames is no reference."""
+    """Of the reference."""
     spec, _ = _readings(3, 2, welded=False)
     with pytest.raises(ValueError, match="states no frames"):
         derive_tolerance_model(replace(spec, frames=None), Tolerance())
@@ -182,15 +182,15 @@ def test_tolerance_model_requires_frames() -> None:
 
 @given(st.floats(1e-30, 1e30))
 def test_scalar_bound_covers_rounding_in_degrees(value: float) -> None:
-    """In double to degrees, to float32, and back."""
+    """To degrees in double, to float32, and back."""
     stored = float(np.float32(math.degrees(value)))
 
     assert abs(math.radians(stored) - value) <= scalar_bound(value)
     assert scalar_bound(value) < 1.001 * RELATIVE * value
 
 
-def test_inertia_of_a_ball_needs_no_axes() -> None:
-    """Turning it changes nothing, so only the moments are rounded."""
+def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
+    """A rotation does not change it."""
     assert inertia_bound(3.0 * np.eye(3)) < 1.001 * RELATIVE
     assert inertia_bound(np.diag([1.0, 2.0, 3.0])) > 2 * RELATIVE
     assert inertia_bound(np.zeros((3, 3))) > 0

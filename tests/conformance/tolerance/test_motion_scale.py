@@ -1,4 +1,4 @@
-"""Bounds of equations of motion hold for what float32 does to random robots."""
+"""Bounds of equations of motion cover the float32 rounding of random robots."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def _stored_joint(joint: Joint) -> Joint:
     _lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))
 )
 def test_rounded_storage_is_exact(robot: Robot) -> None:
-    """Every joint type, in trees; no correct converter is told that it is close."""
-    asked = configurations(structure(robot), 6)
+    """With every joint type, in trees."""
+    sampled = configurations(structure(robot), 6)
     stored = replace(
         robot,
         links=tuple(map(_stored_link, robot.links)),
         joints=tuple(map(_stored_joint, robot.joints)),
     )
-    spec, usd = (observe_robot(each, asked) for each in (robot, stored))
+    spec, usd = (observe_robot(each, sampled) for each in (robot, stored))
 
     for compare in (inertia_matrices, bias_forces):
         comparison = compare(spec, usd, derive_tolerance_model(spec, Tolerance()))
@@ -115,9 +115,9 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
 
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    """Else the tolerance would be idle; and no joint is measured with nothing."""
-    asked = configurations(structure(ROBOT))
-    motion = derive_tolerance_model(observe_robot(ROBOT, asked), Tolerance()).motion
+    """And no joint has a scale of zero."""
+    sampled = configurations(structure(ROBOT))
+    motion = derive_tolerance_model(observe_robot(ROBOT, sampled), Tolerance()).motion
 
     assert motion is not None
     scale = np.outer(motion.inertia, motion.inertia)
@@ -126,10 +126,10 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
     assert motion.joints[:6] == (ROOT_MOTION,) * 6
 
 
-def test_largest_forces_are_not_exceeded() -> None:
-    """Scales bound what is stated, and by no more than signs and directions explain."""
-    asked = configurations(structure(ROBOT))
-    spec = observe_robot(ROBOT, asked)
+def test_scales_bound_forces_and_inertias() -> None:
+    """And exceed them only as far as signs and directions explain."""
+    sampled = configurations(structure(ROBOT))
+    spec = observe_robot(ROBOT, sampled)
     motion = derive_tolerance_model(spec, Tolerance()).motion
 
     assert motion is not None
@@ -140,7 +140,7 @@ def test_largest_forces_are_not_exceeded() -> None:
 
 
 @pytest.mark.parametrize(("mass", "invents"), [(None, True), (0.5, False)])
-def test_only_what_lacks_mass_may_be_invented(
+def test_only_massless_joints_may_have_invented_inertia(
     mass: float | None, *, invents: bool
 ) -> None:
     """A millionth of the robot's mass, at its lever."""
@@ -165,10 +165,10 @@ def test_only_what_lacks_mass_may_be_invented(
         assert 0.75e-6 < motion.inertia_invented[3, 3] < 3 * 0.75e-6
 
 
-def test_robot_that_states_no_equations_has_no_scale() -> None:
-    """Nor does one with an inertia that is not stated."""
-    asked = configurations(structure(ROBOT))
-    spec = observe_robot(ROBOT, asked)
+def test_reading_without_equations_has_no_scale() -> None:
+    """Nor has one with an inertia that is not stated."""
+    sampled = configurations(structure(ROBOT))
+    spec = observe_robot(ROBOT, sampled)
     links = tuple(
         replace(link, mass=replace(link.mass, inertia=None)) if link.mass else link
         for link in spec.links

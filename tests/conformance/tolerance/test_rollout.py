@@ -1,4 +1,4 @@
-"""What is held in a rollout, and how far apart two rollouts are."""
+"""Joints that a rollout fixes, and the distance of two rollouts."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _plan(*joints: Joint, bare: frozenset[str] = frozenset()) -> RolloutPlan | N
     return questions(Robot("r", links, joints)).rollout
 
 
-def test_massive_joints_are_free() -> None:
-    """Planar joints too, of whose three displacements two count."""
+def test_joints_that_carry_mass_are_rolled_out() -> None:
+    """Planar joints too, two of whose three translations are coordinates."""
     turn = Joint("turn", "a", "b", Continuous(_X))
     table = Joint("table", "b", "c", Planar((0.6, 0.0, 0.8)))
     plan = _plan(turn, table)
@@ -68,7 +68,7 @@ def test_massive_joints_are_free() -> None:
 
 
 def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
-    """A step takes time with the square of their number."""
+    """The time of a step grows with the square of their number."""
     spread = [
         Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
         for i in range(1, 401)
@@ -81,7 +81,7 @@ def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
 
 
 def test_joint_that_carries_no_mass_is_held() -> None:
-    """It would be flung by nothing."""
+    """Its acceleration would have no bound."""
     turn = Joint("turn", "a", "b", Continuous(_X))
     idle = Joint("idle", "b", "c", Continuous(_X))
     plan = _plan(turn, idle, bare=frozenset({"c"}))
@@ -91,7 +91,7 @@ def test_joint_that_carries_no_mass_is_held() -> None:
 
 
 def test_massless_link_between_massive_ones_moves() -> None:
-    """As in the two joints of a hip; but of two joints about one axis one is held."""
+    """As between the joints of a hip; of two joints about one axis, one is held."""
     offset = Pose((0.0, 0.3, -0.4))
     pitch = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), offset)
     roll = Joint("roll", "b", "c", Continuous(_X))
@@ -112,7 +112,7 @@ def test_massless_link_between_massive_ones_moves() -> None:
         (Joint("slide", "a", "b", Prismatic(_X, UNLIMITED)),),
     ],
 )
-def test_robot_in_which_nothing_can_move_is_not_rolled_out(
+def test_robot_without_free_joints_is_not_rolled_out(
     joints: tuple[Joint, ...],
 ) -> None:
     """No moving joint, or none that carries mass."""
@@ -120,7 +120,7 @@ def test_robot_in_which_nothing_can_move_is_not_rolled_out(
 
 
 def test_reading_without_equations_gives_no_plan() -> None:
-    """Nothing says what could move."""
+    """Joints that carry mass are unknown."""
     spec = replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
 
     assert plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion) is None
@@ -141,7 +141,7 @@ def test_reading_without_equations_gives_no_plan() -> None:
         ),
     ],
 )
-def test_distance_of_positions(
+def test_distance_of_positions_ignores_the_sign_of_quaternions(
     joint_type: JointType,
     first: tuple[float, ...],
     second: tuple[float, ...],
@@ -154,8 +154,8 @@ def test_distance_of_positions(
     assert distance(here, there, (0, 0), joint_type) == pytest.approx(expected)
 
 
-def test_distance_of_velocities() -> None:
-    """The larger of translation and rotation."""
+def test_distance_of_velocities_is_the_larger_part() -> None:
+    """Of translation and rotation."""
     here = RolloutState(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
     there = RolloutState(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
 
@@ -176,7 +176,7 @@ def _compared(expected: Observation, actual: Observation) -> Compared:
 
 
 def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
-    """What follows says nothing of the robot."""
+    """Later moments are not compared."""
     whole = _rollout(urdf_reading())
     first, *others = whole.perturbed
     torn = replace(whole, perturbed=(first[:2], *others))
@@ -188,7 +188,7 @@ def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
 
 
 def test_divergence_of_the_usd_alone_fails() -> None:
-    """Whatever it was before."""
+    """Although all earlier moments are equal."""
     usd = usd_reading()
     torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
     differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
@@ -197,55 +197,53 @@ def test_divergence_of_the_usd_alone_fails() -> None:
     assert "diverges within 1 s" in differences[0].describe().message
 
 
-def _shifted(moment: RolloutState, joint: int) -> RolloutState:
-    positions = list(moment.positions)
-    positions[joint] = (positions[joint][0] + 1.0,)
-    return replace(moment, positions=tuple(positions))
+def _sensitive(spec: Observation, start: int) -> Observation:
+    """Shift the wheel in one perturbed rollout, from a state on."""
+    whole = _rollout(spec)
+    wheel = whole.joints.index("wheel")
+
+    def shifted(state: RolloutState) -> RolloutState:
+        positions = list(state.positions)
+        positions[wheel] = (positions[wheel][0] + 1.0,)
+        return replace(state, positions=tuple(positions))
+
+    first, *others = whole.perturbed
+    apart = (*first[:start], *map(shifted, first[start:]))
+    return replace(spec, rollout=replace(whole, perturbed=(apart, *others)))
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
 def test_divergence_of_a_sensitive_robot_does_not_fail(
     reached: int, until: int
 ) -> None:
-    """From 0.2 s on robots near it are elsewhere, so the USD may end after that.
+    """A rollout of the USD may end after the URDF's is sensitive, from 0.1 s on.
 
-    Every joint is compared at the last moment that the USD reaches, not only the one
-    that is chaotic: a simulation ends as a whole.
+    Every joint is compared at the last state that the USD reaches, not only the
+    sensitive one: a simulation ends as a whole.
     """
     spec, usd = urdf_reading(), usd_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
-    first, *others = whole.perturbed
-    apart = (first[:1] + tuple(_shifted(one, wheel) for one in first[1:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
     torn = replace(_rollout(usd), states=_rollout(usd).states[:reached])
-    found = {
-        d.item: d for d in _compared(chaotic, replace(usd, rollout=torn)).differences
-    }
-    time = whole.states[until - 1].time
+    compared = _compared(_sensitive(spec, 1), replace(usd, rollout=torn))
+    by_joint = {difference.item: difference for difference in compared.differences}
+    first, last = (_rollout(spec).states[index].time for index in (0, until - 1))
 
-    assert Grade.FAILS not in {difference.grade for difference in found.values()}
-    assert f"after {time:g} s" in found["elbow"].describe().message
-    assert f"after {whole.states[0].time:g} s" in found["wheel"].describe().message
+    assert Grade.FAILS not in {difference.grade for difference in by_joint.values()}
+    assert f"after {last:g} s" in by_joint["elbow"].describe().message
+    assert f"after {first:g} s" in by_joint["wheel"].describe().message
 
 
 def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
-    """Nothing on the side of the URDF explains it."""
-    spec, usd = urdf_reading(), usd_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
-    first, *others = whole.perturbed
-    apart = (first[:3] + tuple(_shifted(one, wheel) for one in first[3:]), *others)
-    chaotic = replace(spec, rollout=replace(whole, perturbed=apart))
+    """Nothing in the URDF's rollouts explains it."""
+    spec, usd = _sensitive(urdf_reading(), 3), usd_reading()
     torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
-    differences = _compared(chaotic, replace(usd, rollout=torn)).differences
+    differences = _compared(spec, replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
     assert "diverges within 0.2 s" in differences[0].describe().message
 
 
 def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
-    """Where it explodes before the first moment, or robots near it do."""
+    """Before the first moment, for the URDF or for perturbed robots."""
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     for diverging in (
@@ -269,7 +267,7 @@ def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
 
 
 def test_joint_with_other_coordinates_is_not_comparable() -> None:
-    """A hinge in the URDF may be a ball in the USD: four numbers against one."""
+    """A hinge of the URDF may be a ball in the USD: one coordinate and four."""
     usd = usd_reading()
     rollout = _rollout(usd)
     wheel = rollout.joints.index("wheel")
@@ -288,43 +286,28 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
 
 
 def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
-    """Where nearby robots are far apart, nothing follows from a difference."""
-    spec = urdf_reading()
-    whole = _rollout(spec)
-    wheel = whole.joints.index("wheel")
+    """A difference is no evidence where perturbed robots are far apart."""
+    spec, usd = urdf_reading(), usd_reading()
 
-    def elsewhere(moment: RolloutState) -> RolloutState:
-        positions = list(moment.positions)
-        positions[wheel] = (positions[wheel][0] + 1.0,)
-        return replace(moment, positions=tuple(positions))
-
-    first, *others = whole.perturbed
-    late = (*first[:3], *map(elsewhere, first[3:]))
-    always = tuple(map(elsewhere, first))
-    sensitive, chaotic = (
-        replace(spec, rollout=replace(whole, perturbed=(each, *others)))
-        for each in (late, always)
-    )
-
-    earlier = {d.item: d for d in _compared(sensitive, usd_reading()).differences}
+    earlier = {d.item: d for d in _compared(_sensitive(spec, 3), usd).differences}
     assert "after 0.2 s" in earlier["wheel"].describe().message
     assert "after 1 s" in earlier["elbow"].describe().message
-    without = _compared(chaotic, usd_reading())
+    without = _compared(_sensitive(spec, 0), usd)
     assert "wheel" not in {d.item for d in without.differences}
     assert without.note == "not compared, too sensitive to rounding: joint wheel"
 
 
 def test_value_on_one_side_only_is_not_comparable() -> None:
-    """Two have been asked nothing."""
+    """Values that both lack are not applicable."""
     spec, usd = urdf_reading(), usd_reading()
-    silent = replace(usd, rollout=None)
+    unstated = replace(usd, rollout=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
-    assert rollout_states(spec, silent, measure) == Incomparable(
+    assert rollout_states(spec, unstated, measure) == Incomparable(
         "usd states no rollout"
     )
     assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
         "reference states no rollout"
     )
-    nothing = rollout_states(replace(spec, rollout=None), silent, measure)
+    nothing = rollout_states(replace(spec, rollout=None), unstated, measure)
     assert nothing == Compared((), note="no rollout was planned")

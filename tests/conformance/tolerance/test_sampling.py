@@ -33,36 +33,36 @@ def _joint(
     )
 
 
-def _of(asked: Configurations, name: str) -> NDArray[np.float64]:
-    return asked.positions[asked.joints.index(name)]
+def _of(sampled: Configurations, name: str) -> NDArray[np.float64]:
+    return sampled.positions[sampled.joints.index(name)]
 
 
 def test_zero_and_both_limits_come_first() -> None:
-    """Then samples, at least thirty-two configurations in all."""
-    asked = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
+    """Then samples, at least 32 configurations in all."""
+    sampled = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
 
-    assert asked.labels[:4] == ("zero", "lower", "upper", "sample 0")
-    assert asked.count == len(asked.labels) == 3 + 32
-    assert _of(asked, "a")[:3, 0].tolist() == [0.0, -0.5, 1.25]
-    assert _of(asked, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
+    assert sampled.labels[:4] == ("zero", "lower", "upper", "sample 0")
+    assert sampled.count == len(sampled.labels) == 3 + 32
+    assert _of(sampled, "a")[:3, 0].tolist() == [0.0, -0.5, 1.25]
+    assert _of(sampled, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
 
 
 @pytest.mark.parametrize("count", [1, 200, 300, 1200])
 def test_inertia_matrices_stay_within_memory(count: int) -> None:
-    """Sixteen megabytes of doubles, or the four configurations without which none."""
-    asked = configurations([_joint(f"joint{i}") for i in range(count)])
-    motion_count = asked.for_motion
+    """Sixteen megabytes of doubles, or the least number of four configurations."""
+    sampled = configurations([_joint(f"joint{i}") for i in range(count)])
+    motion_count = sampled.for_motion
 
     size = motion_count.count * (count + 6) ** 2 * 8
     assert size <= 16e6 or motion_count.count == 4
-    assert motion_count.labels == asked.labels[: motion_count.count]
-    assert (motion_count.count == asked.count) is (count <= 200)
+    assert motion_count.labels == sampled.labels[: motion_count.count]
+    assert (motion_count.count == sampled.count) is (count <= 200)
     for values in (*motion_count.positions, *motion_count.velocities):
         assert len(values) == motion_count.count
 
 
-def test_configurations_are_the_same_in_every_run() -> None:
-    """They are arguments of a comparison, not chance."""
+def test_configurations_are_deterministic() -> None:
+    """And depend on the joints only."""
     joints = [_joint("a", R, -0.5, 1.25), _joint("b", JointType.FLOATING)]
     first, second = configurations(joints), configurations(joints)
 
@@ -71,9 +71,9 @@ def test_configurations_are_the_same_in_every_run() -> None:
 
 
 def test_samples_differ_between_joints_and_from_the_middle() -> None:
-    """Joints that move together hide one another's faults."""
-    asked = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
-    a, b = _of(asked, "a")[3:, 0], _of(asked, "b")[3:, 0]
+    """Errors of joints that move equally could cancel."""
+    sampled = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
+    a, b = _of(sampled, "a")[3:, 0], _of(sampled, "b")[3:, 0]
 
     assert len(set(a)) == len(a) == 32
     assert np.abs(a - b).max() > 0.5
@@ -82,12 +82,12 @@ def test_samples_differ_between_joints_and_from_the_middle() -> None:
 
 
 def test_robot_without_moving_joints_has_one_configuration() -> None:
-    """There is nothing to sample."""
-    asked = configurations([_joint("a", JointType.FIXED)])
+    """It is empty."""
+    sampled = configurations([_joint("a", JointType.FIXED)])
 
-    assert asked.count == 1
-    assert asked.joints == ()
-    assert asked.labels == ("zero",)
+    assert sampled.count == 1
+    assert sampled.joints == ()
+    assert sampled.labels == ("zero",)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_robot_without_moving_joints_has_one_configuration() -> None:
         (_joint("a", R, 0.7, 0.7), 0.7, 0.7),
     ],
 )
-def test_range_that_is_sampled(
+def test_sampled_range_of_a_joint(
     joint: JointObservation, lower: float, upper: float
 ) -> None:
-    """Unlimited joints get a window, huge limits are none, reversed ones are turned."""
+    """Unlimited and huge limits get a window; reversed limits are exchanged."""
     positions = _of(configurations([joint]), "a")[:, 0]
 
     assert positions[0] == 0.0
@@ -118,72 +118,74 @@ def test_range_that_is_sampled(
     assert positions[3:].max() <= upper + 1e-12
 
 
-def test_followers_follow_through_chains() -> None:
+def test_followers_are_computed_through_chains() -> None:
     """Declared before their leaders, with offsets, a sign and a chain."""
-    asked = configurations(
+    sampled = configurations(
         [
             _joint("c", R, -9.0, 9.0, MimicObservation("b", -2.0, 0.25)),
             _joint("b", R, -9.0, 9.0, MimicObservation("a", 1.5, -0.1)),
             _joint("a", R, -0.5, 0.75),
         ]
     )
-    a, b, c = (_of(asked, name) for name in "abc")
+    a, b, c = (_of(sampled, name) for name in "abc")
 
     np.testing.assert_allclose(b, 1.5 * a - 0.1, atol=1e-15)
     np.testing.assert_allclose(c, -2.0 * b + 0.25, atol=1e-15)
     assert c[0, 0] == pytest.approx(0.45)
 
 
-def test_leader_keeps_to_what_its_followers_allow() -> None:
-    """A follower's range is a limit as well, where both leave anything."""
-    asked = configurations(
+def test_leader_stays_within_the_limits_of_its_followers() -> None:
+    """Unless no common range is left."""
+    sampled = configurations(
         [
             _joint("a", R, -1.0, 1.0),
             _joint("b", R, -0.2, 0.6, MimicObservation("a", -2.0, 0.1)),
         ]
     )
 
-    assert _of(asked, "a")[1:3, 0] == pytest.approx([-0.25, 0.15])
-    assert _of(asked, "b")[3:].min() >= -0.2 - 1e-12
+    assert _of(sampled, "a")[1:3, 0] == pytest.approx([-0.25, 0.15])
+    assert _of(sampled, "b")[3:].min() >= -0.2 - 1e-12
 
 
-def test_leader_keeps_its_own_range_where_followers_leave_nothing() -> None:
-    """Contradictory ranges are the file's, not ours to mend."""
-    asked = configurations(
+def test_leader_keeps_its_range_if_followers_contradict_it() -> None:
+    """The ranges have nothing in common."""
+    sampled = configurations(
         [
             _joint("a", R, -1.0, 1.0),
             _joint("b", R, 5.0, 6.0, MimicObservation("a", 1.0, 0.0)),
         ]
     )
 
-    assert _of(asked, "a")[1:3, 0].tolist() == [-1.0, 1.0]
+    assert _of(sampled, "a")[1:3, 0].tolist() == [-1.0, 1.0]
 
 
 @pytest.mark.parametrize(
     "mimic",
     [MimicObservation("a", 2.0, 0.0), MimicObservation("missing", 2.0, 0.0)],
 )
-def test_coupling_that_leads_nowhere_is_none(mimic: MimicObservation) -> None:
-    """Of itself, or of a joint that does not exist."""
-    asked = configurations([_joint("a", R, -0.5, 0.5, mimic)])
+def test_coupling_to_itself_or_a_missing_joint_is_ignored(
+    mimic: MimicObservation,
+) -> None:
+    """The joint is sampled independently."""
+    sampled = configurations([_joint("a", R, -0.5, 0.5, mimic)])
 
-    assert _of(asked, "a")[1:3, 0].tolist() == [-0.5, 0.5]
+    assert _of(sampled, "a")[1:3, 0].tolist() == [-0.5, 0.5]
 
 
-def test_loop_of_couplings_is_sampled_freely() -> None:
-    """Nobody leads, so each is on its own."""
-    asked = configurations(
+def test_loop_of_couplings_is_sampled_independently() -> None:
+    """No joint of it leads."""
+    sampled = configurations(
         [
             _joint("a", R, -0.5, 0.5, MimicObservation("b", 2.0, 0.0)),
             _joint("b", R, -0.3, 0.3, MimicObservation("a", 2.0, 0.0)),
         ]
     )
 
-    assert _of(asked, "b")[2, 0] == 0.3
+    assert _of(sampled, "b")[2, 0] == 0.3
 
 
 def test_planar_joints_stay_in_their_plane() -> None:
-    """Displacement normal to an oblique axis, and an angle about it."""
+    """Displacement perpendicular to an oblique axis, and an angle about it."""
     axis = (0.6, 0.0, 0.8)
     joint = JointObservation("a", JointType.PLANAR, "parent", "child", axis=axis)
     positions = _of(configurations([joint]), "a")
@@ -199,7 +201,7 @@ def test_planar_joints_stay_in_their_plane() -> None:
     ("joint_type", "start"), [(JointType.FLOATING, 3), (JointType.SPHERICAL, 0)]
 )
 def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> None:
-    """Zero is the identity, w first; samples are all over the sphere."""
+    """In the order w, x, y, z; samples cover the sphere, and zero is the identity."""
     quats = _of(configurations([_joint("a", joint_type)]), "a")[:, start:]
 
     np.testing.assert_allclose(np.linalg.norm(quats, axis=1), 1.0, atol=1e-15)
@@ -207,8 +209,8 @@ def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> No
     assert (np.ptp(quats[3:], axis=0) > 0.9).all()
 
 
-def test_positions_cannot_be_edited() -> None:
-    """Every engine is asked the same question."""
+def test_positions_are_read_only() -> None:
+    """Engines get the same arrays."""
     positions = _of(configurations([_joint("a", R, -1.0, 1.0)]), "a")
 
     with pytest.raises(ValueError, match="read-only"):
@@ -222,13 +224,13 @@ _LIMIT = st.floats(-50, 50, allow_nan=False)
 def test_samples_lie_within_limits(
     ranges: list[tuple[JointType, float, float]],
 ) -> None:
-    """Whatever the limits, in either order; zero alone may lie outside."""
+    """Limits may be in either order; zero alone may lie outside."""
     joints = [_joint(f"j{i}", *each) for i, each in enumerate(ranges)]
-    asked = configurations(joints)
+    sampled = configurations(joints)
 
     for joint in joints:
         lower, upper = sorted([joint.lower or 0.0, joint.upper or 0.0])
-        positions = _of(asked, joint.name)
+        positions = _of(sampled, joint.name)
         assert positions.shape == (35, 1)
         assert (positions[1:] >= lower - 1e-9).all()
         assert (positions[1:] <= upper + 1e-9).all()

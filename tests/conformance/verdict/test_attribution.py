@@ -1,4 +1,4 @@
-"""Who is at fault when readings of one robot differ."""
+"""Attribution of differences to the USD or to an engine."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SPEC = Observed(urdf_reading())
 RIGHT, WRONG, OTHER = 2.4, 2.0, 1.7
 
 
-def _says(reading: Observation, upper: float) -> Observation:
+def _with_upper(reading: Observation, upper: float) -> Observation:
     return restating_joint(reading, "elbow", upper=upper)
 
 
 def _judge(usd: float, **engines: float) -> Judgement:
     urdf: dict[str, Outcome] = {"reference": SPEC}
     for name, upper in engines.items():
-        urdf[name] = Observed(_says(engine_reading(name), upper))
-    return judge(urdf, Observed(_says(usd_reading(), usd)))
+        urdf[name] = Observed(_with_upper(engine_reading(name), upper))
+    return judge(urdf, Observed(_with_upper(usd_reading(), usd)))
 
 
 def _upper(judgement: Judgement) -> CheckRecord:
@@ -68,10 +68,10 @@ def _unexplained(judgement: Judgement) -> set[str]:
         (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
     ],
 )
-def test_two_engines_attribute_a_difference(
+def test_engine_that_agrees_with_the_reference_blames_the_usd(
     usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
 ) -> None:
-    """One engine that supports the specification settles the matter."""
+    """One such engine suffices."""
     judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
 
     assert _upper(judgement).grade is grade
@@ -91,20 +91,20 @@ def test_two_engines_attribute_a_difference(
 def test_only_engines_that_read_the_file_count(
     usd: float, engine: float, grade: Grade
 ) -> None:
-    """The other one abstained."""
+    """The other one is ignored."""
     urdf: dict[str, Outcome] = {
         "reference": SPEC,
         "mujoco": Abstained("bad origin"),
-        "pybullet": Observed(_says(engine_reading("pybullet"), engine)),
+        "pybullet": Observed(_with_upper(engine_reading("pybullet"), engine)),
     }
-    judgement = judge(urdf, Observed(_says(usd_reading(), usd)))
+    judgement = judge(urdf, Observed(_with_upper(usd_reading(), usd)))
 
     assert _upper(judgement).grade is grade
 
 
 @pytest.mark.parametrize("order", list(permutations(("mujoco", "pybullet", "drake"))))
 def test_order_of_engines_does_not_matter(order: tuple[str, ...]) -> None:
-    """Nor does their number: one supporter is enough."""
+    """One engine that agrees suffices in every position."""
     values = {"mujoco": WRONG, "pybullet": WRONG, "drake": RIGHT}
     judgement = _judge(RIGHT, **{name: values[name] for name in order})
 
@@ -118,7 +118,7 @@ ENGINES = ("drake", "mujoco", "newton", "pinocchio", "pybullet", "third-party")
 @pytest.mark.parametrize("count", [3, 4, 5, 6])
 @pytest.mark.parametrize("usd", [RIGHT, WRONG])
 def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
-    """Whichever engine it is, and however many contradict."""
+    """For every engine, and any number of engines that contradict."""
     for supporters in range(count + 1):
         for first in (0, count // 2):
             order = ENGINES[first:count] + ENGINES[:first]
@@ -133,7 +133,7 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
 
 
 def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
-    """Five engines that each lose an empty range say nothing about it."""
+    """Five engines that ignore an empty range are no evidence."""
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
     urdf: dict[str, Outcome] = {"reference": Observed(spec)}
     for name in ("drake", "mujoco", "newton", "pybullet"):
@@ -179,7 +179,7 @@ FAR = replace(
 def test_rounding_of_single_precision_is_no_contradiction(
     precision: float, verdict: Verdict, deviating: set[str]
 ) -> None:
-    """A reader in double precision has no such excuse."""
+    """A reader in double precision has no such allowance."""
     urdf: dict[str, Outcome] = {
         "reference": Observed(urdf_reading(FAR)),
         "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
@@ -191,17 +191,17 @@ def test_rounding_of_single_precision_is_no_contradiction(
 
 
 def test_reference_decides_if_no_engine_reads_the_file() -> None:
-    """It is the only reading there is."""
+    """The other readings have no values."""
     judgement = judge(
         {"reference": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
-        Observed(_says(usd_reading(), WRONG)),
+        Observed(_with_upper(usd_reading(), WRONG)),
     )
 
     assert judgement.verdict is Verdict.FAILS
 
 
 def test_engine_with_known_deviation_is_ignored() -> None:
-    """MuJoCo's way with empty ranges is no evidence, alone or against a wrong USD."""
+    """MuJoCo's empty ranges are no evidence, alone or against a wrong USD."""
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
     unlimited = restating_joint(
         engine_reading("mujoco"), "elbow", lower=float("-inf"), upper=float("inf")
@@ -236,7 +236,7 @@ def test_deviation_of_another_engine_does_not_apply() -> None:
 
 
 def test_dispute_names_both_engines_and_the_value() -> None:
-    """The reader of the report can look it up."""
+    """The USD agrees with one of them."""
     check = _upper(_judge(RIGHT, mujoco=WRONG, pybullet=WRONG))
     (finding,) = check.findings
 
@@ -250,9 +250,9 @@ def test_dispute_names_both_engines_and_the_value() -> None:
 
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
-    """Items are judged one by one."""
+    """Items are judged separately."""
     urdf: dict[str, Outcome] = {"reference": SPEC}
-    urdf["mujoco"] = Observed(_says(engine_reading("mujoco"), WRONG))
+    urdf["mujoco"] = Observed(_with_upper(engine_reading("mujoco"), WRONG))
     usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
     check = _upper(judge(urdf, Observed(usd)))
 
@@ -263,7 +263,7 @@ def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
     ]
 
 
-def test_deviation_states_its_size_and_all_it_concerns() -> None:
+def test_deviation_states_its_size_and_its_subjects() -> None:
     """One record per engine, cause and check."""
     robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
     urdf: dict[str, Outcome] = {

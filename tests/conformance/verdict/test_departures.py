@@ -1,4 +1,4 @@
-"""Whatever an name makes of the robots of pybullet_data, there is a cause for it."""
+"""Departures of engines on the robots of pybullet_data have a known cause."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.urdf.parse import parse
 
-# Readers of the USD know what they are told.
-_TOLD = ConvertOptions(profile=Profile.GENERIC)
+# With the schemas of a simulator, so that its reader states limits.
+_OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(
     file.relative_to(_ROOT).as_posix()
@@ -46,22 +46,24 @@ _MAKERS: dict[str, Callable[[], Engine]] = {
 @pytest.mark.corpus
 @pytest.mark.parametrize("file", _FILES)
 @pytest.mark.parametrize("name", sorted(_MAKERS))
-def test_every_departure_is_explained(name: str, file: str, tmp_path: Path) -> None:
-    """One that is not is news: of the name, of our reader, or of the converter."""
+def test_every_departure_has_a_known_cause(
+    name: str, file: str, tmp_path: Path
+) -> None:
+    """An unknown one is a fault of the engine, its reader or the converter."""
     engine = installed(_MAKERS[name]())
     path = str(_ROOT / file)
     try:
-        asked = Request(path, configurations(structure(parse(path).robot)))
+        request = Request(path, configurations(structure(parse(path).robot)))
     except SourceError:
         pytest.skip("no robot")
-    spec = Observed(ReferenceEngine().observe(asked))
+    spec = Observed(ReferenceEngine().observe(request))
     usd, simulators = spec, []
     if engine.side is Side.USD:
-        root_layer = convert(path, tmp_path / "usd", _TOLD).root_layer
-        asked = Request(str(root_layer), asked.configurations)
-        usd = Observed(OpenusdEngine().observe(asked))
+        root_layer = convert(path, tmp_path / "usd", _OPTIONS).root_layer
+        request = Request(str(root_layer), request.configurations)
+        usd = Observed(OpenusdEngine().observe(request))
     try:
-        stated = Observed(engine.observe(asked))
+        stated = Observed(engine.observe(request))
     except AbstentionError as abstention:
         pytest.skip(str(abstention))
     urdf = {"reference": spec}

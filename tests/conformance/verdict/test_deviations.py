@@ -24,8 +24,8 @@ from urdf_usd.conformance.verdict.judgement import Judgement, judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
 
-# Readers of the USD know what they are told.
-_TOLD = ConvertOptions(profile=Profile.GENERIC)
+# With the schemas of a simulator, so that its reader states limits.
+_OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 _MAKERS: dict[str, Callable[[], Engine]] = {
     "mujoco": MujocoEngine,
@@ -47,15 +47,19 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     if engine.side is Side.URDF:
         stated = Observed(engine.observe(request))
         return judge({"reference": spec, deviation.engine: stated}, spec)
-    root_layer = convert(path, folder / "usd", _TOLD).root_layer
-    asked = Request(str(root_layer), request.configurations)
-    usd = Observed(OpenusdEngine().observe(asked))
-    return judge({"reference": spec}, usd, simulators=[Observed(engine.observe(asked))])
+    root_layer = convert(path, folder / "usd", _OPTIONS).root_layer
+    usd_request = Request(str(root_layer), request.configurations)
+    usd = Observed(OpenusdEngine().observe(usd_request))
+    return judge(
+        {"reference": spec}, usd, simulators=[Observed(engine.observe(usd_request))]
+    )
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
-def test_deviation_shows_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
-    """It is explained, under a check that the table names, and disputes nothing."""
+def test_deviation_is_detected_on_its_file(
+    deviation: Deviation, tmp_path: Path
+) -> None:
+    """Under a check that the table names, and without a dispute."""
     judgement = _judge(deviation, tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
@@ -66,7 +70,7 @@ def test_deviation_shows_on_its_file(deviation: Deviation, tmp_path: Path) -> No
 
 
 def test_identifiers_are_unique_and_name_their_reader() -> None:
-    """They are cited in records."""
+    """Records contain them."""
     identifiers = [deviation.id for deviation in DEVIATIONS]
 
     assert len(set(identifiers)) == len(identifiers)
@@ -74,7 +78,7 @@ def test_identifiers_are_unique_and_name_their_reader() -> None:
 
 
 def test_table_cites_checks_that_exist() -> None:
-    """By the beginning of their identifiers."""
+    """By the beginnings of their identifiers."""
     for deviation in DEVIATIONS:
         for beginning in deviation.checks:
             assert any(check.id.startswith(beginning) for check in CHECKS)

@@ -1,4 +1,4 @@
-"""Every check can fail, fails on what it is about, and passes what is right."""
+"""Every check passes a faithful USD and fails its wrong converter."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _failed(judgement: Judgement) -> set[str]:
 
 
 def test_faithful_usd_is_exact() -> None:
-    """All checks, each with the number of values it compared."""
+    """In all checks, each with the number of values that it compared."""
     judgement = judge(
         {"reference": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING
     )
@@ -67,7 +67,7 @@ def test_faithful_usd_is_exact() -> None:
 
 
 def test_unconfirmed_repair_is_in_the_reason() -> None:
-    """The reference shares it with the converter; an engine that read the file not."""
+    """An engine that read the file as repaired would confirm it."""
     repaired = Observed(replace(SPEC.observation, malformed=("xml-comment",)))
     usd = Observed(usd_reading())
     engine = Observed(engine_reading("engine"))
@@ -84,7 +84,7 @@ def test_unconfirmed_repair_is_in_the_reason() -> None:
 
 @pytest.mark.parametrize("miniature", WRONG, ids=lambda each: each.name)
 def test_wrong_converter_is_caught(miniature: Miniature) -> None:
-    """By the check that is about it, which names the part at fault."""
+    """By the check of that quantity, which names the link or joint at fault."""
     judgement = _judge(miniature)
 
     assert judgement.verdict is Verdict.FAILS
@@ -97,7 +97,7 @@ def test_wrong_converter_is_caught(miniature: Miniature) -> None:
     assert miniature.says in first.message
 
 
-def test_every_check_has_a_wrong_converter_that_trips_it() -> None:
+def test_every_check_fails_for_a_wrong_converter() -> None:
     """A check that cannot fail is not a check."""
     tripped = {check for miniature in WRONG for check in miniature.trips}
 
@@ -105,7 +105,7 @@ def test_every_check_has_a_wrong_converter_that_trips_it() -> None:
 
 
 def test_one_wrong_joint_is_one_finding() -> None:
-    """Seven links are displaced by the shoulder or by what hangs on it, one is told."""
+    """The shoulder displaces seven links; only its own link is reported."""
     negated = next(each for each in MINIATURES if each.name == "axis negated")
     checks = {check.id: check for check in _judge(negated).checks}
     position = checks["kinematics.position"]
@@ -118,7 +118,7 @@ def test_one_wrong_joint_is_one_finding() -> None:
 
 
 def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
-    """The second is not hidden behind the first."""
+    """The first does not hide the second."""
     joints = {joint.name: joint for joint in ROBOT.joints}
     elbow, weld = (
         replace(
@@ -138,21 +138,21 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
 
 
 def test_verdict_does_not_depend_on_names_or_order() -> None:
-    """Renaming and reordering both sides changes nothing but names."""
+    """Renaming and reordering both sides changes only names."""
     renamed = _renamed(ROBOT)
     robot = replace(
         renamed,
         links=tuple(reversed(renamed.links)),
         joints=tuple(reversed(renamed.joints)),
     )
-    asked = questions(robot)
+    sampled = questions(robot)
     here = judge(
         {"reference": SPEC},
         Observed(usd_reading(with_inertial(ROBOT, "arm", mass=1.125))),
     )
     there = judge(
-        {"reference": Observed(urdf_reading(robot, asked))},
-        Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), asked)),
+        {"reference": Observed(urdf_reading(robot, sampled))},
+        Observed(usd_reading(with_inertial(robot, "x_arm", mass=1.125), sampled)),
     )
 
     assert here.verdict is Verdict.FAILS
@@ -185,7 +185,7 @@ def _renamed(robot: Robot) -> Robot:
 
 
 def test_mass_merged_into_another_body_is_compared_per_group() -> None:
-    """The forearm's body carries the hand: links differ, the group agrees."""
+    """The hand is part of the forearm's body: links differ, the group agrees."""
     faithful = usd_reading()
     lumped = _lumped_reading()
     judgement = judge({"reference": SPEC}, Observed(lumped))
@@ -214,7 +214,7 @@ def _lumped_reading() -> Observation:
 
 @pytest.mark.parametrize("part", [4e-7, 0.9e-6])
 def test_harmless_invented_mass_is_close(part: float) -> None:
-    """A massless link that moves needs a mass in USD."""
+    """OpenUSD requires a mass of a massless link that moves."""
     bare = replace(
         ROBOT,
         links=tuple(
@@ -235,7 +235,7 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
 
 
 def test_harmful_invented_mass_fails() -> None:
-    """A hundred-thousandth of the robot is more than was asked for."""
+    """A hundred-thousandth of the robot's mass is above the bound."""
     bare = replace(
         ROBOT,
         links=tuple(
@@ -251,7 +251,7 @@ def test_harmful_invented_mass_fails() -> None:
 
 @pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
 def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
-    """Up to a millionth of its mass times the robot's size squared."""
+    """Up to a millionth of its mass times the square of the robot's size."""
     inertia = (0.0, 0.0, rounding, 0.0, 0.0, 0.0)
     point = with_inertial(ROBOT, "wheel", inertia=inertia)
     spec, usd = urdf_reading(point), usd_reading(point)
@@ -272,7 +272,7 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
 
 
 def test_usd_within_engineering_tolerance_is_close() -> None:
-    """A micrometre is above rounding and below what anybody notices."""
+    """A micrometre is above rounding and below the tolerance."""
     joints = tuple(
         replace(
             joint,
@@ -293,10 +293,10 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
 
 
 def test_usd_without_values_is_incomplete() -> None:
-    """Absent is not equal: what the reader of the USD does not state is not passed."""
+    """Values that OpenUSD's reader does not state are not passed."""
     usd = usd_reading()
-    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
-    judgement = judge({"reference": SPEC}, Observed(silent))
+    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
+    judgement = judge({"reference": SPEC}, Observed(unstated))
     effort = next(check for check in judgement.checks if check.id == "limits.effort")
 
     assert effort.grade is Grade.NOT_COMPARABLE
@@ -305,7 +305,7 @@ def test_usd_without_values_is_incomplete() -> None:
 
 
 def test_check_that_compares_nothing_is_not_applicable() -> None:
-    """It says why, counts for nothing, and is not among those that pass."""
+    """It has a reason and does not count as passed."""
     plain = [
         replace(
             reading,
@@ -325,7 +325,7 @@ def test_check_that_compares_nothing_is_not_applicable() -> None:
 
 
 def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
-    """The URDF has it, so it is lost; to no other reader is that a departure."""
+    """The URDF states it, so it is lost; no other engine is at fault."""
     usd = usd_reading()
     arm = next(link for link in usd.links if link.name == "arm")
     assert arm.mass is not None
@@ -340,11 +340,11 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
 
 
 def test_failure_outweighs_missing_values() -> None:
-    """The verdict is the worst check."""
+    """The verdict is that of the worst check."""
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
-    silent = replace(usd, states=usd.states - {Quantity.EFFORT})
+    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
 
-    assert judge({"reference": SPEC}, Observed(silent)).verdict is Verdict.FAILS
+    assert judge({"reference": SPEC}, Observed(unstated)).verdict is Verdict.FAILS
 
 
 @pytest.mark.parametrize(
@@ -359,24 +359,24 @@ def test_failure_outweighs_missing_values() -> None:
 def test_without_two_readings_there_are_no_checks(
     spec: Outcome, usd: Outcome, verdict: Verdict
 ) -> None:
-    """The reason is the reader's own."""
+    """The reason is that of the reader."""
     judgement = judge({"reference": spec}, usd)
 
     assert judgement.verdict is verdict
     assert judgement.checks == ()
-    silent = usd if isinstance(spec, Observed) else spec
-    assert isinstance(silent, Abstained | Crashed)
-    assert silent.reason in judgement.reason
+    unread = usd if isinstance(spec, Observed) else spec
+    assert isinstance(unread, Abstained | Crashed)
+    assert unread.reason in judgement.reason
 
 
-def test_reference_must_be_asked() -> None:
-    """Without the specification there is nothing to measure with."""
+def test_judgement_requires_the_reference() -> None:
+    """Of the specification."""
     with pytest.raises(ValueError, match="reference"):
         judge({}, Observed(usd_reading()))
 
 
-def test_engines_that_did_not_read_the_file_say_why() -> None:
-    """Their columns are empty, with the reason."""
+def test_reason_of_engines_without_a_reading_is_recorded() -> None:
+    """Their columns are empty."""
     judgement = judge(
         {
             "reference": SPEC,
@@ -391,11 +391,12 @@ def test_engines_that_did_not_read_the_file_say_why() -> None:
         ("reference", len(ROBOT.links), None),
         ("mujoco", 0, "abstained: bad origin"),
         ("pybullet", 0, "crashed: -11"),
+        ("usd", len(ROBOT.links), None),
     ]
 
 
 def test_largest_difference_of_each_engine_is_stated() -> None:
-    """With the part in which it occurs."""
+    """With its link or joint."""
     shifted = usd_reading(with_inertial(ROBOT, "arm", mass=2.250001))
     urdf = {"reference": SPEC, "mujoco": Observed(engine_reading("mujoco"))}
     judgement = judge(urdf, Observed(shifted))
@@ -408,14 +409,14 @@ def test_largest_difference_of_each_engine_is_stated() -> None:
 
 
 def test_number_of_findings_is_capped_and_stated() -> None:
-    """The worst come first, the rest are counted."""
+    """The largest come first; the others are counted."""
     usd = usd_reading()
-    strangers = tuple(
+    unknown_links = tuple(
         replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
         for index in range(MOST_FINDINGS + 5)
     )
     judgement = judge(
-        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *strangers)))
+        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *unknown_links)))
     )
     links = judgement.checks[0]
 
@@ -424,7 +425,7 @@ def test_number_of_findings_is_capped_and_stated() -> None:
 
 
 def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
-    """URDF has no word for the base."""
+    """URDF has no element for it."""
     for base in (Base.FIXED, Base.FLOATING):
         usd = replace(usd_reading(), base=base)
         judgement = judge({"reference": SPEC}, Observed(usd))
@@ -432,8 +433,8 @@ def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
         assert judgement.verdict is Verdict.EXACT
 
 
-def test_departure_of_the_usd_engine_is_a_deviation() -> None:
-    """The file is right; a utility that ignores it is named."""
+def test_departure_of_a_further_usd_engine_is_a_deviation() -> None:
+    """The USD is right; the engine is named."""
     departure = Departure(
         "arm",
         (1.0, 0.0, 0.0, 2.0, 0.5, 2.0),
@@ -455,7 +456,7 @@ def test_departure_of_the_usd_engine_is_a_deviation() -> None:
 
 
 def test_departure_that_is_not_finite_has_no_size() -> None:
-    """It is named all the same."""
+    """It is recorded all the same."""
     departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
     judgement = judge(
         {"reference": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
@@ -467,7 +468,7 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
 
 
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
-    """USD attaches joints to bodies; the sensor is a frame of the hand."""
+    """OpenUSD connects bodies; the sensor is a frame of the hand."""
     joints = tuple(
         replace(joint, parent="sensor") if joint.name == "finger_a" else joint
         for joint in ROBOT.joints

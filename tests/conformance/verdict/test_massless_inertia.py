@@ -1,4 +1,4 @@
-"""What counting the inertia of massless links does to the equations of motion."""
+"""Equations of motion that include the inertia of massless links."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _dynamics(reading: Observation) -> Dynamics:
 
 
 @pytest.mark.parametrize("check", _CHECKS)
-def test_mujoco_states_what_counting_the_plate_predicts(
+def test_mujoco_matches_the_prediction_with_the_plate(
     check: str, readings: list[Observation]
 ) -> None:
     """At rest and in motion, of every joint and of the root."""
@@ -72,7 +72,7 @@ def test_mujoco_states_what_counting_the_plate_predicts(
 def test_other_values_are_not_predicted(
     check: str, field: str, readings: list[Observation]
 ) -> None:
-    """An engine is excused for what the plate does to it, and for nothing else."""
+    """Only the effect of the plate is an accepted deviation."""
     spec, mujoco = readings
     dynamics = _dynamics(mujoco)
     wrong = getattr(dynamics, field) * 1.001
@@ -81,10 +81,10 @@ def test_other_values_are_not_predicted(
     assert not counts_massless(spec, stated, check)
 
 
-def test_without_massless_inertia_nothing_is_predicted(
+def test_robot_without_massless_inertia_has_no_prediction(
     readings: list[Observation],
 ) -> None:
-    """Then MuJoCo and the specification agree, and there is nothing to excuse."""
+    """MuJoCo and the specification agree on it."""
     spec, mujoco = readings
     bare = replace(
         spec,

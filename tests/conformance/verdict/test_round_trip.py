@@ -1,4 +1,4 @@
-"""What engines say of the URDF that is written back from a USD."""
+"""Checks of engines on the URDF that is written back from a USD."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def _judged(
 
 
 def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
-    """But for the base, of which URDF has no word, and shapes, which are left out."""
-    asked = {check.id for check in CHECKS if not check.usd_alone}
-    shapes = {c for c in asked if c.startswith(("collision.", "visual."))}
+    """Except for the base, which URDF does not define, and shapes."""
+    compared = {check.id for check in CHECKS if not check.usd_alone}
+    shapes = {c for c in compared if c.startswith(("collision.", "visual."))}
 
-    assert asked - {"structure.base"} - shapes == _DIRECT
+    assert compared - {"structure.base"} - shapes == _DIRECT
 
 
-def test_headings_are_those_of_the_group() -> None:
+def test_round_trip_checks_have_identifiers_of_their_group() -> None:
     """So a report can be read without the list."""
     assert {check.group for check in ROUND_TRIP_CHECKS} == {"round-trip"}
     assert all(check.id == f"round-trip.{check.direct}" for check in ROUND_TRIP_CHECKS)
 
 
-def test_a_faithful_round_trip_is_exact() -> None:
-    """In every quantity, and the record says which engine was heard."""
+def test_faithful_round_trip_is_exact() -> None:
+    """In every quantity, and the record names the engine."""
     checks = _judged(usd_reading(), Observed(usd_reading()))
 
     stated = usd_reading().states
@@ -89,8 +89,8 @@ def test_a_faithful_round_trip_is_exact() -> None:
 
 
 @pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
-def test_a_wrong_round_trip_is_caught(miniature: Miniature) -> None:
-    """By the same checks, on the same parts, that catch a wrong USD."""
+def test_wrong_round_trip_is_caught(miniature: Miniature) -> None:
+    """By the checks, and on the subjects, that catch a wrong USD."""
     checks = _judged(usd_reading(), Observed(miniature.reading()))
 
     for check, subject in miniature.trips.items():
@@ -102,15 +102,15 @@ def test_a_wrong_round_trip_is_caught(miniature: Miniature) -> None:
         assert record.findings[0].message.startswith("engine: ")
 
 
-def test_every_check_of_the_round_trip_can_fail() -> None:
+def test_every_round_trip_check_fails_for_a_wrong_converter() -> None:
     """A check that nothing trips is not a check."""
     tripped = {check for miniature in _TRIPPING for check in miniature.trips}
 
     assert tripped >= _DIRECT
 
 
-def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
-    """It has read the URDF, so the fault is not the file's."""
+def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
+    """It read the first one, so the file is valid."""
     checks = _judged(usd_reading(), Abstained("no such joint"))
 
     links = checks["round-trip.structure.links"]
@@ -121,8 +121,8 @@ def test_an_engine_that_refuses_what_is_written_back_fails_the_trip() -> None:
     assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
 
 
-def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
-    """Nor does its silence about the second file mean anything."""
+def test_engine_that_refuses_the_first_urdf_is_ignored() -> None:
+    """Also if it refuses the second one."""
     judgement = judge(
         {"reference": Observed(urdf_reading()), "engine": Crashed("killed")},
         Observed(usd_reading()),
@@ -132,8 +132,8 @@ def test_an_engine_that_refuses_the_urdf_has_no_part() -> None:
     assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
 
 
-def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
-    """A motion that URDF does not have, for example; the reason is told."""
+def test_missing_second_urdf_makes_checks_not_comparable() -> None:
+    """As for a motion that URDF does not have; the reason is recorded."""
     checks = _judged(
         usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY")
     )
@@ -143,7 +143,7 @@ def test_without_a_urdf_written_back_nothing_is_comparable() -> None:
 
 
 def test_misread_urdf_does_not_fail_the_usd() -> None:
-    """It reads 0.3 where the URDF says otherwise, and the right number afterwards."""
+    """The engine reads 0.3 in the first URDF, and the right value in the second."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
     checks = _judged(wrong, Observed(usd_reading()))
@@ -154,8 +154,8 @@ def test_misread_urdf_does_not_fail_the_usd() -> None:
     assert record.reason == "1 left out, where engine deviates from the URDF"
 
 
-def test_an_engine_that_misreads_both_files_alike_agrees_with_itself() -> None:
-    """That is what the round trip is for: its quirks cancel."""
+def test_equal_misreadings_of_both_files_agree() -> None:
+    """The round trip cancels an engine's deviations."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
     record = _judged(wrong, Observed(wrong))["round-trip.limits.upper"]
@@ -180,14 +180,14 @@ _KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 def test_assumed_kilogram_is_attributed_to_the_engine(
     link: str, mass: float, failing: set[str]
 ) -> None:
-    """PyBullet invents one; no other mass, and none of a link that lost its own."""
+    """PyBullet assumes 1 kg for a link without mass, not for one that lost it."""
     reading = restating_mass(usd_reading(), link, replace(_KILOGRAM, mass=mass))
     back = Observed(replace(reading, invented=(link,)))
     checks = _judged(usd_reading(), back, "pybullet")
 
     wrong = {name for name, check in checks.items() if check.grade is Grade.FAILS}
-    asked = {"mass.link.mass", "mass.group.mass", "mass.total"}
-    assert {name.removeprefix("round-trip.") for name in wrong} & asked == failing
+    of_mass = {"mass.link.mass", "mass.group.mass", "mass.total"}
+    assert {name.removeprefix("round-trip.") for name in wrong} & of_mass == failing
 
 
 def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
@@ -207,10 +207,10 @@ def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
         ({"inertia": (0.05, 0.0, 0.0, 0.15, 0.0, 0.2)}, {"mass.link.inertia"}),
     ],
 )
-def test_rejected_tensor_excuses_inertia_alone(
+def test_rejected_tensor_explains_inertia_only(
     changes: dict[str, Any], failing: set[str]
 ) -> None:
-    """Rounding may break A + B >= C of a flat body; it does not halve a mass."""
+    """Rounding may break A + B >= C of a flat body, but changes no mass."""
     engines = ("mujoco", "pybullet")
     # MuJoCo states no tensor where PyBullet states zero.
     of_mujoco = dict(changes)
@@ -241,7 +241,7 @@ def test_rejected_tensor_excuses_inertia_alone(
 
 
 def test_absent_number_read_as_zero_is_attributed_to_the_engine() -> None:
-    """PyBullet cannot tell them apart; another number is the USD's doing."""
+    """PyBullet cannot tell them apart; any other value is a fault of the USD."""
     spec = restating_joint(usd_reading(), "elbow", effort=None)
     checks = {
         effort: _trip_of(spec, restating_joint(spec, "elbow", effort=effort))
@@ -270,7 +270,7 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
 
 
 def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
-    """Each of them has a known deviation that would explain it alone."""
+    """Although each has a known deviation that could explain it."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)
     twice = replace(
@@ -297,22 +297,22 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
     assert check.grade is Grade.FAILS
 
 
-def test_what_an_engine_does_not_state_of_the_urdf_is_not_applicable() -> None:
-    """It has no part in the check; it is incomplete if only the second is absent."""
-    whole, silent = usd_reading(), replace(usd_reading(), rollout=None)
+def test_value_not_stated_for_the_first_urdf_is_not_applicable() -> None:
+    """If only the second is missing, the check is incomplete."""
+    whole, unstated = usd_reading(), replace(usd_reading(), rollout=None)
 
     for there, again, grade in (
-        (silent, whole, Grade.NOT_APPLICABLE),
-        (silent, silent, Grade.NOT_APPLICABLE),
-        (whole, silent, Grade.NOT_COMPARABLE),
+        (unstated, whole, Grade.NOT_APPLICABLE),
+        (unstated, unstated, Grade.NOT_APPLICABLE),
+        (whole, unstated, Grade.NOT_COMPARABLE),
     ):
         record = _judged(there, Observed(again))["round-trip.dynamics.rollout"]
         assert record.grade is grade
         assert record.reason
 
 
-def test_an_engine_in_single_precision_is_allowed_its_rounding() -> None:
-    """Frames that are a few of its last bits apart are the same to it."""
+def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
+    """Frames that differ in the last bits are equal."""
     reading = usd_reading()
     frames = reading.frames
     assert frames is not None
@@ -330,9 +330,9 @@ def test_an_engine_in_single_precision_is_allowed_its_rounding() -> None:
     )
 
 
-def test_what_no_engine_states_is_left_out() -> None:
-    """An empty check would look like a passed one."""
-    silent = usd_reading()
-    silent = replace(silent, states=silent.states - {Quantity.MIMIC})
+def test_check_of_values_that_no_engine_states_is_omitted() -> None:
+    """An empty check would look as if it had passed."""
+    unstated = usd_reading()
+    unstated = replace(unstated, states=unstated.states - {Quantity.MIMIC})
 
-    assert "round-trip.structure.mimic" not in _judged(silent, Observed(silent))
+    assert "round-trip.structure.mimic" not in _judged(unstated, Observed(unstated))

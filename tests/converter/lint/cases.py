@@ -1,4 +1,4 @@
-"""For each rule the smallest robot that breaks it, and one that nearly does."""
+"""For each rule, the smallest robot that breaks it, and a near miss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOX = '<geometry><box size="0.3 0.2 0.1"/></geometry>'
 
 @dataclass(frozen=True)
 class Case:
-    """Texts that break a rule, and that nearly do."""
+    """A text that breaks a rule, and one that does not by a small margin."""
 
     broken: str
     near: str
@@ -53,7 +53,7 @@ def limit(text: str, kind: str = "revolute", more: str = "") -> str:
 
 
 def rated(bounds: str) -> str:
-    """Return a limit that lacks nothing."""
+    """Return the attributes of a complete limit."""
     return f'{bounds} effort="3" velocity="2"'
 
 
@@ -87,7 +87,7 @@ def material(definition: str, use: str) -> str:
     return robot(definition + shape)
 
 
-_SOUND = INERTIA.format(0.011, 0.012, 0.013)
+_PLAUSIBLE = INERTIA.format(0.011, 0.012, 0.013)
 _TURN = 'lower="-1" upper="2"'
 
 CASES = {
@@ -132,11 +132,11 @@ CASES = {
         body("2", INERTIA.format(7e-6, 7e-6, 8e-6)),
     ),
     # 0.3 x 0.2 x 0.1 m^3 are 6 litres: 600 kg at 100 000 kg/m^3, 0.6 g at 0.1 kg/m^3.
-    "density-high": Case(body("610", _SOUND), body("590", _SOUND)),
-    "density-low": Case(body("0.00059", _SOUND), body("0.00061", _SOUND)),
+    "density-high": Case(body("610", _PLAUSIBLE), body("590", _PLAUSIBLE)),
+    "density-low": Case(body("0.00059", _PLAUSIBLE), body("0.00061", _PLAUSIBLE)),
     # The diagonal is 0.374 m, and half the width 0.15 m.
     "com-outside": Case(
-        body("2", _SOUND, xyz="0.53 0 0"), body("2", _SOUND, xyz="0.52 0 0")
+        body("2", _PLAUSIBLE, xyz="0.53 0 0"), body("2", _PLAUSIBLE, xyz="0.52 0 0")
     ),
     "joint-axis-unnormalised": Case(
         joint('<axis xyz="0 0 2"/>', "continuous", axis=False),

@@ -1,4 +1,4 @@
-"""Examining URDF text that a test writes."""
+"""Fixtures that lint URDF text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def robot_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def measure_robot(robot_file: Path) -> Lint:
+def lint_text(robot_file: Path) -> Lint:
     """Return a function that gives the findings of a text."""
 
-    def examine_text(text: str) -> tuple[Finding, ...]:
+    def lint_it(text: str) -> tuple[Finding, ...]:
         robot_file.write_text(text, encoding="utf-8")
         return lint(robot_file).findings
 
-    return examine_text
+    return lint_it

@@ -1,4 +1,4 @@
-"""Inertials at the limits of what a body can be, on meshes whose hulls are bounded."""
+"""Rules on inertials just inside and outside of their limits, on a mesh."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ TEXT = """<robot name="r"><link name="a"><inertial><origin xyz="{x} 0 0"/>
         ("com-outside", 1.0, 0.05, (1.0 + 2.0 * 3.0**0.5) * REACH + 0.01),
     ],
 )
-def test_rules_hold_up_to_their_limits(
-    measure_robot: Lint,
+def test_rules_apply_from_their_limits_on(
+    lint_text: Lint,
     tmp_path: Path,
     rule: str | None,
     mass: float,
     gyration: float,
     x: float,
 ) -> None:
-    """Whatever spares most inertials the hull of a mesh."""
+    """Bounds of the extent must not hide a breach of the exact extent."""
     BALL.export(tmp_path / "ball.stl")
 
-    found = measure_robot(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
+    found = lint_text(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
 
     rules = {
         one.rule.id

@@ -1,4 +1,4 @@
-"""Lint as a whole: on xacro, on damaged text, on real robots."""
+"""Lint of whole files: xacro, damaged text, real robots."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ XACRO = """\
 TEXTS = [text for case in CASES.values() for text in (case.broken, case.near)]
 
 
-def test_xacro_is_examined_as_it_expands(tmp_path: Path) -> None:
-    """With places in the xacro file."""
+def test_xacro_is_expanded_and_linted(tmp_path: Path) -> None:
+    """Locations are in the xacro file."""
     file = tmp_path / "robot.urdf.xacro"
     file.write_text(XACRO)
 
@@ -38,19 +38,19 @@ def test_xacro_is_examined_as_it_expands(tmp_path: Path) -> None:
     assert (found.location.file, found.location.line) == (str(file), 4)
 
 
-def test_textures_without_a_file_are_no_path(measure_robot: Lint) -> None:
-    """The reader leaves them out, and says so."""
+def test_texture_without_filename_breaks_no_path_rule(lint_text: Lint) -> None:
+    """The parser reports it."""
     text = material("", '<material name="m"><texture/></material>')
 
-    found = [finding.rule.id for finding in measure_robot(text)]
+    found = [finding.rule.id for finding in lint_text(text)]
 
     assert found == ["material-undefined", "texture-unnamed"]
 
 
-def test_a_file_that_is_no_robot_is_told_from_one_that_is_refused(
+def test_report_distinguishes_other_files_from_invalid_robots(
     tmp_path: Path,
 ) -> None:
-    """The first has nothing to examine."""
+    """``is_urdf`` is true for an invalid robot."""
     file = tmp_path / "robot.urdf"
     for text, is_urdf in (
         ("<sdf/>", False),
@@ -72,10 +72,10 @@ def test_a_file_that_is_no_robot_is_told_from_one_that_is_refused(
         ["", "0", "1e308", "nan", "-", '"', "<", "/>", "&", "\x00"]
     ),
 )
-def test_damaged_text_has_findings_and_no_crash(
+def test_damaged_text_does_not_crash_lint(
     text: str, cut: float, length: int, inserted: str
 ) -> None:
-    """Whatever is cut out or put in."""
+    """Random deletions and insertions."""
     start = int(cut * len(text))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "robot.urdf")
@@ -87,8 +87,8 @@ def test_damaged_text_has_findings_and_no_crash(
 
 
 @pytest.mark.corpus
-def test_real_robots_are_examined_without_a_crash() -> None:
-    """And every finding says where it is."""
+def test_findings_of_real_robots_have_locations() -> None:
+    """All robots of pybullet_data."""
     for robot in resolve_corpora(["pybullet"]):
         assert isinstance(robot, RobotSource)
         packages = {name: str(path) for name, path in robot.packages}
@@ -97,8 +97,8 @@ def test_real_robots_are_examined_without_a_crash() -> None:
             assert finding.location is not None
 
 
-def test_folders_of_packages_are_not_absolute_paths(tmp_path: Path) -> None:
-    """They are what ``$(find NAME)`` says on this machine; other such paths are."""
+def test_expanded_find_is_not_an_absolute_path(tmp_path: Path) -> None:
+    """``$(find NAME)`` expands to an existing absolute path; others are reported."""
     package = tmp_path / "bot"
     (package / "meshes").mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>bot</name></package>")

@@ -1,4 +1,4 @@
-"""Repairs: what they change, what they leave, and that the robot stays the same."""
+"""Repairs of files; the robot does not change."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def robot_of(file: Path) -> Robot:
 
 
 def test_every_repair_has_a_case() -> None:
-    """No repair is untested."""
+    """So no repair is untested."""
     assert set(BROKEN) == set(REPAIRS)
 
 
 @pytest.mark.parametrize("rule", REPAIRS)
-def test_a_repaired_file_breaks_the_rule_no_longer(rule: str, tmp_path: Path) -> None:
-    """And describes the same robot; only its paths are written otherwise."""
+def test_repaired_file_conforms_to_the_rule(rule: str, tmp_path: Path) -> None:
+    """The robot is the same, apart from the spelling of paths."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN[rule], encoding="utf-8")
     before = robot_of(file)
@@ -83,7 +83,7 @@ def test_a_repaired_file_breaks_the_rule_no_longer(rule: str, tmp_path: Path) ->
     assert robot_of(file) == before or rule == "path-backslash"
 
 
-def test_everything_else_stays_byte_for_byte(tmp_path: Path) -> None:
+def test_bytes_outside_of_repairs_are_kept(tmp_path: Path) -> None:
     """Comments, quotes, line ends, order and layout."""
     file = tmp_path / "robot.urdf"
     file.write_bytes(CRLF.replace("\n", "\r\n").encode())
@@ -96,8 +96,8 @@ def test_everything_else_stays_byte_for_byte(tmp_path: Path) -> None:
     assert lines[5:] == before[9:]
 
 
-def test_a_repair_is_told_with_its_place(tmp_path: Path) -> None:
-    """Of what it was, and of what it is."""
+def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
+    """The old and the new value."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN["number-punctuation"], encoding="utf-8")
     document = read_document(str(file))
@@ -119,10 +119,8 @@ def test_a_repair_is_told_with_its_place(tmp_path: Path) -> None:
         '<origin xyz="1 2 3 4"/>',
     ],
 )
-def test_what_has_two_meanings_is_left_to_the_author(
-    inside: str, tmp_path: Path
-) -> None:
-    """Reversed limits, for one, are Bullet's way of writing unlimited."""
+def test_ambiguous_values_are_not_repaired(inside: str, tmp_path: Path) -> None:
+    """Reversed limits, for example, mean "unlimited" in Bullet."""
     file = tmp_path / "robot.urdf"
     file.write_text(
         joint(inside).replace('<origin xyz="0.1 0.2 0.3"/>', ""), encoding="utf-8"
@@ -131,8 +129,8 @@ def test_what_has_two_meanings_is_left_to_the_author(
     assert repaired(file) == file.read_bytes()
 
 
-def test_colours_up_to_255_are_left_to_the_author(tmp_path: Path) -> None:
-    """Clamping them would make them white."""
+def test_colours_up_to_255_are_not_clamped(tmp_path: Path) -> None:
+    """They would become white."""
     file = tmp_path / "robot.urdf"
     use = '<material name="m"><color rgba="255 128 0 1"/></material>'
     file.write_text(material("", use), encoding="utf-8")
@@ -140,8 +138,8 @@ def test_colours_up_to_255_are_left_to_the_author(tmp_path: Path) -> None:
     assert repaired(file) == file.read_bytes()
 
 
-def test_only_the_rules_that_are_asked_for_are_repaired(tmp_path: Path) -> None:
-    """As --select and --ignore have it."""
+def test_only_selected_rules_are_repaired(tmp_path: Path) -> None:
+    """As with --select and --ignore."""
     file = tmp_path / "robot.urdf"
     file.write_text(CRLF, encoding="utf-8")
     document = read_document(str(file))
@@ -152,8 +150,8 @@ def test_only_the_rules_that_are_asked_for_are_repaired(tmp_path: Path) -> None:
     assert [repair.rule for repair in found] == ["material-unused"]
 
 
-def test_a_value_is_escaped() -> None:
-    """As XML wants it, in any encoding that extends ASCII."""
+def test_attribute_values_are_escaped() -> None:
+    """In any encoding that extends ASCII."""
     data = '<?xml version="1.0" encoding="iso-8859-1"?><r x="é"/>'.encode("iso-8859-1")
 
     edited = apply_edits(data, [SetAttribute((1, 44), "name", "<\"&'>é")])
@@ -162,8 +160,8 @@ def test_a_value_is_escaped() -> None:
     assert edited == data.replace(b"<r ", b"<r " + attribute + b" ")
 
 
-def test_the_last_value_of_an_attribute_counts() -> None:
-    """Of several edits; and none inside what is removed."""
+def test_last_of_several_edits_is_applied() -> None:
+    """Edits inside a removed element are dropped."""
     data = b'<r x="1"><s y="2"/></r>'
     edits = (
         SetAttribute((1, 1), "x", "3"),
@@ -175,8 +173,8 @@ def test_the_last_value_of_an_attribute_counts() -> None:
     assert apply_edits(data, edits) == b'<r x="5"></r>'
 
 
-def test_a_removed_element_takes_its_own_line_along() -> None:
-    """But not what else is on the line."""
+def test_removing_an_element_removes_its_empty_line() -> None:
+    """Other content of the line is kept."""
     data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
 
     assert apply_edits(data, [RemoveElement((2, 3))]) == (
@@ -187,8 +185,8 @@ def test_a_removed_element_takes_its_own_line_along() -> None:
     )
 
 
-def test_a_byte_order_mark_and_a_wrong_version_are_no_hindrance() -> None:
-    """The declaration is often wrong, and the mark often there."""
+def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
+    """The mark is kept."""
     data = b'\xef\xbb\xbf<?xml version="0.0" ?>\n<r x="1"/>'
 
     edited = apply_edits(data, [SetXmlVersion("1.0"), SetAttribute((2, 1), "x", "2")])
@@ -205,15 +203,15 @@ def test_a_byte_order_mark_and_a_wrong_version_are_no_hindrance() -> None:
         b"<r>\xff</r>",
     ],
 )
-def test_what_is_no_plain_xml_cannot_be_edited(data: bytes) -> None:
-    """The reader may understand it all the same."""
+def test_malformed_or_undecodable_xml_is_not_edited(data: bytes) -> None:
+    """Also if the parser can read it."""
     with pytest.raises(SpanError):
         apply_edits(data, [])
 
 
 @pytest.mark.corpus
-def test_repairs_of_real_robots_change_none_of_them(tmp_path: Path) -> None:
-    """Each robot of pybullet_data is the same before and after."""
+def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
+    """All robots of pybullet_data."""
     changed = 0
     for robot in resolve_corpora(["pybullet"]):
         assert isinstance(robot, RobotSource)
@@ -231,8 +229,8 @@ def test_repairs_of_real_robots_change_none_of_them(tmp_path: Path) -> None:
     assert changed > 30
 
 
-def test_links_without_anything_need_no_repair(tmp_path: Path) -> None:
-    """The bytes stay as they are."""
+def test_file_without_findings_is_unchanged(tmp_path: Path) -> None:
+    """A robot with one empty link."""
     file = tmp_path / "robot.urdf"
     file.write_text(link(""), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Massless links, welded groups and bases become the right bodies."""
+"""Assignment of links to bodies, and mass properties of bodies."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
     return assign_bodies(build_tree(robot), base)
 
 
-def test_a_massless_link_behind_a_fixed_joint_is_a_frame_of_its_parents_body() -> None:
-    """Frames on frames belong to the same body."""
+def test_massless_link_on_a_fixed_joint_is_a_frame_of_the_parent_body() -> None:
+    """A chain of two massless links belongs to the same body."""
     robot = _robot(
         {"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed())
     )
@@ -71,18 +71,18 @@ def test_a_massless_link_behind_a_fixed_joint_is_a_frame_of_its_parents_body() -
     assert {d.rule for d in body_assignment.diagnostics} == {"link-massless"}
 
 
-def test_a_welded_massive_link_stays_a_body_of_its_own() -> None:
-    """Per-link masses survive wherever USD can hold them."""
+def test_link_with_mass_on_a_fixed_joint_is_a_separate_body() -> None:
+    """Each link with mass keeps its mass."""
     robot = _robot({"a": _HEAVY, "b": _HEAVY}, ("a", "b", Fixed()))
 
     assert _bodies(robot).body_of == {"a": "a", "b": "b"}
 
 
 @pytest.mark.parametrize("head_moves", [False, True])
-def test_a_massless_head_takes_the_mass_of_its_welded_group(
+def test_massless_first_link_gets_the_mass_of_its_group(
     head_moves: bool,
 ) -> None:
-    """The composite is worked out from point sums, not from the code under test."""
+    """Expected mass properties are sums over point masses."""
     masses: dict[str, Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
     joints = [("h", "b", Fixed()), ("b", "c", Fixed())]
     robot = _robot(masses, *joints)
@@ -107,7 +107,7 @@ def test_a_massless_head_takes_the_mass_of_its_welded_group(
 
 
 def _point_masses(inertial: Inertial, rest: np.ndarray) -> np.ndarray:
-    """Six points (m, x, y, z) in the root frame with the mass properties given."""
+    """Return six points (m, x, y, z) in the root frame with given mass properties."""
     moments, axes = np.linalg.eigh(inertia_tensor(inertial.inertia))
     # Second moments of mass along the axes from the principal moments.
     seconds = moments.sum() / 2 - moments
@@ -118,7 +118,7 @@ def _point_masses(inertial: Inertial, rest: np.ndarray) -> np.ndarray:
     return np.column_stack([np.full(6, inertial.mass / 6), world])
 
 
-_WELDED = (("a", "b"), ("b", "c"), ("c", "d"))
+_FIXED_CHAIN = (("a", "b"), ("b", "c"), ("c", "d"))
 
 
 @pytest.mark.parametrize(
@@ -127,23 +127,23 @@ _WELDED = (("a", "b"), ("b", "c"), ("c", "d"))
         ("", "", {"a": "abcd"}),
         ("c", "", {"a": "ab", "c": "cd"}),
         ("bd", "", {"a": "a", "b": "bc", "d": "d"}),
-        # A massless link at a joint that stays heads the mass that merges behind it.
+        # A massless link on a kept joint is the frame of a body with the mass below it.
         ("c", "c", {"a": "ab", "c": "cd"}),
-        # Without any mass behind it, it is a frame whatever its joint says.
+        # Without mass below it, it is a frame despite its joint.
         ("d", "d", {"a": "abcd"}),
         ("", "a", {"a": "abcd"}),
     ],
 )
-def test_merging_makes_one_body_of_what_is_welded_up_to_joints_that_stay(
+def test_merging_stops_at_joints_with_dont_collapse(
     kept: str, light: str, bodies: dict[str, str]
 ) -> None:
-    """``kept`` are children of joints that say dont_collapse."""
+    """``kept`` are the children of joints with dont_collapse."""
     robot = Robot(
         "r",
         tuple(Link(name, None if name in light else _HEAVY) for name in "abcd"),
         tuple(
             Joint(p + c, p, c, Fixed(), _STEP, dont_collapse=c in kept)
-            for p, c in _WELDED
+            for p, c in _FIXED_CHAIN
         ),
     )
 
@@ -156,8 +156,8 @@ def test_merging_makes_one_body_of_what_is_welded_up_to_joints_that_stay(
     )
 
 
-def test_merging_keeps_a_body_at_the_joint_to_the_world() -> None:
-    """The base of an arm stays a body: it is held, not dissolved."""
+def test_merging_keeps_the_body_of_a_fixed_base() -> None:
+    """The link fixed to the world stays a body."""
     robot = _robot(
         {"world": None, "a": None, "b": _HEAVY},
         ("world", "a", Fixed()),
@@ -171,7 +171,7 @@ def test_merging_keeps_a_body_at_the_joint_to_the_world() -> None:
 
 
 @given(robots())
-def test_merging_keeps_the_mass_and_never_splits_what_was_one_body(
+def test_merging_keeps_the_total_mass_and_splits_no_body(
     robot: Robot,
 ) -> None:
     """Bodies after merging are unions of bodies before."""
@@ -190,8 +190,8 @@ def test_merging_keeps_the_mass_and_never_splits_what_was_one_body(
                 assert merged.body_of[one] == merged.body_of[other]
 
 
-def test_a_moving_group_without_mass_receives_a_harmless_one() -> None:
-    """Less than a millionth of the robot, whatever the number of such links."""
+def test_moving_links_without_mass_share_a_small_mass() -> None:
+    """The sum does not depend on the number of such links."""
     robot = _robot(
         {"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES)
     )
@@ -205,7 +205,7 @@ def test_a_moving_group_without_mass_receives_a_harmless_one() -> None:
     assert rules == ["link-regularised", "link-regularised"]
 
 
-def test_a_moving_group_without_mass_can_be_made_an_error() -> None:
+def test_moving_link_without_mass_is_an_error_on_request() -> None:
     """The error names the link."""
     robot = _robot({"a": _HEAVY, "b": None}, ("a", "b", _MOVES))
 
@@ -213,8 +213,8 @@ def test_a_moving_group_without_mass_can_be_made_an_error() -> None:
         assign_bodies(build_tree(robot), massless=MasslessOption.ERROR)
 
 
-def test_a_mass_too_small_for_float32_counts_as_none() -> None:
-    """USD would store zero, which means: compute a mass from the colliders."""
+def test_mass_below_float32_counts_as_zero() -> None:
+    """USD would store zero, which means that colliders determine the mass."""
     dust = Inertial(1e-60, Pose(), (0.0,) * 6)
     robot = _robot({"a": _HEAVY, "b": dust}, ("a", "b", Fixed()))
 
@@ -225,10 +225,10 @@ def test_a_mass_too_small_for_float32_counts_as_none() -> None:
     "inertia",
     [(0.0,) * 6, (0.0, 0.0, 2.4e-35, 0.0, 0.0, 0.0), (1e-18, 0, 0, 1e-18, 0, -1e-18)],
 )
-def test_zero_inertia_of_a_massive_link_is_replaced_and_reported(
+def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
-    """Zero would mean: compute an inertia from the colliders; rounding means zero."""
+    """Rounding errors count as zero."""
     point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), inertia)
 
     body_assignment = _bodies(_robot({"a": point}))
@@ -238,8 +238,8 @@ def test_zero_inertia_of_a_massive_link_is_replaced_and_reported(
     assert 0 < received[0] <= received[-1] < 1e-5 * 3.0 * 0.5**2
 
 
-def test_the_inertia_of_a_speck_is_kept() -> None:
-    """A solder ball of 0.3 mm on an arm of a metre has an inertia of its own."""
+def test_inertia_of_a_very_small_link_is_kept() -> None:
+    """A solder ball of 0.3 mm at 1 m from the root."""
     mass = 8500 * 4 / 3 * np.pi * 0.15e-3**3
     moment = 0.4 * mass * 0.15e-3**2
     speck = Inertial(mass, Pose((1.0, 0.0, 0.0)), (moment, 0, 0, moment, 0, moment))
@@ -251,8 +251,8 @@ def test_the_inertia_of_a_speck_is_kept() -> None:
 
 
 @pytest.mark.parametrize("moment", [0.0, -3e-16, 2e-15])
-def test_a_thin_rod_receives_inertia_about_its_own_axis(moment: float) -> None:
-    """Engines divide by it, and Newton raises less than a millionth."""
+def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
+    """Engines divide by it; Newton raises less than a millionth."""
     turn = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
     tensor = turn @ np.diag([moment, 0.5, 0.5]) @ turn.T
     a, b, c, d, e, f = tensor[np.triu_indices(3)]
@@ -267,7 +267,7 @@ def test_a_thin_rod_receives_inertia_about_its_own_axis(moment: float) -> None:
 @pytest.mark.parametrize(
     "inertia", [(1.0, 0, 0, 1.0, 0, 3.0), (-1.0, 0, 0, 1.0, 0, 1.0)]
 )
-def test_an_impossible_inertia_is_kept_and_reported(
+def test_physically_impossible_inertia_is_kept_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
     """A + B < C, or a negative moment."""
@@ -295,14 +295,14 @@ def test_an_impossible_inertia_is_kept_and_reported(
         ({"base": None, "a": None}, Fixed(), "floating", Base.FLOATING, "base"),
     ],
 )
-def test_the_base_follows_the_option_and_the_world_link(
+def test_base_depends_on_the_option_and_the_world_link(
     masses: dict[str, Inertial | None],
     kind: JointKind,
     option: str,
     base: Base,
     owner: str | None,
 ) -> None:
-    """``owner`` is the body that carries the root link."""
+    """``owner`` is the body of the root link."""
     root, child = masses
 
     body_assignment = _bodies(_robot(masses, (root, child, kind)), BaseOption(option))
@@ -311,8 +311,8 @@ def test_the_base_follows_the_option_and_the_world_link(
     assert body_assignment.body_of[root] == owner
 
 
-def test_fixing_a_world_in_which_the_robot_floats_is_said_to_fix_nothing() -> None:
-    """Whoever asks for a fixed base would not expect a free one."""
+def test_fixed_base_of_a_robot_floating_in_the_world_is_reported() -> None:
+    """The option ``fixed`` has no effect on such a robot."""
     robot = _robot({"world": None, "drone": _HEAVY}, ("world", "drone", Floating()))
 
     fixed, left_open = (
@@ -324,34 +324,88 @@ def test_fixing_a_world_in_which_the_robot_floats_is_said_to_fix_nothing() -> No
     assert "base-floats" not in left_open
 
 
-def test_a_fixed_base_with_two_arms_stays_one_articulation() -> None:
-    """A massless base that holds several branches is a body, held by the world."""
-    masses = {"base": None, "mount": None, "left": _HEAVY, "right": _HEAVY}
-    arms = [("base", "left", _MOVES), ("mount", "right", _MOVES)]
-    robot = _robot(masses, ("base", "mount", Fixed()), *arms)
+@pytest.mark.parametrize(
+    ("massive", "joints", "body_of", "regularised"),
+    [
+        pytest.param(
+            ("left", "right"),
+            (
+                ("base", "mount", Fixed()),
+                ("base", "left", _MOVES),
+                ("mount", "right", _MOVES),
+            ),
+            {"base": "base", "mount": "base", "left": "left", "right": "right"},
+            True,
+            id="two arms on a massless base",
+        ),
+        pytest.param(
+            ("mount", "left", "right"),
+            (
+                ("base", "mount", Fixed()),
+                ("base", "left", _MOVES),
+                ("mount", "right", _MOVES),
+            ),
+            {"base": "base", "mount": "base", "left": "left", "right": "right"},
+            False,
+            id="two arms on a base with mass",
+        ),
+        pytest.param(
+            ("arm",),
+            (
+                ("world", "base", Fixed()),
+                ("base", "mount", Fixed()),
+                ("mount", "arm", _MOVES),
+            ),
+            {"world": None, "base": "base", "mount": "base", "arm": "arm"},
+            True,
+            id="world link is no body",
+        ),
+        pytest.param(
+            ("inertia", "arm"),
+            (
+                ("world", "base", Fixed()),
+                ("base", "inertia", Fixed()),
+                ("base", "arm", _MOVES),
+            ),
+            {"world": None, "base": "base", "inertia": "base", "arm": "arm"},
+            False,
+            id="massless root link as KDL requires it",
+        ),
+        pytest.param(
+            ("arm", "ball"),
+            (
+                ("world", "base", Fixed()),
+                ("base", "arm", _MOVES),
+                ("world", "ball", Floating()),
+            ),
+            {"world": None, "base": "base", "arm": "arm", "ball": "ball"},
+            True,
+            id="free ball next to an arm",
+        ),
+    ],
+)
+def test_base_is_one_body_with_all_links_fixed_to_it(
+    massive: tuple[str, ...],
+    joints: tuple[tuple[str, str, JointKind], ...],
+    body_of: dict[str, str | None],
+    regularised: bool,
+) -> None:
+    """It has the mass of these links, or a small one, which is reported."""
+    masses = {name: _HEAVY if name in massive else None for name in body_of}
 
-    body_assignment = _bodies(robot, BaseOption.FIXED)
+    body_assignment = _bodies(_robot(masses, *joints), BaseOption.FIXED)
 
     assert body_assignment.base is Base.FIXED
-    assert body_assignment.body_of["base"] == body_assignment.body_of["mount"] == "base"
-    assert [d.rule for d in body_assignment.diagnostics].count("base-regularised") == 1
+    assert body_assignment.body_of == body_of
+    rules = [diagnostic.rule for diagnostic in body_assignment.diagnostics]
+    assert rules.count("base-regularised") == regularised
+    base, *others = body_assignment.bodies
+    assert base.mass == pytest.approx(0.0 if regularised else 2.0, abs=1e-5)
+    assert all(body.mass == 2.0 for body in others)
 
 
-def test_a_fixed_base_with_two_arms_takes_the_mass_that_is_welded_to_it() -> None:
-    """Nothing is invented beside a mass that is there."""
-    masses = {"base": None, "mount": _HEAVY, "left": _HEAVY, "right": _HEAVY}
-    arms = [("base", "left", _MOVES), ("mount", "right", _MOVES)]
-    robot = _robot(masses, ("base", "mount", Fixed()), *arms)
-
-    body_assignment = _bodies(robot, BaseOption.FIXED)
-
-    assert body_assignment.bodies[0].link == "base"
-    assert body_assignment.bodies[0].mass == 2.0
-    assert body_assignment.lumped == {"mount"}
-
-
-def test_a_fixed_base_without_mass_is_a_body_of_harmless_mass() -> None:
-    """No joint that moves ends at the world; less than a millionth is added."""
+def test_fixed_base_without_mass_gets_a_small_mass() -> None:
+    """Less than a millionth of the mass of the robot."""
     masses = {"base": None, "mount": None, "arm": _HEAVY, "hand": None}
     robot = _robot(
         masses,
@@ -376,66 +430,8 @@ def test_a_fixed_base_without_mass_is_a_body_of_harmless_mass() -> None:
     assert "'hand' moves and has no mass" in rules["link-regularised"]
 
 
-def test_the_link_that_the_world_holds_by_a_weld_is_the_base() -> None:
-    """The world itself stays a frame, and the joint of the URDF holds the base."""
-    masses = {"world": None, "base": None, "mount": None, "arm": _HEAVY}
-    robot = _robot(
-        masses,
-        ("world", "base", Fixed()),
-        ("base", "mount", Fixed()),
-        ("mount", "arm", _MOVES),
-    )
-
-    body_assignment = _bodies(robot)
-
-    assert body_assignment.base is Base.FIXED
-    assert body_assignment.body_of == {
-        "world": None,
-        "base": "base",
-        "mount": "base",
-        "arm": "arm",
-    }
-
-
-def test_a_base_takes_the_mass_of_what_is_welded_to_it_below_the_world() -> None:
-    """KDL's habit: a frame without mass, and its inertia in a link of its own."""
-    masses = {"world": None, "base": None, "inertia": _HEAVY, "arm": _HEAVY}
-    robot = _robot(
-        masses,
-        ("world", "base", Fixed()),
-        ("base", "inertia", Fixed()),
-        ("base", "arm", _MOVES),
-    )
-
-    body_assignment = _bodies(robot)
-
-    assert body_assignment.body_of["world"] is None
-    assert body_assignment.body_of["inertia"] == "base"
-    assert [body.mass for body in body_assignment.bodies] == [2.0, 2.0]
-
-
-def test_what_floats_in_the_world_leaves_the_base_below_it() -> None:
-    """A ball that lies beside an arm hangs on the world, not on the arm's base."""
-    masses = {"world": None, "base": None, "arm": _HEAVY, "ball": _HEAVY}
-    robot = _robot(
-        masses,
-        ("world", "base", Fixed()),
-        ("base", "arm", _MOVES),
-        ("world", "ball", Floating()),
-    )
-
-    body_assignment = _bodies(robot)
-
-    assert body_assignment.body_of == {
-        "world": None,
-        "base": "base",
-        "arm": "arm",
-        "ball": "ball",
-    }
-
-
-def test_a_fixed_base_without_mass_is_no_error() -> None:
-    """Only links that move are: what the world holds needs no mass to move."""
+def test_massless_fixed_base_is_no_error() -> None:
+    """Only links that move need mass."""
     robot = _robot({"base": None, "a": _HEAVY}, ("base", "a", _MOVES))
 
     body_assignment = assign_bodies(
@@ -448,8 +444,8 @@ def test_a_fixed_base_without_mass_is_no_error() -> None:
 
 
 @given(robots())
-def test_a_fixed_base_is_one_body_that_the_world_welds(robot: Robot) -> None:
-    """Whatever the masses: no other body of the robot ends at the world."""
+def test_fixed_base_is_the_only_body_connected_to_the_world(robot: Robot) -> None:
+    """For any distribution of masses."""
     tree = build_tree(robot)
 
     body_assignment = _bodies(robot, BaseOption.FIXED)
@@ -468,8 +464,8 @@ def test_a_fixed_base_is_one_body_that_the_world_welds(robot: Robot) -> None:
         assert not at_world
 
 
-def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:
-    """Only a bare link named world stands for the world."""
+def test_link_named_world_with_a_shape_is_part_of_the_robot() -> None:
+    """Only a link without mass and shapes represents the world."""
     table = Link("world", None, (), (Collision(None, Pose(), Box((1.0, 1.0, 0.1))),))
     robot = Robot("r", (table, Link("a", _HEAVY)), (Joint("j", "world", "a", Fixed()),))
 
@@ -478,7 +474,7 @@ def test_a_world_link_with_a_shape_is_a_part_of_the_robot() -> None:
 
 @given(robots())
 def test_every_body_has_mass_and_the_total_is_kept(robot: Robot) -> None:
-    """No body is left for a consumer to invent a mass for."""
+    """So no consumer computes the mass of a body from its colliders."""
     for option in BaseOption:
         body_assignment = _bodies(robot, option)
 

@@ -1,4 +1,4 @@
-"""Equations of motion agree with formulas, with the laws of mechanics, and PyBullet."""
+"""Equations of motion, compared with formulas, energies and PyBullet."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def _pendulum() -> Robot:
     )
 
 
-def test_double_pendulum_obeys_its_textbook_equations() -> None:
-    """Both angles relative to the parent, measured from hanging."""
+def test_equations_of_a_double_pendulum() -> None:
+    """Both angles relative to the parent, zero when hanging."""
     m1, l1, i1, m2, l2, i2 = 2.0, 0.7, 0.11, 0.5, 0.4, 0.03
     a, b, ra, rb = 0.4, -1.1, 1.3, -0.7
     at = {"shoulder": np.array([[a]]), "elbow": np.array([[b]])}
@@ -108,8 +108,8 @@ def test_double_pendulum_obeys_its_textbook_equations() -> None:
         (Floating(), 6),
     ],
 )
-def test_degrees_of_freedom_follow_the_tree(kind: JointKind, columns: int) -> None:
-    """The root's six come first, whatever the order of the file."""
+def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> None:
+    """Those of the root come first, in any document order."""
     robot = Robot(
         "r",
         (Link("c"), Link("b"), Link("a")),
@@ -127,8 +127,8 @@ def test_degrees_of_freedom_follow_the_tree(kind: JointKind, columns: int) -> No
     )
 
 
-def test_a_free_body_weighs_the_same_in_all_directions() -> None:
-    """The root's block is the spatial inertia of the whole robot."""
+def test_inertia_and_bias_of_a_single_free_body() -> None:
+    """Mass for translations, inertia about the origin for rotations."""
     robot = Robot("r", (Link("a", _BODY),), ())
 
     (inertia,), (bias,) = inertia_matrices(robot, {}), bias_forces(robot, {}, {})
@@ -140,14 +140,14 @@ def test_a_free_body_weighs_the_same_in_all_directions() -> None:
     np.testing.assert_allclose(bias, [0, 0, 9.81, 1.962, -0.981, 0], atol=1e-14)
 
 
-def test_a_link_without_mass_has_no_inertia() -> None:
-    """Whatever its tensor says."""
-    ghost = Inertial(0.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+def test_inertia_of_a_link_without_mass_is_ignored() -> None:
+    """Mass zero with a tensor."""
+    inertial = Inertial(0.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 
-    assert not inertia_matrices(Robot("r", (Link("a", ghost),), ()), {}).any()
+    assert not inertia_matrices(Robot("r", (Link("a", inertial),), ()), {}).any()
 
 
-def test_a_planar_joint_does_nothing_along_its_normal() -> None:
+def test_planar_joint_has_no_effect_along_its_normal() -> None:
     """Neither force nor inertia."""
     joint = Joint("slab", "a", "b", Planar(_OBLIQUE))
     robot = Robot("r", (Link("a", _BODY), Link("b", _BODY)), (joint,))
@@ -248,7 +248,7 @@ def _stacked(robot: Robot, velocities: Values) -> NDArray[np.float64]:
 @settings(deadline=None, max_examples=50)
 @given(robots(), st.integers(0, 2**32 - 1))
 def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> None:
-    """E = u M u / 2, with M symmetric and never negative."""
+    """E = u M u / 2, with M symmetric and positive semidefinite."""
     positions, velocities = _state(robot, seed)
     (inertia,) = inertia_matrices(robot, positions)
     speed = _stacked(robot, velocities)
@@ -263,18 +263,19 @@ def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> Non
 
 @settings(deadline=None, max_examples=50)
 @given(robots(), st.integers(0, 2**32 - 1))
-def test_bias_forces_conserve_energy(robot: Robot, seed: int) -> None:
-    """What holds the velocities constant does the work that changes the energy."""
+def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -> None:
+    """At constant velocities."""
     positions, velocities = _state(robot, seed)
     speed = _stacked(robot, velocities)
     (bias,) = bias_forces(robot, positions, velocities, _GRAVITY)
     step = 1e-4
 
     def energy(time: float) -> float:
-        there = _at(robot, positions, velocities, time)
-        (inertia,) = inertia_matrices(robot, there)
+        at_time = _at(robot, positions, velocities, time)
+        (inertia,) = inertia_matrices(robot, at_time)
         return (
-            float(speed @ inertia @ speed / 2) + _energies(robot, there, velocities)[1]
+            float(speed @ inertia @ speed / 2)
+            + _energies(robot, at_time, velocities)[1]
         )
 
     power = (energy(step) - energy(-step)) / (2 * step)
@@ -284,8 +285,8 @@ def test_bias_forces_conserve_energy(robot: Robot, seed: int) -> None:
 
 
 @pytest.mark.parametrize("file", ["kuka_iiwa/model.urdf", "a1/a1.urdf"])
-def test_pybullet_says_the_same_of_real_robots(file: str) -> None:
-    """Joint blocks, with gravity and with velocities; the base is held."""
+def test_equations_match_pybullet(file: str) -> None:
+    """Joint blocks of a fixed base, with gravity and with velocities."""
     path = str(Path(pybullet_data.getDataPath(), file))
     robot = parse(path).robot
     names = [name for name in degrees_of_freedom(robot) if name]

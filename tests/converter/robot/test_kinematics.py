@@ -1,4 +1,4 @@
-"""Forward kinematics agrees with chains multiplied out by scipy."""
+"""Forward kinematics, compared with scipy."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _homogeneous(rotation: Rotation, position: Vec3) -> NDArray[np.float64]:
     return transform
 
 
-def test_a_chain_is_origin_times_motion_from_the_root_outwards() -> None:
-    """Oblique axes, rotated origins, two configurations at once."""
+def test_link_transform_is_the_product_of_origins_and_motions() -> None:
+    """Oblique axes, rotated origins, two configurations in one call."""
     w, x, y, z = _TURN.as_quat(scalar_first=True)
     origin = Pose((0.1, -0.2, 0.3), (w, x, y, z))
     robot = Robot(
@@ -84,7 +84,7 @@ def test_a_chain_is_origin_times_motion_from_the_root_outwards() -> None:
         ),
     ],
 )
-def test_joints_of_several_or_no_freedoms_move_as_their_coordinates_say(
+def test_motion_of_joints_with_several_or_no_coordinates(
     kind: JointKind, position: list[float], expected: NDArray[np.float64]
 ) -> None:
     """Displacement in the joint frame, then rotation."""
@@ -94,7 +94,7 @@ def test_joints_of_several_or_no_freedoms_move_as_their_coordinates_say(
 
 
 @given(robots())
-def test_at_position_zero_the_chain_is_the_rest_pose(robot: Robot) -> None:
+def test_link_transforms_at_zero_are_the_rest_transforms(robot: Robot) -> None:
     """Zero is the identity motion of every joint type."""
     still = {
         Floating: [[0.0, 0, 0, 1, 0, 0, 0]],

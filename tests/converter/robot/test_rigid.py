@@ -1,4 +1,4 @@
-"""Plain poses and inertia obey their laws and agree with scipy and with matrices."""
+"""Poses and inertia of single frames: algebraic laws, and comparison with scipy."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
 
 
 @given(axes())
-def test_a_coordinate_axis_is_turned_onto_an_axis(axis: Vec3) -> None:
-    """By less than a right angle, or after a half turn, and along itself exactly."""
+def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> None:
+    """Coordinate axes of either sign get an exact identity or half turn."""
     letter, quat = rotation_onto_axis(axis)
 
     e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -61,8 +61,8 @@ def test_a_coordinate_axis_is_turned_onto_an_axis(axis: Vec3) -> None:
         assert set(np.abs(quat)) == {0.0, 1.0}
 
 
-def test_axes_are_turned_to_by_the_least_rotation() -> None:
-    """A negative axis begins with a half turn about the next coordinate axis."""
+def test_rotation_onto_axis_is_minimal() -> None:
+    """For a negative axis, after a half turn about the next coordinate axis."""
     letter, ahead = rotation_onto_axis((0.6, 0.0, 0.8))
     _, behind = rotation_onto_axis((0.6, 0.0, -0.8))
 
@@ -81,7 +81,7 @@ def test_axes_are_turned_to_by_the_least_rotation() -> None:
 
 @given(poses(), poses(), poses())
 def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
-    """Frames may be accumulated from either end."""
+    """Within rounding."""
     left = compose(compose(a, b), c)
     right = compose(a, compose(b, c))
 
@@ -92,8 +92,10 @@ def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
 
 
 @given(poses(), poses())
-def test_composition_places_points_as_matrices_do(parent: Pose, child: Pose) -> None:
-    """Of scipy, one frame after the other."""
+def test_composed_pose_transforms_points_like_matrices(
+    parent: Pose, child: Pose
+) -> None:
+    """One frame after the other, by scipy's matrices."""
     point = (0.3, -1.2, 0.7)
     within = _matrix(child.quat_wxyz) @ point + child.position
     expected = _matrix(parent.quat_wxyz) @ within + parent.position
@@ -104,16 +106,16 @@ def test_composition_places_points_as_matrices_do(parent: Pose, child: Pose) -> 
 
 
 @given(poses())
-def test_inverse_undoes_a_pose(pose: Pose) -> None:
-    """From either side."""
+def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
+    """In either order."""
     for undone in (compose(invert_pose(pose), pose), compose(pose, invert_pose(pose))):
         np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
         np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
 
 
 @given(inertials())
-def test_inertia_turns_as_tensors_do(inertial: Inertial) -> None:
-    """Two matrices around it."""
+def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
+    """By scipy's matrices."""
     turn = _matrix(inertial.origin.quat_wxyz)
     expected = turn @ _tensor(inertial.inertia) @ turn.T
 
@@ -123,7 +125,7 @@ def test_inertia_turns_as_tensors_do(inertial: Inertial) -> None:
 
 
 @given(inertials())
-def test_principal_axes_rebuild_the_inertia(inertial: Inertial) -> None:
+def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None:
     """Order and sign of axes are free."""
     moments, quat = principal_inertia(inertial.inertia)
 
@@ -134,8 +136,8 @@ def test_principal_axes_rebuild_the_inertia(inertial: Inertial) -> None:
 
 
 @given(rotations(), st.floats(1e-9, 1e3))
-def test_a_ball_keeps_plain_axes_however_it_is_turned(rpy: Vec3, moment: float) -> None:
-    """What differs after the turn is rounding, and rounding has no direction."""
+def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -> None:
+    """The products of inertia are rounding errors."""
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
 
     moments, quat = principal_inertia(rotate_inertia(ball, quat_wxyz_from_rpy(rpy)))
@@ -144,8 +146,8 @@ def test_a_ball_keeps_plain_axes_however_it_is_turned(rpy: Vec3, moment: float) 
     assert moments == pytest.approx((moment,) * 3, rel=1e-14)
 
 
-def test_parallel_axis_theorem_for_points() -> None:
-    """Point masses, summed about either point."""
+def test_shifted_inertia_of_point_masses() -> None:
+    """Summed about either point."""
     points = np.array([[0.1, 0.2, -0.4], [-0.3, 0.5, 0.2], [0.7, -0.1, 0.9]])
     offset = np.array([0.4, -0.7, 0.2])
     mass = 1.5

@@ -1,4 +1,4 @@
-"""Solids have the volume and inertia that trimesh integrates."""
+"""Mass properties of solids, compared with trimesh."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urdf_usd.converter.robot.solids import (
     primitive_solid,
 )
 
-# Away from the origin and turned, so that no cross term hides.
+# Off the origin and rotated, so that no cross term is zero.
 _PLACE = np.eye(4)
 _PLACE[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
 _PLACE[:3, 3] = (0.4, -0.5, 0.6)
@@ -42,24 +42,24 @@ def _assert_like(solid: Solid, mesh: trimesh.Trimesh, rel: float) -> None:
         (Capsule(0.2, 0.5), trimesh.creation.capsule(0.5, 0.2, count=(256, 256))),
     ],
 )
-def test_primitives_are_what_their_meshes_converge_to(
+def test_mass_properties_of_primitives_match_fine_meshes(
     shape: Box | Sphere | Cylinder | Capsule, mesh: trimesh.Trimesh
 ) -> None:
-    """The meshes are that fine."""
+    """Within the error of the tessellation."""
     _assert_like(primitive_solid(shape), mesh, rel=2e-3)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_hulls_are_those_of_trimesh(seed: int) -> None:
-    """Of random points, far from the origin."""
+def test_mass_properties_of_hulls_match_trimesh(seed: int) -> None:
+    """Random points, far from the origin."""
     points = np.random.default_rng(seed).normal((3.0, -2.0, 1.0), size=(12, 3))
 
     _assert_like(hull_solid(points), trimesh.convex.convex_hull(points), rel=1e-9)
 
 
-def test_a_mesh_is_filled_whichever_way_it_is_wound() -> None:
-    """A hollow shape has less than its hull."""
+def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
+    """A box with a tunnel."""
     outer, inner = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((1, 0.4, 0.4))
     for part in (outer, inner):
         part.apply_transform(_PLACE)
@@ -74,7 +74,7 @@ def test_a_mesh_is_filled_whichever_way_it_is_wound() -> None:
     _assert_like(backwards, reference, rel=1e-9)
 
 
-def test_polygons_are_cut_into_fans() -> None:
+def test_mesh_solid_of_quadrilaterals() -> None:
     """A box of six quadrilaterals."""
     x, y, z = np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.5], indexing="ij")
     points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)

@@ -1,4 +1,4 @@
-"""Rotations and inertia tensors obey their laws and agree with scipy."""
+"""Rotations and inertia tensors: algebraic laws, and comparison with scipy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
 from urdf_usd.converter.robot.model import Inertial, Pose, Vec3, Vec4
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.spatial import (
     diagonalise_inertia,
     inertia_tensor,
@@ -32,19 +31,9 @@ def _scipy(quat_wxyz: Vec4) -> Rotation:
     return Rotation.from_quat(quat_wxyz, scalar_first=True)
 
 
-@given(rotations())
-def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
-    """Lower-case xyz is scipy's notation for fixed axes, as URDF defines rpy."""
-    expected = Rotation.from_euler("xyz", rpy).as_matrix()
-
-    actual = rotation_from_quat_wxyz(quat_wxyz_from_rpy(rpy))
-
-    np.testing.assert_allclose(actual, expected, atol=1e-14)
-
-
 @given(st.lists(rotations(), min_size=1, max_size=9))
-def test_many_rotations_are_converted_as_one_by_one(rpys: list[Vec3]) -> None:
-    """Through every pivot, up to rounding."""
+def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
+    """For every pivot, up to rounding."""
     matrices = Rotation.from_euler("xyz", rpys).as_matrix()
 
     quats = quats_wxyz_from_rotations(matrices)
@@ -58,8 +47,8 @@ def test_many_rotations_are_converted_as_one_by_one(rpys: list[Vec3]) -> None:
 
 
 @given(rotations())
-def test_matrix_and_quaternion_are_inverse_of_each_other(rpy: Vec3) -> None:
-    """A rotation survives the way through a quaternion and back."""
+def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
+    """By scipy."""
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
     quat = quat_wxyz_from_rotation(rotation)
@@ -69,8 +58,8 @@ def test_matrix_and_quaternion_are_inverse_of_each_other(rpy: Vec3) -> None:
 
 
 @given(rotations())
-def test_rpy_of_a_rotation_gives_the_rotation_back(rpy: Vec3) -> None:
-    """The angles may differ, the rotation may not."""
+def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
+    """The angles may differ."""
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
     again = Rotation.from_euler("xyz", rpy_from_rotation(rotation)).as_matrix()
@@ -80,8 +69,8 @@ def test_rpy_of_a_rotation_gives_the_rotation_back(rpy: Vec3) -> None:
 
 @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
 @pytest.mark.parametrize("roll", [0.0, 0.7, -2.0])
-def test_rpy_is_exact_at_gimbal_lock(pitch: float, roll: float) -> None:
-    """Roll and yaw are one angle there; their sum must be right."""
+def test_rpy_is_accurate_at_gimbal_lock(pitch: float, roll: float) -> None:
+    """Roll and yaw are one angle there."""
     rotation = Rotation.from_euler("xyz", (roll, pitch, 0.4)).as_matrix()
 
     again = Rotation.from_euler("xyz", rpy_from_rotation(rotation)).as_matrix()
@@ -90,10 +79,8 @@ def test_rpy_is_exact_at_gimbal_lock(pitch: float, roll: float) -> None:
 
 
 @given(axes(), st.floats(-7, 7))
-def test_rotation_about_an_axis_is_the_rotation_vector(
-    axis: Vec3, angle: float
-) -> None:
-    """Scipy's rotation vector is axis times angle."""
+def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
+    """Its rotation vector is axis times angle."""
     expected = Rotation.from_rotvec(np.asarray(axis) * angle).as_matrix()
 
     actual = rotation_about(axis, np.array([angle]))[0]
@@ -102,8 +89,8 @@ def test_rotation_about_an_axis_is_the_rotation_vector(
 
 
 @given(poses())
-def test_inverse_undoes_a_transform(pose: Pose) -> None:
-    """The inverse is exact to rounding, and poses survive their matrix form."""
+def test_transform_times_its_inverse_is_the_identity(pose: Pose) -> None:
+    """And poses are the same after conversion to matrices and back."""
     transform = transform_from_pose(pose)
 
     identity = inverse_transform(transform) @ transform
@@ -114,8 +101,8 @@ def test_inverse_undoes_a_transform(pose: Pose) -> None:
 
 
 @given(inertials())
-def test_principal_axes_rebuild_the_tensor(inertial: Inertial) -> None:
-    """Axes are a proper rotation; order and sign of axes are free."""
+def test_principal_moments_and_axes_give_the_tensor(inertial: Inertial) -> None:
+    """Axes are a proper rotation; their order and sign are free."""
     tensor = inertia_tensor(inertial.inertia)
 
     moments, axes_ = diagonalise_inertia(tensor)
@@ -126,15 +113,15 @@ def test_principal_axes_rebuild_the_tensor(inertial: Inertial) -> None:
     np.testing.assert_allclose(inertia_tensor(inertia_values(tensor)), tensor)
 
 
-def test_a_diagonal_tensor_keeps_its_numbers_and_axes() -> None:
-    """Degenerate and unordered moments stay in their places."""
+def test_diagonal_tensor_is_kept() -> None:
+    """Equal and unordered moments keep their positions."""
     moments, axes_ = diagonalise_inertia(np.diag([3.0, 1.0, 1.0]))
 
     assert moments == (3.0, 1.0, 1.0)
     np.testing.assert_array_equal(axes_, np.eye(3))
 
 
-def test_parallel_axis_theorem_for_a_rod_about_its_end() -> None:
+def test_shifted_inertia_of_a_rod() -> None:
     """A thin rod: m l^2 / 12 about its middle, m l^2 / 3 about its end."""
     mass, length = 3.0, 2.0
     middle = np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12
@@ -144,8 +131,8 @@ def test_parallel_axis_theorem_for_a_rod_about_its_end() -> None:
     np.testing.assert_allclose(end, np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 3)
 
 
-def test_a_thin_rod_has_no_moment_of_rounding_about_its_line() -> None:
-    """Eigenvalues of such a tensor are rounding of either sign; zero is neither."""
+def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
+    """The eigenvalue is a rounding error of either sign."""
     line = np.array([0.48, 0.6, 0.64])
     tensor = 0.2504 * (np.eye(3) - np.outer(line, line))
 

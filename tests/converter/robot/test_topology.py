@@ -1,4 +1,4 @@
-"""Robots that are trees are ordered; all others are refused with one reason each."""
+"""Order of trees, groups of fixed links, and faults of trees."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from urdf_usd.converter.robot.topology import build_tree, problems, rigid_groups
 _X = Continuous((1.0, 0.0, 0.0))
 
 
-def _robot(links: str, *joints: tuple[str, str, str], weld: str = "") -> Robot:
-    """Robot of one-letter links; a joint whose name is in ``weld`` is fixed."""
+def _robot(links: str, *joints: tuple[str, str, str], fixed: str = "") -> Robot:
+    """Robot of one-letter links; a joint whose name is in ``fixed`` is fixed."""
     return Robot(
         "r",
         tuple(Link(name, location=Location("r", ord(name), 1)) for name in links),
@@ -26,7 +26,7 @@ def _robot(links: str, *joints: tuple[str, str, str], weld: str = "") -> Robot:
                 name,
                 parent,
                 child,
-                Fixed() if name in weld else _X,
+                Fixed() if name in fixed else _X,
                 location=Location("r", index + 1, 2),
             )
             for index, (name, parent, child) in enumerate(joints)
@@ -34,8 +34,8 @@ def _robot(links: str, *joints: tuple[str, str, str], weld: str = "") -> Robot:
     )
 
 
-def test_parents_come_before_children_whatever_the_order_of_the_file() -> None:
-    """Siblings keep the order of their joints."""
+def test_tree_order_is_parents_before_children() -> None:
+    """In any document order; siblings keep the order of their joints."""
     robot = _robot("dcba", ("3", "c", "d"), ("2", "a", "c"), ("1", "a", "b"))
 
     tree = build_tree(robot)
@@ -45,11 +45,11 @@ def test_parents_come_before_children_whatever_the_order_of_the_file() -> None:
     assert [joint.name for joint in tree.path_to_root("d")] == ["3", "2"]
 
 
-def test_fixed_joints_weld_links_into_groups_headed_by_the_one_nearest_the_root() -> (
-    None
-):
-    """a-b are welded, c moves and carries d, which is welded to it."""
-    robot = _robot("abcd", ("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), weld="13")
+def test_rigid_groups_start_with_the_link_nearest_the_root() -> None:
+    """Link b is fixed to a, c moves, and d is fixed to c."""
+    robot = _robot(
+        "abcd", ("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), fixed="13"
+    )
 
     assert rigid_groups(build_tree(robot)) == (("a", "b"), ("c", "d"))
 
@@ -70,10 +70,10 @@ def test_fixed_joints_weld_links_into_groups_headed_by_the_one_nearest_the_root(
         (_robot("a", ("1", "y", "z")), ["link-undefined", "link-undefined"]),
     ],
 )
-def test_each_fault_of_the_tree_is_said_once_and_in_its_place(
+def test_each_fault_of_the_tree_is_one_diagnostic_with_location(
     robot: Robot, rules: list[str]
 ) -> None:
-    """One fault, one diagnostic: consequences are not reported."""
+    """Consequences of a fault are not reported."""
     found = problems(robot)
 
     assert [diagnostic.rule for diagnostic in found] == rules
@@ -84,10 +84,8 @@ def test_each_fault_of_the_tree_is_said_once_and_in_its_place(
 
 
 @given(robots(), st.randoms())
-def test_the_tree_does_not_depend_on_the_order_of_the_file(
-    robot: Robot, random: Random
-) -> None:
-    """Groups, as sets, and parents are the same for every order."""
+def test_tree_does_not_depend_on_document_order(robot: Robot, random: Random) -> None:
+    """Parents and groups, as sets."""
     links, joints = list(robot.links), list(robot.joints)
     random.shuffle(links)
     random.shuffle(joints)

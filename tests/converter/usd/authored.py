@@ -1,4 +1,4 @@
-"""Stages as the converter writes them, of robots that are made of joints."""
+"""Authored stages of robots that are given by their joints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 
-# Neither balanced nor aligned.
+# Without symmetry.
 HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
 
 
@@ -43,13 +43,13 @@ def author(
 
 
 def applied(prim: Usd.Prim) -> list[str]:
-    """Applied schemas, whether or not their plugin is registered."""
+    """Return the applied schemas, whether or not their plugin is registered."""
     listed = prim.GetMetadata("apiSchemas")
     return list(listed.GetAppliedItems()) if listed else []
 
 
-def said(prim: Usd.Prim, *namespaces: str) -> dict[str, object]:
-    """Authored attributes of some namespaces, and their values."""
+def authored_values(prim: Usd.Prim, *namespaces: str) -> dict[str, object]:
+    """Return the authored attributes of some namespaces."""
     return {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAuthoredAttributes()

@@ -1,4 +1,4 @@
-"""What a stage says once all of its layers are composed."""
+"""Composed prims of a stage as values that can be compared."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import TypeAlias
 
 from pxr import Sdf, Usd
 
-Said: TypeAlias = "dict[str, object]"
+PrimValues: TypeAlias = "dict[str, object]"
 
 
-def composed(stage: Usd.Stage) -> dict[str, Said]:
-    """Return all that consumers can ask of the prims below the default prim, by path.
+def composed(stage: Usd.Stage) -> dict[str, PrimValues]:
+    """Return type, schemas, metadata and values of all prims of the robot, by path.
 
-    What names the file itself, or where its parts lie, is left out.
+    Paths of files are left out.
     """
     root = stage.GetDefaultPrim()
-    return {str(prim.GetPath()): _said(prim) for prim in Usd.PrimRange(root)}
+    return {str(prim.GetPath()): _values(prim) for prim in Usd.PrimRange(root)}
 
 
-def physics_of(said: Mapping[str, Said]) -> dict[str, list[str]]:
-    """Return what belongs to physics: types, schemas and properties, by path."""
+def physics_of(values: Mapping[str, PrimValues]) -> dict[str, list[str]]:
+    """Return types, schemas and properties of physics, by path."""
     found = {
         path: [
             word
             for word in (str(prim["type"]), *_words(prim))
             if "Physics" in word or word.startswith(("physics:", "newton:", "Newton"))
         ]
-        for path, prim in said.items()
+        for path, prim in values.items()
     }
     return {path: words for path, words in found.items() if words}
 
 
-def _words(prim: Said) -> list[str]:
+def _words(prim: PrimValues) -> list[str]:
     schemas = prim["schemas"]
     assert isinstance(schemas, list)
     return [*schemas, *(key for key in prim if ":" in key)]
 
 
-def _said(prim: Usd.Prim) -> Said:
-    said: Said = {
+def _values(prim: Usd.Prim) -> PrimValues:
+    values: PrimValues = {
         "type": prim.GetTypeName(),
         "schemas": sorted(prim.GetAppliedSchemas()),
         "displayName": prim.GetDisplayName(),
@@ -51,7 +51,7 @@ def _said(prim: Usd.Prim) -> Said:
         value = attribute.Get()
         if isinstance(value, Sdf.AssetPath):
             value = PurePosixPath(value.path).name, bool(value.resolvedPath)
-        said[attribute.GetName()] = (
+        values[attribute.GetName()] = (
             str(attribute.GetTypeName()),
             attribute.IsCustom(),
             attribute.GetColorSpace(),
@@ -60,5 +60,5 @@ def _said(prim: Usd.Prim) -> Said:
             str(value),
         )
     for relationship in prim.GetAuthoredRelationships():
-        said[relationship.GetName()] = tuple(map(str, relationship.GetTargets()))
-    return said
+        values[relationship.GetName()] = tuple(map(str, relationship.GetTargets()))
+    return values

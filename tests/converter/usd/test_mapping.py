@@ -1,12 +1,8 @@
-"""Rows of the concept mapping, one after the other, on a robot with oblique numbers.
-
-What other modules test in depth is not repeated; docs/mapping.md says what is where.
-"""
+"""Rows of docs/mapping.md, in their order, on a robot with oblique numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +10,17 @@ import pytest
 from pxr import Gf, Kind, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 from scipy.spatial.transform import Rotation
 
-from tests.converter.usd.mesh_looks import png, text_of
 from urdf_usd.converter import convert
 
 _URDF = """<robot name="7 axes/arm">
-  <material name="paint"><color rgba="0.5 0.25 0 0.5"/></material>
+  <material name="red paint"><color rgba="0.5 0.25 0 0.5"/></material>
   <link name="base">
     <inertial><origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/><mass value="2.5"/>
       <inertia ixx="0.3" ixy="0.02" ixz="-0.01" iyy="0.25" iyz="0.03" izz="0.2"/>
     </inertial>
     <visual name="shell"><origin xyz="0.1 0.2 -0.3" rpy="0.3 -0.2 0.7"/>
-      <geometry><box size="0.2 0.4 0.6"/></geometry><material name="paint"/></visual>
+      <geometry><box size="0.2 0.4 0.6"/></geometry>
+      <material name="red paint"/></visual>
     <visual><geometry><cylinder radius="0.2" length="0.7"/></geometry></visual>
     <visual><geometry><sphere radius="0.15"/></geometry></visual>
     <visual><geometry><capsule radius="0.1" length="0.5"/></geometry></visual>
@@ -83,32 +79,15 @@ def link(stage: Usd.Stage, *names: str) -> Usd.Prim:
     return stage.GetPrimAtPath(path)
 
 
-def layers(asset: Path) -> Iterator[Path]:
-    """All layers of an asset."""
-    folder = asset.parent
-    yield from (*folder.rglob("*.usda"), *folder.rglob("*.usdc"))
-
-
-def test_every_layer_states_metres_kilograms_and_z_up(asset: Path) -> None:
-    """Libraries too: any of them may be opened alone."""
-    for layer in layers(asset):
-        one = Usd.Stage.Open(str(layer))
-        assert UsdGeom.GetStageMetersPerUnit(one) == 1.0
-        assert UsdPhysics.GetStageKilogramsPerUnit(one) == 1.0
-        assert UsdGeom.GetStageUpAxis(one) == "Z"
-        assert one.HasAuthoredMetadata("metersPerUnit")
-        assert one.HasAuthoredMetadata("upAxis")
-
-
-def test_nothing_varies_in_time(stage: Usd.Stage) -> None:
+def test_attributes_have_no_time_samples(stage: Usd.Stage) -> None:
     """URDF has no time: every value is a default."""
     for prim in stage.Traverse():
         for attribute in prim.GetAuthoredAttributes():
             assert attribute.GetNumTimeSamples() == 0
 
 
-def test_the_robot_is_a_component_with_its_name(stage: Usd.Stage) -> None:
-    """Its name is in assetInfo and shown, where a prim cannot be called so."""
+def test_default_prim_is_a_component_with_the_robots_name(stage: Usd.Stage) -> None:
+    """In assetInfo, and as display name if a prim cannot have it."""
     prim = stage.GetDefaultPrim()
     model = Usd.ModelAPI(prim)
 
@@ -118,8 +97,8 @@ def test_the_robot_is_a_component_with_its_name(stage: Usd.Stage) -> None:
     assert model.GetKind() == Kind.Tokens.component
 
 
-def test_links_are_xforms_below_one_scope(stage: Usd.Stage) -> None:
-    """Nested as the tree is, with joints in a scope of their own."""
+def test_links_are_nested_xforms_below_the_geometry_scope(stage: Usd.Stage) -> None:
+    """Joints are in a scope of their own."""
     robot = stage.GetDefaultPrim()
     scopes = ("Geometry", "Physics", "Materials")
     for scope in scopes:
@@ -131,10 +110,10 @@ def test_links_are_xforms_below_one_scope(stage: Usd.Stage) -> None:
     assert [p.GetName() for p in robot.GetChild("Physics").GetChildren()] == ["elbow"]
 
 
-def test_an_anchor_is_a_frame_beside_the_shapes_without_body_or_joint(
+def test_massless_fixed_link_is_an_xform_without_body(
     stage: Usd.Stage,
 ) -> None:
-    """Where the fixed joint puts it."""
+    """At the pose of its fixed joint."""
     frame = link(stage, "base", "tool_frame")
 
     assert frame.GetDisplayName() == "tool frame"
@@ -152,8 +131,8 @@ def assert_pose(prim: Usd.Prim, xyz: tuple[float, ...], rpy: tuple[float, ...]) 
     np.testing.assert_allclose(turn.T, expected, atol=1e-7)
 
 
-def test_places_are_ops_of_double_precision(stage: Usd.Stage) -> None:
-    """Translate and orient on the prim itself; scale only where there is one."""
+def test_poses_are_double_precision_xform_ops(stage: Usd.Stage) -> None:
+    """Translate and orient on the prim itself; scale only where it is not one."""
     ops = {
         op.GetOpType(): op.GetPrecision()
         for op in UsdGeom.Xformable(link(stage, "base", "shell")).GetOrderedXformOps()
@@ -171,10 +150,10 @@ def test_places_are_ops_of_double_precision(stage: Usd.Stage) -> None:
     assert_pose(link(stage, "base", "shell"), (0.1, 0.2, -0.3), (0.3, -0.2, 0.7))
 
 
-def test_the_inertial_is_mass_centre_and_turned_principal_axes(
+def test_inertial_is_mass_centre_and_principal_axes(
     stage: Usd.Stage,
 ) -> None:
-    """Moments and axes give the tensor of the URDF, turned by its own rpy."""
+    """Moments and axes give the tensor of the URDF, rotated by its rpy."""
     mass = UsdPhysics.MassAPI(link(stage, "base"))
 
     assert mass.GetMassAttr().Get() == 2.5
@@ -188,8 +167,8 @@ def test_the_inertial_is_mass_centre_and_turned_principal_axes(
     np.testing.assert_allclose(found, own @ tensor @ own.T, atol=1e-7)
 
 
-def test_unnamed_shapes_are_called_after_their_element(stage: Usd.Stage) -> None:
-    """And told apart; a shape is the prim, without an Xform around it."""
+def test_unnamed_shapes_are_named_after_their_element(stage: Usd.Stage) -> None:
+    """With numbers; each shape is a prim without an Xform around it."""
     found = {
         prim.GetName(): str(prim.GetTypeName())
         for prim in link(stage, "base").GetChildren()
@@ -207,8 +186,8 @@ def test_unnamed_shapes_are_called_after_their_element(stage: Usd.Stage) -> None
     }
 
 
-def test_shapes_have_the_sizes_of_the_urdf(stage: Usd.Stage) -> None:
-    """A box is a cube of edge one that is scaled; round shapes stand along Z."""
+def test_primitives_have_the_sizes_of_the_urdf(stage: Usd.Stage) -> None:
+    """A box is a scaled cube of edge one; round shapes are along Z."""
     cube = UsdGeom.Cube(link(stage, "base", "shell"))
     assert cube.GetSizeAttr().Get() == 1.0
     scale = cube.GetPrim().GetAttribute("xformOp:scale").Get()
@@ -223,8 +202,8 @@ def test_shapes_have_the_sizes_of_the_urdf(stage: Usd.Stage) -> None:
     assert sphere.GetRadiusAttr().Get() == 0.15
 
 
-def test_colliders_are_guides_and_hulls_of_meshes(stage: Usd.Stage) -> None:
-    """The schemas are on the mesh itself; visuals have neither."""
+def test_colliders_are_guides_with_collision_schemas(stage: Usd.Stage) -> None:
+    """Meshes are convex hulls; visuals have neither."""
     for name, is_mesh in (("hull", True), ("collision", False)):
         prim = link(stage, "base", name)
         assert UsdGeom.Imageable(prim).GetPurposeAttr().Get() == "guide"
@@ -237,10 +216,8 @@ def test_colliders_are_guides_and_hulls_of_meshes(stage: Usd.Stage) -> None:
     assert UsdGeom.Imageable(visual).ComputePurpose() == "default"
 
 
-def test_a_mesh_is_a_reference_that_carries_place_and_scale(
-    asset: Path, stage: Usd.Stage
-) -> None:
-    """Its polygons lie in the library, right-handed and without subdivision."""
+def test_mesh_is_a_reference_with_pose_and_scale(asset: Path, stage: Usd.Stage) -> None:
+    """Its polygons are in the library, right-handed and without subdivision."""
     prim = link(stage, "base", "visual_3")
     (spec, *_) = prim.GetPrimStack()
     (reference,) = spec.referenceList.prependedItems
@@ -259,8 +236,8 @@ def test_a_mesh_is_a_reference_that_carries_place_and_scale(
     assert not UsdGeom.Xformable(one).GetOrderedXformOps()
 
 
-def test_texture_coordinates_of_obj_are_not_turned(stage: Usd.Stage) -> None:
-    """Its v points up as USD's does; a corner without any has the origin."""
+def test_texture_coordinates_of_obj_are_not_flipped(stage: Usd.Stage) -> None:
+    """V is up in both formats; corners without texture coordinate get the origin."""
     primvar = UsdGeom.PrimvarsAPI(link(stage, "base", "visual_3")).GetPrimvar("st")
 
     corners = [[0, 0]] * 4 + [[0.1, 0.2], [0.9, 0.3], [0.4, 0.8]] * 2
@@ -268,15 +245,14 @@ def test_texture_coordinates_of_obj_are_not_turned(stage: Usd.Stage) -> None:
     np.testing.assert_allclose(primvar.ComputeFlattened(), corners, rtol=1e-6)
 
 
-def test_a_material_is_a_local_reference_that_is_bound(
-    asset: Path, stage: Usd.Stage
-) -> None:
-    """To a library prim, under the URDF's name; colours are linear light."""
+def test_material_is_a_bound_local_reference(asset: Path, stage: Usd.Stage) -> None:
+    """To a library prim, named as in the URDF; colours are linear."""
     prim = link(stage, "base", "shell")
     assert prim.HasAPI(UsdShade.MaterialBindingAPI)
     material = UsdShade.MaterialBindingAPI(prim).GetDirectBinding().GetMaterial()
     robot = stage.GetDefaultPrim().GetPath()
-    assert material.GetPath() == robot.AppendPath("Materials/paint")
+    assert material.GetPath() == robot.AppendPath("Materials/red_paint")
+    assert material.GetPrim().GetDisplayName() == "red paint"
     (spec, *_) = material.GetPrim().GetPrimStack()
     (reference,) = spec.referenceList.prependedItems
     assert reference.assetPath == "./MaterialsLibrary.usdc"
@@ -290,7 +266,7 @@ def test_a_material_is_a_local_reference_that_is_bound(
     assert shader.GetInput("opacity").Get() == 0.5
 
 
-def test_a_joint_joins_parent_to_child_at_the_childs_frame(stage: Usd.Stage) -> None:
+def test_joint_connects_parent_and_child(stage: Usd.Stage) -> None:
     """Parent first; the second frame is the child's own."""
     prim = stage.GetPrimAtPath(f"{stage.GetDefaultPrim().GetPath()}/Physics/elbow")
     joint = UsdPhysics.RevoluteJoint(prim)
@@ -321,10 +297,10 @@ def test_a_joint_joins_parent_to_child_at_the_childs_frame(stage: Usd.Stage) -> 
         ("planar", "PhysicsJoint"),
     ],
 )
-def test_every_type_of_joint_has_its_schema(
+def test_joint_types_have_usdphysics_schemas(
     tmp_path: Path, kind: str, schema: str
 ) -> None:
-    """All six that URDF has, between two bodies."""
+    """All six types of URDF, between two bodies."""
     mass = (
         '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" '
         'iyz="0" izz="0.1"/></inertial>'
@@ -340,35 +316,3 @@ def test_every_type_of_joint_has_its_schema(
     prim = stage.GetPrimAtPath("/r/Physics/j")
 
     assert prim.GetTypeName() == schema
-
-
-def test_layers_of_geometry_and_materials_know_no_physics(asset: Path) -> None:
-    """So each can be taken without the others."""
-    payload = asset.parent / "payload"
-    texts = {path.name: text_of(path) for path in layers(asset)}
-    for name in ("Geometry.usda", "Materials.usda", "GeometryLibrary.usdc"):
-        assert "Physics" not in texts[name].replace('"Physics"', "")
-        assert "physics:" not in texts[name]
-    assert "material:binding" not in texts["Geometry.usda"]
-    assert "over " in texts["Physics.usda"]
-    assert (payload / "Contents.usda").is_file()
-
-
-def test_every_file_is_named_relative_to_its_layer(tmp_path: Path) -> None:
-    """Textures lie beside the library of materials."""
-    (tmp_path / "part.obj").write_text(_OBJ)
-    (tmp_path / "skin.png").write_bytes(png(9))
-    (tmp_path / "r.urdf").write_text(
-        '<robot name="r"><link name="a"><visual><geometry>'
-        '<mesh filename="part.obj"/></geometry><material name="m">'
-        '<texture filename="skin.png"/></material></visual></link></robot>'
-    )
-    root = convert(tmp_path / "r.urdf", tmp_path / "asset").root_layer
-
-    for path in layers(root):
-        layer = Sdf.Layer.FindOrOpen(str(path))
-        for asset_path in layer.GetCompositionAssetDependencies():
-            assert asset_path.startswith("./")
-    assert (root.parent / "payload/Textures/skin.png").is_file()
-    library = text_of(root.parent / "payload/MaterialsLibrary.usdc")
-    assert "@./Textures/skin.png@" in library

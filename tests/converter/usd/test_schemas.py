@@ -1,4 +1,4 @@
-"""The schemas of what is written are known in every process that writes."""
+"""Registration of schemas."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ assert Usd.SchemaRegistry().FindAppliedAPIPrimDefinition("NewtonMimicAPI")
 """
 
 
-def test_newton_schemas_are_known_to_a_process_that_converted(tmp_path: Path) -> None:
-    """OpenUSD looks for schemas once, so readers in that process could not add them."""
+def test_newton_schemas_are_registered_after_a_conversion(tmp_path: Path) -> None:
+    """OpenUSD discovers schemas once per process."""
     urdf = tmp_path / "robot.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
     ending = subprocess.run(

@@ -1,9 +1,10 @@
-"""A robot with one of everything that has a place in an asset."""
+"""A robot with every feature of an asset."""
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
+
+from tests.converter.usd.mesh_looks import png
 
 _SURFACE = """mtllib part.mtl
 v 0.1 0.2 0.3
@@ -67,23 +68,7 @@ def write_whole_robot(folder: Path) -> Path:
     """Write the robot with all its files; its prim is called ``whole_robot``."""
     (folder / "part.obj").write_text(_SURFACE)
     (folder / "part.mtl").write_text(_LOOKS)
-    (folder / "skin.png").write_bytes(_png())
+    (folder / "skin.png").write_bytes(png(90))
     urdf = folder / "whole.urdf"
     urdf.write_text(_URDF)
     return urdf
-
-
-def _png() -> bytes:
-    """Make a PNG file of one grey pixel."""
-    chunks = {
-        b"IHDR": b"\0\0\0\1\0\0\0\1\x08\0\0\0\0",
-        b"IDAT": zlib.compress(bytes([0, 90])),
-        b"IEND": b"",
-    }
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        len(data).to_bytes(4, "big")
-        + name
-        + data
-        + zlib.crc32(name + data).to_bytes(4, "big")
-        for name, data in chunks.items()
-    )

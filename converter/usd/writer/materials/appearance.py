@@ -62,16 +62,16 @@ class Appearance:
             Each with whether it is sRGB-encoded, and its slots. Alpha is never encoded,
             so that it can be taken from either kind.
         """
-        found: dict[tuple[Texture, bool], list[Slot]] = {}
+        slots_by_use: dict[tuple[Texture, bool], list[Slot]] = {}
         for slot, texture in self.textures:
             whole = replace(
                 texture, sampling=replace(texture.sampling, components="rgb")
             )
             is_color = slot.is_color or (
-                texture.sampling.components == "a" and (whole, True) in found
+                texture.sampling.components == "a" and (whole, True) in slots_by_use
             )
-            found.setdefault((whole, is_color), []).append(slot)
-        return tuple((*key, tuple(slots)) for key, slots in found.items())
+            slots_by_use.setdefault((whole, is_color), []).append(slot)
+        return tuple((*key, tuple(slots)) for key, slots in slots_by_use.items())
 
     def components(self, slot: Slot) -> str:
         """Return the components of the texture of a slot."""
@@ -133,12 +133,12 @@ def set_input(
     shader: UsdShade.Shader, name: str, kind: Sdf.ValueTypeName, value: object
 ) -> UsdShade.Input:
     """Give an input of a shader a value, or connect it if the value is an output."""
-    made = shader.CreateInput(name, kind)
+    input_ = shader.CreateInput(name, kind)
     if isinstance(value, UsdShade.Output):
-        made.ConnectToSource(value)
+        input_.ConnectToSource(value)
     else:
-        made.Set(value)
-    return made
+        input_.Set(value)
+    return input_
 
 
 def color_value(color: Vec3) -> Gf.Vec3f:

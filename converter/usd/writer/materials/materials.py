@@ -72,7 +72,7 @@ class Assignment:
         link: Name of the visual's link.
         visual: Index of the visual in its link.
         subset: Name of the subset of its mesh; None for the visual itself.
-        attributes: Without its textures.
+        appearance: Colour, opacity and other attributes, without textures.
         images: The textures.
         mesh_file: The file that brought the material; None if the URDF did.
         location: Where to point at.

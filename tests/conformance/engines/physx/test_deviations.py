@@ -212,7 +212,7 @@ def test_coupling_of_revolute_joints_needs_limits(
     engine: PhysxEngine,
     tmp_path: Path,
     limits: str,
-    coupled: bool,  # noqa: FBT001  expected
+    coupled: bool,
 ) -> None:
     """Without, PhysX writes an error and leaves the joints uncoupled."""
     mimic = """rel newton:mimicJoint = </robot/hinge>

@@ -60,7 +60,7 @@ _SLIDE = f"""<robot name="slide">{_link("base", 1, 0.1)}{_link("cart", 3, 0.1)}
   </joint></robot>"""
 
 
-def _roll_out(  # noqa: PLR0913  one rollout
+def _roll_out(
     engine: PhysxEngine,
     folder: Path,
     urdf: str,

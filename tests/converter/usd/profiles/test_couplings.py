@@ -1,10 +1,10 @@
-"""Couplings lead to joints that follow none."""
+"""Couplings to the first joint of each chain."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.converter.usd.profiles.joints_of_two_kinds import TURN, chain
+from tests.converter.usd.profiles.joint_samples import TURN, chain
 from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 
@@ -13,7 +13,7 @@ def _always(*_: object) -> bool:
     return True
 
 
-def test_a_chain_is_coupled_to_its_head() -> None:
+def test_chain_is_coupled_to_its_first_joint() -> None:
     """Of -0.5 q + 0.1, followed by 0.8 q - 0.2."""
     couplings = head_couplings(chain(), _always)
 
@@ -24,20 +24,20 @@ def test_a_chain_is_coupled_to_its_head() -> None:
     assert couplings["third"].offset == pytest.approx(0.8 * 0.1 - 0.2)
 
 
-def test_the_order_of_joints_does_not_matter() -> None:
+def test_couplings_do_not_depend_on_joint_order() -> None:
     """URDF has none."""
     assert head_couplings(chain()[::-1], _always) == head_couplings(chain(), _always)
 
 
-def test_a_chain_begins_where_a_coupling_cannot_be_said() -> None:
-    """What follows a free joint follows that one."""
+def test_coupling_starts_at_a_follower_that_cannot_be_coupled() -> None:
+    """A joint that is not coupled itself is the leader."""
     couplings = head_couplings(chain(), lambda name, _: name != "second")
 
     assert couplings == {"third": Mimic("second", 0.8, -0.2)}
 
 
-def test_a_chain_is_told_across_what_cannot_be_said() -> None:
-    """As between slides, past a turn that follows the one and leads the other."""
+def test_coupling_skips_followers_that_cannot_be_coupled() -> None:
+    """Two prismatic joints with a revolute one between them in the chain."""
     couplings = head_couplings(
         chain(), lambda name, mimic: name == "third" and mimic.joint == "first"
     )
@@ -48,21 +48,21 @@ def test_a_chain_is_told_across_what_cannot_be_said() -> None:
     assert couplings["third"].offset == pytest.approx(0.8 * 0.1 - 0.2)
 
 
-def test_what_cannot_be_led_is_not_coupled() -> None:
+def test_coupling_to_a_missing_leader_is_omitted() -> None:
     """As by a joint of another kind, which is not among those asked about."""
     assert head_couplings(chain()[1:2], _always) == {}
 
 
-def test_a_loop_ends() -> None:
-    """No reader lets one through; whoever builds one is not kept waiting."""
+def test_loop_of_couplings_terminates() -> None:
+    """The parser refuses loops, but models can contain them."""
     one = Joint("one", "a", "b", TURN, mimic=Mimic("two", 2.0))
     two = Joint("two", "b", "c", TURN, mimic=Mimic("one", 3.0))
 
     assert set(head_couplings((one, two), _always)) == {"one", "two"}
 
 
-def test_a_long_chain_needs_no_depth() -> None:
-    """Robots of thousands of joints exist."""
+def test_long_chain_causes_no_recursion() -> None:
+    """5000 joints."""
     first = Joint("0", "a", "b", TURN)
     rest = [
         Joint(str(n), "a", "b", TURN, mimic=Mimic(str(n - 1), 1.0, 0.5))

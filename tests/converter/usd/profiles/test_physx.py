@@ -1,59 +1,43 @@
-"""What an asset tells PhysX, by what physxSchema and physxSchemaAddition declare."""
+"""Attributes of the PhysX profile, by physxSchema and physxSchemaAddition."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import pytest
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Sdf, Usd
 
-from tests.converter.usd.authored import applied, author, said
-from tests.converter.usd.profiles.joints_of_two_kinds import (
+from tests.converter.usd.authored import applied, authored_values
+from tests.converter.usd.profiles.conftest import AuthorJoints
+from tests.converter.usd.profiles.joint_samples import (
     AXIS,
     DAMPING,
-    EFFORT,
     FRICTION,
     SLIDE,
     SPIN,
     TURN,
     VELOCITY,
     chain,
-    silent,
+    plain,
     sliding,
     turning,
 )
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Joint, Mimic, Range, Revolute
 
-Tell: TypeAlias = Callable[..., Usd.Prim]
-
+PROFILE = Profile.PHYSX
 DEGREE = math.pi / 180
-# Of the axis in joints_of_two_kinds, whose largest component is along Z.
+# Of AXIS, whose largest component is along Z.
 AXIS_NAME = "rotZ"
-
-
-@pytest.fixture
-def tell(tmp_path: Path) -> Tell:
-    """Write joints for PhysX, and return the prim of the last one."""
-    stages: list[Usd.Stage] = []
-
-    def prim_of(*joints: Joint) -> Usd.Prim:
-        stages.append(author(tmp_path, *joints, profile=Profile.PHYSX))
-        return stages[-1].GetPrimAtPath(f"/r/Physics/{joints[-1].name}")
-
-    return prim_of
 
 
 def _mimic(prim: Usd.Prim) -> tuple[str, float, float]:
     """Leader, gearing and offset."""
     prefix = f"physxMimicJoint:{AXIS_NAME}"
     (leader,) = prim.GetRelationship(f"{prefix}:referenceJoint").GetTargets()
-    numbers = said(prim, "physxMimicJoint")
+    numbers = authored_values(prim, "physxMimicJoint")
     assert numbers[f"{prefix}:referenceJointAxis"] == AXIS_NAME
     gearing, offset = numbers[f"{prefix}:gearing"], numbers[f"{prefix}:offset"]
     assert isinstance(gearing, float)
@@ -65,14 +49,14 @@ def _mimic(prim: Usd.Prim) -> tuple[str, float, float]:
     ("joints", "axis", "angle"),
     [((turning(),), "angular", DEGREE), ((turning(), sliding()), "linear", 1.0)],
 )
-def test_joints_are_told_in_degrees_or_metres(
-    tell: Tell, joints: tuple[Joint, ...], axis: str, angle: float
+def test_joints_are_written_in_degrees_or_metres(
+    author_joints: AuthorJoints, joints: tuple[Joint, ...], axis: str, angle: float
 ) -> None:
     """Speeds in degrees/s, viscous friction per degree; dry friction is an effort."""
-    prim = tell(*joints)
+    prim = author_joints(*joints)
     speed = np.float32(VELOCITY / angle)
 
-    assert said(prim, "physxJoint", "physxJointAxis") == {
+    assert authored_values(prim, "physxJoint", "physxJointAxis") == {
         "physxJoint:maxJointVelocity": speed,
         # An axis with a schema of its own does not look at that of the joint.
         f"physxJointAxis:{axis}:maxJointVelocity": speed,
@@ -89,40 +73,35 @@ def test_joints_are_told_in_degrees_or_metres(
     ]
 
 
-def test_velocity_without_friction_is_a_value_of_the_axis(tell: Tell) -> None:
+def test_velocity_without_friction_is_a_value_of_the_axis(
+    author_joints: AuthorJoints,
+) -> None:
     """PhysX from ovphysx 0.7 on ignores PhysxJointAPI; older versions read it."""
-    prim = tell(silent(velocity=VELOCITY))
-    speed = np.float32(VELOCITY / DEGREE)
+    prim = author_joints(plain(velocity=VELOCITY))
+    velocity = np.float32(VELOCITY / DEGREE)
 
     assert applied(prim) == ["PhysxJointAPI", "PhysxJointAxisAPI:angular"]
-    assert said(prim, "physxJoint", "physxJointAxis") == {
-        "physxJoint:maxJointVelocity": speed,
-        "physxJointAxis:angular:maxJointVelocity": speed,
+    assert authored_values(prim, "physxJoint", "physxJointAxis") == {
+        "physxJoint:maxJointVelocity": velocity,
+        "physxJointAxis:angular:maxJointVelocity": velocity,
     }
 
 
-def test_effort_is_the_bound_of_a_drive_that_does_nothing(tell: Tell) -> None:
-    """So that motors are not infinite, and nothing moves or holds the joint."""
-    drive = UsdPhysics.DriveAPI.Get(tell(turning()), "angular")
-
-    assert drive.GetMaxForceAttr().Get() == EFFORT
-    assert drive.GetStiffnessAttr().Get() == 0.0
-    assert drive.GetDampingAttr().Get() == 0.0
-
-
-def test_what_is_absent_is_not_said(tell: Tell) -> None:
-    """And a speed of zero, which would freeze the joint, neither."""
-    prim = tell(silent(velocity=0.0))
+def test_absent_values_and_zero_velocity_are_not_authored(
+    author_joints: AuthorJoints,
+) -> None:
+    """A zero velocity limit would lock the joint."""
+    prim = author_joints(plain(velocity=0.0))
 
     assert applied(prim) == ["PhysxJointAPI"]
-    assert said(prim, "physxJoint", "physxJointAxis", "drive") == {}
+    assert authored_values(prim, "physxJoint", "physxJointAxis", "drive") == {}
 
 
-def test_a_coupling_has_the_opposite_signs(tell: Tell) -> None:
+def test_coupling_has_opposite_signs(author_joints: AuthorJoints) -> None:
     """PhysX has position + gearing * leader + offset = 0, in degrees."""
     leader = Joint("leads", "a", "b", TURN)
     follower = Joint("follows", "b", "c", TURN, mimic=Mimic("leads", -2.0, 0.5))
-    prim = tell(leader, follower)
+    prim = author_joints(leader, follower)
 
     name, gearing, offset = _mimic(prim)
 
@@ -141,26 +120,26 @@ def test_a_coupling_has_the_opposite_signs(tell: Tell) -> None:
         (SLIDE, SLIDE, -0.05, -0.01),
     ],
 )
-def test_couplings_between_kinds_have_units(
-    tell: Tell,
+def test_couplings_between_joint_types_have_units(
+    author_joints: AuthorJoints,
     leads: Revolute,
     follows: Revolute,
     gearing: float,
     offset: float,
 ) -> None:
-    """By the schema's documentation, of the follower's unit per the leader's."""
+    """By the schema's documentation: unit of the follower per unit of the leader."""
     leader = Joint("leads", "a", "b", leads)
     follower = Joint("follows", "b", "c", follows, mimic=Mimic("leads", 0.05, 0.01))
 
-    name, *numbers = _mimic(tell(leader, follower))
+    name, *numbers = _mimic(author_joints(leader, follower))
 
     assert name == "leads"
     assert numbers == pytest.approx([gearing, offset], rel=1e-6)
 
 
-def test_a_chain_leads_to_its_head(tell: Tell) -> None:
-    """As for Newton; the motion is the same."""
-    name, gearing, offset = _mimic(tell(*chain()))
+def test_chain_is_coupled_to_its_first_joint(author_joints: AuthorJoints) -> None:
+    """As for Newton."""
+    name, gearing, offset = _mimic(author_joints(*chain()))
 
     assert name == "first"
     assert gearing == pytest.approx(0.4)
@@ -175,25 +154,25 @@ def test_a_chain_leads_to_its_head(tell: Tell) -> None:
         (Revolute(AXIS, Range(-math.inf, math.inf)), TURN),
     ],
 )
-def test_joints_that_turn_without_limits_are_not_coupled(
-    tell: Tell, leads: Revolute, follows: Revolute
+def test_continuous_joints_are_not_coupled(
+    author_joints: AuthorJoints, leads: Revolute, follows: Revolute
 ) -> None:
-    """PhysX refuses them; what the URDF says is kept."""
+    """PhysX refuses them; urdf attributes keep the coupling."""
     leader = Joint("leads", "a", "b", leads)
     follower = Joint("follows", "b", "c", follows, mimic=Mimic("leads", -2.0, 0.5))
-    prim = tell(leader, follower)
+    prim = author_joints(leader, follower)
 
-    assert said(prim, "physxMimicJoint") == {}
-    assert said(prim, "urdf")["urdf:mimic:joint"] == "leads"
+    assert authored_values(prim, "physxMimicJoint") == {}
+    assert authored_values(prim, "urdf")["urdf:mimic:joint"] == "leads"
 
 
-def test_attributes_are_those_of_a_schema_that_openusd_does_not_have(
-    tell: Tell,
+def test_attributes_have_the_types_of_the_physx_schema(
+    author_joints: AuthorJoints,
 ) -> None:
-    """So they are no custom ones; their types are those that the schema declares."""
+    """They are not custom, although OpenUSD does not have the schema."""
     leader = Joint("leads", "a", "b", TURN)
     follower = replace(turning("follows", "b", "c"), mimic=Mimic("leads"))
-    prim = tell(leader, follower)
+    prim = author_joints(leader, follower)
     properties = [
         p for p in prim.GetAuthoredProperties() if p.GetName().startswith("physx")
     ]

@@ -9,7 +9,7 @@ import pytest
 from pxr import Sdf, Usd, UsdPhysics
 
 from tests.converter.usd.authored import author
-from tests.converter.usd.profiles.joints_of_two_kinds import chain
+from tests.converter.usd.profiles.joint_samples import chain
 from tests.converter.usd.scenes import Scene, joint_of
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Mimic

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.usd.reader.spanning import (
     WORLD,
-    Branch,
     Edge,
+    TreeEdge,
     components,
     spanning_tree,
 )
@@ -21,8 +21,8 @@ def test_joints_are_followed_forwards_before_any_is_followed_backwards() -> None
     tree = spanning_tree("a", edges)
 
     assert tree == (
-        Branch(1, "a", "c", backwards=False),
-        Branch(2, "c", "b", backwards=False),
+        TreeEdge(1, "a", "c", backwards=False),
+        TreeEdge(2, "c", "b", backwards=False),
     )
 
 
@@ -30,15 +30,15 @@ def test_a_joint_against_the_tree_is_followed_backwards() -> None:
     """The child is then the first of its bodies."""
     tree = spanning_tree("a", [Edge("b", "a")])
 
-    assert tree == (Branch(0, "a", "b", backwards=True),)
+    assert tree == (TreeEdge(0, "a", "b", backwards=True),)
 
 
 def test_a_joint_that_closes_a_loop_is_used_last() -> None:
     """And only where nothing else leads to a body."""
     edges = [Edge("a", "b", closes=True), Edge("a", "c"), Edge("c", "b")]
 
-    assert [branch.edge for branch in spanning_tree("a", edges)] == [1, 2]
-    assert [branch.edge for branch in spanning_tree("a", edges[:1])] == [0]
+    assert [tree_edge.index for tree_edge in spanning_tree("a", edges)] == [1, 2]
+    assert [tree_edge.index for tree_edge in spanning_tree("a", edges[:1])] == [0]
 
 
 def test_the_world_holds_together_what_is_held_to_it() -> None:
@@ -58,20 +58,20 @@ _EDGES = st.lists(st.builds(Edge, _NODES, _NODES, st.booleans()), max_size=12)
 
 @given(_EDGES)
 def test_a_tree_reaches_every_body_of_its_part_once(edges: list[Edge]) -> None:
-    """One branch per body, each from a body that was reached before."""
+    """One edge per body, each from a body that was reached before."""
     for part in components("abcdef", edges):
         held = any(
             WORLD in (e.first, e.second) and {e.first, e.second} & part for e in edges
         )
         root = WORLD if held else min(part)
         reached = {root}
-        for branch in spanning_tree(root, edges):
-            assert branch.parent in reached
-            assert branch.child not in reached
-            edge = edges[branch.edge]
+        for tree_edge in spanning_tree(root, edges):
+            assert tree_edge.parent in reached
+            assert tree_edge.child not in reached
+            edge = edges[tree_edge.index]
             ends = (edge.first, edge.second)
-            assert (branch.parent, branch.child) == (
-                ends[::-1] if branch.backwards else ends
+            assert (tree_edge.parent, tree_edge.child) == (
+                ends[::-1] if tree_edge.backwards else ends
             )
-            reached.add(branch.child)
+            reached.add(tree_edge.child)
         assert part <= reached

@@ -1,4 +1,4 @@
-"""Assets of one layer or one package say what the layered asset says."""
+"""Single-layer and USDZ assets are equivalent to the layered asset."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def _files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_one_layer_has_its_textures_beside_it(tmp_path: Path) -> None:
-    """And nothing else."""
+def test_single_layout_has_one_layer_and_its_textures(tmp_path: Path) -> None:
+    """No other files."""
     asset = _asset(tmp_path, Layout.SINGLE)
 
     assert set(_files(asset.parent)) == {"whole_robot.usdc", "Textures/skin.png"}
     assert Sdf.Layer.FindOrOpen(str(asset)).GetFileFormat().formatId == "usdc"
 
 
-def test_a_package_is_one_file(tmp_path: Path) -> None:
-    """Its root layer is its first file."""
+def test_usdz_layout_is_one_file(tmp_path: Path) -> None:
+    """The root layer is its first member."""
     asset = _asset(tmp_path, Layout.USDZ)
 
     assert [path.name for path in asset.parent.iterdir()] == ["whole_robot.usdz"]
@@ -61,7 +61,7 @@ def test_a_package_is_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", OTHERS)
 @pytest.mark.parametrize("physics", ["physics", "none"])
 @pytest.mark.parametrize("colliders", ["colliders", "none"])
-def test_every_choice_composes_to_the_same(
+def test_layouts_compose_to_the_same_stage_in_all_variants(
     tmp_path: Path, layout: Layout, physics: str, colliders: str
 ) -> None:
     """Prims, types, schemas, values, targets, connections, colour spaces, names."""
@@ -78,8 +78,10 @@ def test_every_choice_composes_to_the_same(
 
 
 @pytest.mark.parametrize("layout", OTHERS)
-def test_nothing_outside_is_referred_to(tmp_path: Path, layout: Layout) -> None:
-    """But the textures; each surface is stored once, in a class."""
+def test_bundled_layer_has_no_external_references(
+    tmp_path: Path, layout: Layout
+) -> None:
+    """Except textures; each surface is stored once, in a class."""
     asset = _asset(tmp_path, layout)
     layer = Sdf.Layer.FindOrOpen(str(asset))
 
@@ -101,8 +103,8 @@ def test_nothing_outside_is_referred_to(tmp_path: Path, layout: Layout) -> None:
     ]
 
 
-def test_a_robot_may_be_called_like_a_library(tmp_path: Path) -> None:
-    """The class takes another name."""
+def test_robot_named_like_a_library_class_is_bundled(tmp_path: Path) -> None:
+    """The class gets another name."""
     urdf = write_whole_robot(tmp_path)
     urdf.write_text(urdf.read_text().replace("whole robot", "GeometryLibrary"))
     options = ConvertOptions(layout=Layout.SINGLE)
@@ -115,8 +117,8 @@ def test_a_robot_may_be_called_like_a_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", list(Layout))
-def test_it_is_whole_in_another_folder(tmp_path: Path, layout: Layout) -> None:
-    """Textures as well; what was named by the first folder is gone."""
+def test_moved_asset_resolves_all_files(tmp_path: Path, layout: Layout) -> None:
+    """Textures as well."""
     asset = _asset(tmp_path, layout)
     (tmp_path / "elsewhere").mkdir()
     moved = asset.parent.rename(tmp_path / "elsewhere/robot") / asset.name
@@ -135,25 +137,23 @@ def test_it_is_whole_in_another_folder(tmp_path: Path, layout: Layout) -> None:
 
 
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
-    """In any process, at any time, for any time zone."""
+    """In different processes, with other hash seeds and time zones."""
     urdf = write_whole_robot(tmp_path)
-    made = []
+    assets = []
     for seed in ("1", "2", "3"):
         folder = tmp_path / seed
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC{seed}"}
         command = [sys.executable, "-c", _CONVERT, str(urdf), str(folder)]
         subprocess.run(command, check=True, env=environment)
-        made.append(_files(folder))
+        assets.append(_files(folder))
 
-    assert made[0] == made[1] == made[2]
-    assert len(made[0]) == 13
+    assert assets[0] == assets[1] == assets[2]
+    assert len(assets[0]) == 13
 
 
 @pytest.mark.parametrize("layout", list(Layout))
-def test_openusd_finds_nothing_wrong_with_any_choice(
-    tmp_path: Path, layout: Layout
-) -> None:
-    """All registered validators, those of packages and variants among them."""
+def test_every_layout_passes_openusd_validation(tmp_path: Path, layout: Layout) -> None:
+    """All registered validators, including those of packages and variants."""
     urdf = write_whole_robot(tmp_path)
     asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
     validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
@@ -169,8 +169,10 @@ def test_openusd_finds_nothing_wrong_with_any_choice(
 
 
 @pytest.mark.parametrize("layout", OTHERS)
-def test_any_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout) -> None:
-    """Links, joints, masses, surfaces, and the URDF that is written from them."""
+def test_every_layout_is_read_and_exported_alike(
+    tmp_path: Path, layout: Layout
+) -> None:
+    """Links, joints, masses, surfaces, and the exported URDF."""
     layered, other = _asset(tmp_path, Layout.LAYERED), _asset(tmp_path, layout)
 
     first, second = read_usd(layered), read_usd(other)
@@ -185,10 +187,10 @@ def test_any_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout) -
 
 @pytest.mark.parametrize("layout", list(Layout))
 @pytest.mark.parametrize("former", list(Layout))
-def test_any_layout_replaces_any_other(
+def test_every_layout_replaces_any_other(
     tmp_path: Path, former: Layout, layout: Layout
 ) -> None:
-    """Nothing of the former one stays."""
+    """No file of the former layout remains."""
     urdf = write_whole_robot(tmp_path)
     convert(urdf, tmp_path / "usd", ConvertOptions(layout=former))
     asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer

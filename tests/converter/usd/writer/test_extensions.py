@@ -1,4 +1,4 @@
-"""Custom data on the stage: its place, its names, and that it is read back."""
+"""Prims and names of custom data, and their reading."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _OWNERS = (
 )
 
 
-def test_a_robot_without_custom_data_has_no_layer_for_it(tmp_path: Path) -> None:
+def test_robot_without_custom_data_has_no_extensions_layer(tmp_path: Path) -> None:
     """The asset is what it would be without this module."""
     stage = _stage(_robot(), tmp_path)
 
@@ -86,8 +86,8 @@ def test_a_robot_without_custom_data_has_no_layer_for_it(tmp_path: Path) -> None
     assert not stage.GetPrimAtPath("/r/Extensions")
 
 
-def test_the_layer_alone_holds_what_is_custom(tmp_path: Path) -> None:
-    """Without it the stage is that of the robot without custom data."""
+def test_custom_data_is_in_the_extensions_layer_only(tmp_path: Path) -> None:
+    """Muting the layer gives the stage of the robot without custom data."""
     custom = Custom(
         (CustomAttribute("a", "1"),), (CustomElement(XmlElement("e", (("b", "2"),))),)
     )
@@ -107,7 +107,7 @@ def test_the_layer_alone_holds_what_is_custom(tmp_path: Path) -> None:
 
 
 def test_attributes_are_uniform_custom_strings(tmp_path: Path) -> None:
-    """As the mapping of URDF to USD wants them."""
+    """As in the mapping of URDF to USD."""
     custom = Custom((CustomAttribute("a", "0.50", ("limit",)),))
 
     stage = _stage(_robot(custom), tmp_path)
@@ -119,8 +119,8 @@ def test_attributes_are_uniform_custom_strings(tmp_path: Path) -> None:
     assert attribute.GetVariability() == Sdf.VariabilityUniform
 
 
-def test_elements_are_scopes_that_nest(tmp_path: Path) -> None:
-    """With attributes under their own names, and siblings told apart."""
+def test_elements_are_nested_scopes(tmp_path: Path) -> None:
+    """With attributes under their own names, and numbered siblings."""
     bars = tuple(XmlElement("bar", (("baz", text),)) for text in ("bongo", "qux"))
     custom = Custom(elements=(CustomElement(XmlElement("foo", children=bars)),))
 
@@ -147,10 +147,10 @@ def test_elements_are_scopes_that_nest(tmp_path: Path) -> None:
         ("within", "urdf:within_1"),
     ],
 )
-def test_names_that_cannot_be_are_changed_and_shown(
+def test_invalid_and_reserved_names_are_changed_and_kept_as_display_name(
     tmp_path: Path, name: str, written: str
 ) -> None:
-    """What USD does not allow, and what means something to readers of these stages."""
+    """Names that USD does not allow, or that the USD reader interprets."""
     custom = Custom((CustomAttribute(name, "v"),))
 
     stage = _stage(_robot(custom), tmp_path)
@@ -161,8 +161,8 @@ def test_names_that_cannot_be_are_changed_and_shown(
     assert attribute.GetDisplayName() == ("" if written == f"urdf:{name}" else name)
 
 
-def test_names_that_a_schema_has_are_left_to_it(tmp_path: Path) -> None:
-    """Visibility of a Scope is not a text."""
+def test_names_of_schema_attributes_are_numbered(tmp_path: Path) -> None:
+    """An attribute ``visibility`` is not the visibility of a Scope."""
     element = XmlElement("sensor", (("visibility", "far"), ("purpose", "test")))
 
     stage = _stage(_robot(Custom(elements=(CustomElement(element),))), tmp_path)
@@ -173,7 +173,7 @@ def test_names_that_a_schema_has_are_left_to_it(tmp_path: Path) -> None:
     assert prim.GetAttribute("purpose_1").GetDisplayName() == "purpose"
 
 
-def test_elements_give_way_to_links_and_shapes(tmp_path: Path) -> None:
+def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> None:
     """Users look for those."""
     custom = Custom(
         elements=tuple(
@@ -245,7 +245,7 @@ def _sorted(custom: Custom) -> Custom:
 @settings(max_examples=40, deadline=None)
 @given(_CUSTOM)
 def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
-    """Names, texts, nesting and order of elements; OpenUSD has nothing to object to."""
+    """Names, texts, nesting and order of elements; the stage passes validation."""
     registry = UsdValidation.ValidationRegistry()
     validators = registry.GetOrLoadAllValidators()
     with tempfile.TemporaryDirectory() as folder:
@@ -265,7 +265,7 @@ def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
     assert [f"{e.GetName()}: {e.GetMessage()}" for e in errors] == []
 
 
-def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_extensions_layer_is_deterministic(tmp_path: Path) -> None:
     """In the layer of custom data as well."""
     layers = []
     for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Rounding to float32 keeps what engines insist on."""
+"""Rounding to float32, compared with numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _SIZES = st.floats(1e-6, 1e3)
 
 
 @given(_SIZES, _SIZES, st.permutations(range(3)))
-def test_a_flat_body_stays_plausible(a: float, b: float, order: list[int]) -> None:
+def test_rounded_moments_of_a_plate_satisfy_the_triangle_inequality(
+    a: float, b: float, order: list[int]
+) -> None:
     """Perpendicular axis theorem: the moments of a plate satisfy A + B = C."""
     moments = [(a, b, a + b)[index] for index in order]
 
@@ -32,13 +34,13 @@ def test_a_flat_body_stays_plausible(a: float, b: float, order: list[int]) -> No
     assert all(float(np.float32(value)) == value for value in (x, y, z))
 
 
-def test_an_implausible_inertia_stays_as_it_is_written() -> None:
+def test_implausible_moments_are_not_changed() -> None:
     """It is reported, not repaired."""
     assert moments_to_float32((1.0, 1.0, 2.5), "x") == (1.0, 1.0, 2.5)
 
 
-def test_a_solid_body_is_rounded_and_no_more() -> None:
-    """Nothing is lowered that has room."""
+def test_moments_of_a_solid_body_are_only_rounded() -> None:
+    """The largest moment is not lowered."""
     moments = (0.1, 0.2, 0.25)
 
     stored = moments_to_float32(moments, "x")
@@ -47,15 +49,15 @@ def test_a_solid_body_is_rounded_and_no_more() -> None:
 
 
 @given(st.floats(-LARGEST, LARGEST))
-def test_numbers_are_rounded_as_numpy_rounds_them(value: float) -> None:
-    """To the nearest, and to the even one of two."""
+def test_numbers_are_rounded_like_numpy(value: float) -> None:
+    """To the nearest, ties to even."""
     assert to_float32(value, "x") == float(np.float32(value))
     if abs(value) < NO_LIMIT:
         assert limit_to_float32(value) == float(np.float32(value))
     assert is_positive_float32(value) == (np.float32(value) > 0)
 
 
-def test_the_ends_of_float32_are_those_of_numpy() -> None:
+def test_range_of_float32_is_that_of_numpy() -> None:
     """Beyond them, numbers are not stored."""
     assert float(np.finfo(np.float32).max) == LARGEST
     assert float(np.float32(1e37)) == NO_LIMIT
@@ -66,8 +68,8 @@ def test_the_ends_of_float32_are_those_of_numpy() -> None:
 
 
 @given(_SIZES, _SIZES)
-def test_a_lowered_moment_is_the_float32_below(a: float, b: float) -> None:
-    """As numpy steps from one to the next."""
+def test_largest_moment_of_a_plate_is_lowered_by_one_step(a: float, b: float) -> None:
+    """Compared with numpy's nextafter."""
     a, b = float(np.float32(a)), float(np.float32(b))
     below = np.nextafter(np.float32(a + b), np.float32(0))
 

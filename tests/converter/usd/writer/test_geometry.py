@@ -1,4 +1,4 @@
-"""Shapes, meshes and materials as a consumer of the stage sees them."""
+"""Shapes and meshes on the composed stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter import convert
 
@@ -64,10 +64,10 @@ def _volume(prim: Usd.Prim) -> float:
         ("-2 -3 -4", (-2, -3, -4)),
     ],
 )
-def test_a_scaled_or_mirrored_mesh_keeps_its_faces_outwards(
+def test_faces_of_scaled_and_mirrored_meshes_point_outwards(
     tmp_path: Path, scale: str, factors: tuple[float, float, float]
 ) -> None:
-    """The volume is positive, and no prim carries a negative scale."""
+    """The volume is positive, and no prim has a negative scale."""
     stage = _convert(tmp_path, f"<visual>{_mesh(scale)}</visual>")
 
     prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
@@ -79,7 +79,7 @@ def test_a_scaled_or_mirrored_mesh_keeps_its_faces_outwards(
     assert UsdGeom.Mesh(prim).GetOrientationAttr().Get() == "rightHanded"
 
 
-def test_one_file_is_one_library_prim_for_visuals_and_colliders(tmp_path: Path) -> None:
+def test_visual_and_collider_of_one_file_share_a_library_prim(tmp_path: Path) -> None:
     """Each use has its own scale and physics."""
     shapes = f"<visual>{_mesh('1 1 1')}</visual><collision>{_mesh('2 2 2')}</collision>"
     stage = _convert(tmp_path, shapes)
@@ -96,8 +96,8 @@ def test_one_file_is_one_library_prim_for_visuals_and_colliders(tmp_path: Path) 
     assert UsdGeom.Imageable(visual).ComputePurpose() == "default"
 
 
-def test_equal_files_under_two_paths_are_one_library_prim(tmp_path: Path) -> None:
-    """Content decides; a file that refers to others counts within its folder alone."""
+def test_equal_files_share_a_library_prim(tmp_path: Path) -> None:
+    """Files that refer to others are equal within one folder only."""
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "same.obj").write_text(_TETRAHEDRON)
@@ -118,7 +118,7 @@ def test_equal_files_under_two_paths_are_one_library_prim(tmp_path: Path) -> Non
 
 
 def test_vertex_colours_are_linear_display_colours(tmp_path: Path) -> None:
-    """One for each point; the sRGB value 0.5 is 0.21404114 in linear light."""
+    """One per point; sRGB 0.5 is 0.21404114 in linear light."""
     text = "v 0 0 0.5 0.5 0 1\nv 1 0 0 0 0.5 1\nv 0 1 0 1 0.5 0\nf 1 2 3\n"
     (tmp_path / "colored.obj").write_text(text)
 
@@ -134,8 +134,8 @@ def test_vertex_colours_are_linear_display_colours(tmp_path: Path) -> None:
     np.testing.assert_allclose(primvar.ComputeFlattened(), expected, rtol=1e-6)
 
 
-def test_primitives_have_their_sizes_in_the_world(tmp_path: Path) -> None:
-    """Bounds by OpenUSD itself, turned by a right angle about Y."""
+def test_world_bounds_of_primitives(tmp_path: Path) -> None:
+    """Computed by OpenUSD, rotated by a right angle about Y."""
     origin = '<origin rpy="0 1.5707963267948966 0"/>'
     body = "".join(
         f'<visual name="{name}">{origin}<geometry>{shape}</geometry></visual>'
@@ -164,10 +164,10 @@ def test_primitives_have_their_sizes_in_the_world(tmp_path: Path) -> None:
     "shape",
     ['<sphere radius="1e50"/>', '<box size="1 1e-50 1"/>', '<box size="1 1 1e39"/>'],
 )
-def test_a_shape_beyond_float32_is_left_out_and_said(
+def test_shape_beyond_float32_is_omitted_and_reported(
     tmp_path: Path, shape: str
 ) -> None:
-    """Its extent or scale would be infinite, or nothing."""
+    """Its extent or scale would be infinite or zero."""
     urdf = tmp_path / "robot.urdf"
     urdf.write_text(
         '<robot name="r"><link name="a">'
@@ -182,38 +182,3 @@ def test_a_shape_beyond_float32_is_left_out_and_said(
     shapes = [p.GetName() for p in stage.Traverse() if p.IsA(UsdGeom.Gprim)]
     assert shapes == ["plain"]
     assert "geometry-invalid" in [found.rule for found in result.diagnostics]
-
-
-def test_colours_are_linear_and_bound_inside_the_asset(tmp_path: Path) -> None:
-    """The sRGB value 0.5 is 0.21404114 in linear light (IEC 61966-2-1)."""
-    material = '<material name="steel blue"><color rgba="0.5 0 1 0.25"/></material>'
-    shape = '<geometry><sphere radius="1"/></geometry>'
-    stage = _convert(tmp_path, f"<visual>{shape}{material}</visual>")
-
-    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
-    bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
-    shader, *_ = bound.ComputeSurfaceSource()
-    assert bound.GetPath() == "/r/Materials/steel_blue"
-    assert bound.GetPrim().GetDisplayName() == "steel blue"
-    color = shader.GetInput("diffuseColor").Get()
-    np.testing.assert_allclose(color, (0.21404114, 0, 1), rtol=1e-6)
-    assert shader.GetInput("opacity").Get() == 0.25
-
-
-def test_layers_hold_only_what_they_are_named_for(tmp_path: Path) -> None:
-    """Geometry without physics or materials, materials without physics."""
-    material = '<material name="m"><color rgba="0.5 0 1 1"/></material>'
-    shape = '<geometry><sphere radius="1"/></geometry>'
-    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
-    _convert(
-        tmp_path,
-        f"{mass}<visual>{shape}{material}</visual><collision>{shape}</collision>",
-    )
-
-    payload = tmp_path / "asset" / "payload"
-    geometry = (payload / "Geometry.usda").read_text()
-    assert "physics:" not in geometry
-    assert "Physics" not in geometry
-    assert "material" not in geometry
-    assert "physics:" not in (payload / "Materials.usda").read_text()
-    assert 'def Xform "a"' not in (payload / "Physics.usda").read_text()

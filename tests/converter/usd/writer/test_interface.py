@@ -1,13 +1,14 @@
-"""What the default prim of an asset says, and what its variants switch off."""
+"""Metadata and extent of the default prim, and its variants."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from tests.converter.usd.composed import Said, composed, physics_of
+from tests.converter.usd.composed import PrimValues, composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout
@@ -21,8 +22,9 @@ COLLIDERS = {
     f"{LINKS}/upper_arm/_2nd_arm/collision",
     f"{LINKS}/upper_arm/_2nd_arm/tool/collision",
 }
-_SHAPE = '<geometry><box size="0.2 0.4 0.6"/></geometry>'
-_PLACE = '<origin xyz="1 2 3"/>'
+_BOX = '<origin xyz="1 2 3"/><geometry><box size="0.2 0.4 0.6"/></geometry>'
+_FAR = '<origin xyz="9 9 9"/><geometry><sphere radius="1"/></geometry>'
+_EXTENT = [[0.9, 1.8, 2.7], [1.1, 2.2, 3.3]]
 
 
 @pytest.fixture(params=list(Layout))
@@ -43,12 +45,12 @@ def _choosing(asset: Path, **choices: str) -> Usd.Stage:
     return stage
 
 
-def _said(asset: Path, **choices: str) -> dict[str, Said]:
+def _values(asset: Path, **choices: str) -> dict[str, PrimValues]:
     return composed(_choosing(asset, **choices))
 
 
-def test_everything_is_on_unless_chosen_otherwise(asset: Path) -> None:
-    """The sets, their variants, and what a consumer gets that knows of neither."""
+def test_default_variants_have_physics_and_colliders(asset: Path) -> None:
+    """The variant sets, and the stage without a selection."""
     stage = Usd.Stage.Open(str(asset))
     sets = stage.GetDefaultPrim().GetVariantSets()
 
@@ -61,19 +63,19 @@ def test_everything_is_on_unless_chosen_otherwise(asset: Path) -> None:
         "colliders",
         "none",
     ]
-    on = _said(asset, Physics="physics", Colliders="colliders")
+    on = _values(asset, Physics="physics", Colliders="colliders")
     assert composed(stage) == on
     assert {p for p, prim in on.items() if _is_collider(prim)} == COLLIDERS
 
 
-def _is_collider(prim: Said) -> bool:
+def _is_collider(prim: PrimValues) -> bool:
     schemas = prim["schemas"]
     return isinstance(schemas, list) and "PhysicsCollisionAPI" in schemas
 
 
-def test_no_physics_is_left_when_it_is_off(asset: Path) -> None:
-    """Frames, shapes and materials stay as they are."""
-    on, off = _said(asset), _said(asset, Physics="none")
+def test_variant_without_physics_has_no_physics(asset: Path) -> None:
+    """Frames, shapes and materials do not change."""
+    on, off = _values(asset), _values(asset, Physics="none")
 
     assert physics_of(off) == {}
     assert not [key for prim in off.values() for key in prim if "urdf:" in key]
@@ -99,9 +101,9 @@ def _list(value: object) -> list[str]:
     return value
 
 
-def test_only_colliders_leave_when_they_are_off(asset: Path) -> None:
-    """Bodies keep their masses, joints stay, visuals that share a mesh stay."""
-    on, off = _said(asset), _said(asset, Colliders="none")
+def test_variant_without_colliders_differs_in_colliders_only(asset: Path) -> None:
+    """Masses, joints, and visuals that share a mesh do not change."""
+    on, off = _values(asset), _values(asset, Colliders="none")
 
     gone = {path for path in on if path not in off}
     assert {p for p in gone if not p.startswith(tuple(f"{c}/" for c in COLLIDERS))} == (
@@ -111,7 +113,7 @@ def test_only_colliders_leave_when_they_are_off(asset: Path) -> None:
 
 
 def test_masses_do_not_depend_on_colliders(asset: Path) -> None:
-    """What OpenUSD computes for a body, which it would else take from its shapes."""
+    """OpenUSD would compute masses that are not authored from colliders."""
     masses = []
     for variant in ("colliders", "none"):
         stage = _choosing(asset, Colliders=variant)
@@ -124,8 +126,8 @@ def test_masses_do_not_depend_on_colliders(asset: Path) -> None:
     assert masses[0][0] == 1.5
 
 
-def test_the_interface_holds_no_prim_but_the_robot(tmp_path: Path) -> None:
-    """It stays light, however large the robot: all else is behind payloads."""
+def test_interface_layer_has_only_the_default_prim(tmp_path: Path) -> None:
+    """Everything else is behind payloads."""
     file = convert(write_whole_robot(tmp_path), tmp_path / "usd").root_layer
 
     stage = Usd.Stage.Open(str(file), Usd.Stage.LoadNone)
@@ -142,64 +144,52 @@ def test_the_interface_holds_no_prim_but_the_robot(tmp_path: Path) -> None:
     assert prim.GetDisplayName() == "whole robot"
 
 
-def _hint(folder: Path, shapes: str) -> list[list[float]] | None:
-    urdf = folder / "r.urdf"
-    urdf.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
-    stage = Usd.Stage.Open(str(convert(urdf, folder / "usd").root_layer))
-    value = UsdGeom.ModelAPI(stage.GetDefaultPrim()).GetExtentsHint()
-    return None if value is None else [list(corner) for corner in value]
-
-
-def test_the_extent_is_that_of_what_is_seen(tmp_path: Path) -> None:
-    """Half the sides of a box around its place; colliders do not count."""
-    far = '<collision><origin xyz="9 9 9"/><geometry><sphere radius="1"/></geometry>'
-    seen = f"<visual>{_PLACE}{_SHAPE}</visual>{far}</collision>"
-
-    hint = _hint(tmp_path, seen)
-
-    assert hint is not None
-    assert hint[0] == pytest.approx([0.9, 1.8, 2.7], rel=1e-6)
-    assert hint[1] == pytest.approx([1.1, 2.2, 3.3], rel=1e-6)
-    assert len(hint) == 2
-
-
-def test_where_nothing_is_seen_the_extent_is_that_of_the_colliders(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (f"<visual>{_BOX}</visual><collision>{_FAR}</collision>", _EXTENT),
+        (f"<collision>{_BOX}</collision>", _EXTENT),
+        ("", None),
+    ],
+    ids=["visual and collider", "collider", "no shape"],
+)
+def test_extents_hint_is_that_of_visuals_or_else_of_colliders(
+    tmp_path: Path, shapes: str, expected: list[list[float]] | None
 ) -> None:
-    """A viewer that has not loaded the payload has something to show."""
-    hint = _hint(tmp_path, f"<collision>{_PLACE}{_SHAPE}</collision>")
+    """Half the edges of a box around its position; without shapes there is none."""
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd").root_layer))
 
-    assert hint is not None
-    assert hint[0] == pytest.approx([0.9, 1.8, 2.7], rel=1e-6)
-    assert hint[1] == pytest.approx([1.1, 2.2, 3.3], rel=1e-6)
+    hint = UsdGeom.ModelAPI(stage.GetDefaultPrim()).GetExtentsHint()
+
+    if expected is None:
+        assert hint is None
+    else:
+        np.testing.assert_allclose(hint, expected, rtol=1e-6)
 
 
-def test_a_robot_without_shapes_has_no_extent(tmp_path: Path) -> None:
-    """Bounds of nothing are no finite numbers."""
-    assert _hint(tmp_path, "") is None
-
-
-def test_a_robot_without_colliders_can_be_told_to_have_none(tmp_path: Path) -> None:
-    """Scenes choose for all robots alike."""
+def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
+    """So a scene can select it for all robots."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
     asset = convert(urdf, tmp_path / "usd").root_layer
 
-    assert _said(asset, Colliders="none") == _said(asset)
+    assert _values(asset, Colliders="none") == _values(asset)
     assert not (tmp_path / "usd/payload/NoColliders.usda").exists()
 
 
 @pytest.mark.parametrize("layout", list(Layout))
-def test_openusd_has_nothing_to_say_of_a_bare_robot(
+def test_robot_without_shapes_has_no_openusd_warnings(
     tmp_path: Path, layout: Layout
 ) -> None:
-    """Layers that would be empty are still what variants load."""
+    """Empty layers of variants are written too."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
 
     with Tf.DiagnosticTrap() as trap:
         asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout))
-        off = _said(asset.root_layer, Physics="none")
+        off = _values(asset.root_layer, Physics="none")
         assert not trap.HasWarnings()
 
     assert list(off) == ["/whole_robot", "/whole_robot/Geometry", f"{LINKS[:-5]}a"]
@@ -207,16 +197,16 @@ def test_openusd_has_nothing_to_say_of_a_bare_robot(
 
 @pytest.mark.parametrize("text", ["", "#usda 1.0\n", "no layer", "#usda 1.0\n(("])
 @pytest.mark.parametrize("suffix", [".usda", ".usdc", ".usdz"])
-def test_files_of_others_are_not_taken_for_ours(
+def test_files_of_other_tools_are_not_recognised_as_own(
     tmp_path: Path, text: str, suffix: str
 ) -> None:
-    """They would be replaced."""
+    """They must not be replaced."""
     file = tmp_path / f"robot{suffix}"
     file.write_text(text)
 
     assert not is_written_here(file)
 
 
-def test_what_a_conversion_wrote_is_known(asset: Path) -> None:
+def test_converted_asset_is_recognised_as_own(asset: Path) -> None:
     """In every layout."""
     assert is_written_here(asset)

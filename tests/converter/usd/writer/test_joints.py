@@ -1,4 +1,4 @@
-"""What is authored on joints: frames, degrees, locks and couplings."""
+"""Frames, limits, urdf attributes and articulation roots of authored joints."""
 
 from __future__ import annotations
 
@@ -60,10 +60,8 @@ _NEARLY_Z = 1.0 / np.hypot(1.0, 7.8e-4)
         (7.8e-4 * _NEARLY_Z, 0.0, _NEARLY_Z),
     ],
 )
-def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
-    tmp_path: Path, axis: Vec3
-) -> None:
-    """Token axis turned by localRot1 is the URDF axis; both sides meet at zero."""
+def test_joint_frames_state_axis_and_origin(tmp_path: Path, axis: Vec3) -> None:
+    """The axis token rotated by localRot1 is the axis; both frames meet at zero."""
     origin = _pose((0.1, -0.2, 0.3))
     stage = author(tmp_path, Joint("j", "a", "b", Continuous(axis), origin))
 
@@ -80,8 +78,8 @@ def test_the_joint_frame_carries_the_axis_exactly_and_does_not_move_the_child(
     assert tuple(joint.GetLocalPos1Attr().Get()) == (0, 0, 0)
 
 
-def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> None:
-    """Better than a quaternion of float32 alone would do: half an ulp is 3e-8."""
+def test_joint_frame_minimises_rounding(tmp_path: Path) -> None:
+    """Less than half an ulp of a float32 quaternion, 3e-8."""
     random = np.random.default_rng(7)
     for number in range(5):
         axis = random.normal(size=3)
@@ -100,8 +98,8 @@ def test_the_freedom_about_the_axis_is_spent_on_precision(tmp_path: Path) -> Non
         np.testing.assert_allclose(again.kind.axis, (x, y, z), atol=2e-8)
 
 
-def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
-    """Of a - frame - b, body0 is a, and the frame's origin is part of localPos0."""
+def test_joint_on_a_frame_connects_its_body(tmp_path: Path) -> None:
+    """Of a - frame - b, body0 is a, and localPos0 includes the origin of the frame."""
     stage = author(
         tmp_path,
         Joint("weld", "a", "frame", Fixed(), _pose((1.0, 2.0, 3.0))),
@@ -131,10 +129,10 @@ def test_a_massless_parent_is_skipped_towards_its_body(tmp_path: Path) -> None:
         (Revolute(_OBLIQUE, Range(-1e300, 1e300)), -inf, inf),
     ],
 )
-def test_limits_are_degrees_for_turns_and_metres_for_slides(
+def test_limits_are_degrees_for_revolute_and_metres_for_prismatic_joints(
     tmp_path: Path, kind: JointKind, lower: float, upper: float
 ) -> None:
-    """Beyond what float32 tells from infinity, there is no limit."""
+    """Beyond float32 there is no limit."""
     stage = author(tmp_path, Joint("j", "a", "b", kind))
 
     assert _get(stage, "/r/Physics/j", "physics:lowerLimit") == np.float32(lower)
@@ -143,10 +141,10 @@ def test_limits_are_degrees_for_turns_and_metres_for_slides(
 
 @pytest.mark.parametrize("make", [Revolute, Prismatic])
 @pytest.mark.parametrize(("lower", "upper"), [(-inf, 0.5), (-0.25, inf)])
-def test_a_limit_on_one_side_is_effective(
+def test_limit_on_one_side_is_effective(
     tmp_path: Path, make: type[Revolute | Prismatic], lower: float, upper: float
 ) -> None:
-    """What counts is that the parser reads an enabled limit with that bound."""
+    """OpenUSD's parser reads an enabled limit with that bound."""
     kind = make(_OBLIQUE, Range(lower, upper))
     stage = author(tmp_path, Joint("j", "a", "b", kind))
 
@@ -167,10 +165,10 @@ def test_a_limit_on_one_side_is_effective(
     assert again.range.upper == pytest.approx(upper)
 
 
-def test_a_planar_joint_is_free_in_its_plane_and_locked_out_of_it(
+def test_planar_joint_is_free_in_its_plane(
     tmp_path: Path,
 ) -> None:
-    """As the parser reads it: enabled with low above high is locked."""
+    """OpenUSD's parser: enabled with low above high is locked."""
     stage = author(tmp_path, Joint("j", "a", "b", Planar((0.0, -1.0, 0.0))))
 
     parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
@@ -201,13 +199,13 @@ def test_usdphysics_profile_has_custom_attributes_in_si_units(tmp_path: Path) ->
     stage = author(tmp_path, joint, profile=Profile.USDPHYSICS)
     prim = stage.GetPrimAtPath("/r/Physics/j")
 
-    said = {
+    limits = {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAttributes()
         if attribute.HasAuthoredValue()
         and attribute.GetNamespace().split(":")[0] != "physics"
     }
-    assert said == {
+    assert limits == {
         "urdf:joint:type": "continuous",
         "urdf:limit:effort": 7.0,
         "urdf:limit:velocity": 3.0,
@@ -223,7 +221,7 @@ def test_usdphysics_profile_has_custom_attributes_in_si_units(tmp_path: Path) ->
     assert applied(prim) == []
 
 
-def test_absent_effort_and_velocity_stay_absent_and_zero_stays_zero(
+def test_absent_effort_and_velocity_are_not_authored_and_zero_is(
     tmp_path: Path,
 ) -> None:
     """Zero is a declaration."""
@@ -239,8 +237,8 @@ def test_absent_effort_and_velocity_stay_absent_and_zero_stays_zero(
     assert _get(stage, "/r/Physics/zero", "urdf:limit:velocity") == 0.0
 
 
-def test_mimic_is_kept_as_the_urdf_says_it(tmp_path: Path) -> None:
-    """Names, radians and metres, whatever the types of the joints."""
+def test_mimic_is_written_as_urdf_attributes(tmp_path: Path) -> None:
+    """Names, radians and metres, for all types of joints."""
     slide = Prismatic(_OBLIQUE, Range(-1.0, 1.0))
     stage = author(
         tmp_path,
@@ -265,7 +263,7 @@ def test_mimic_is_kept_as_the_urdf_says_it(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("nesting", BodyNesting)
-def test_an_articulation_is_marked_where_bodies_are_jointed(
+def test_articulation_root_depends_on_joints_and_base(
     tmp_path: Path,
     nesting: BodyNesting,
     joint: Joint,
@@ -273,7 +271,7 @@ def test_an_articulation_is_marked_where_bodies_are_jointed(
     base: str,
     roots: list[str],
 ) -> None:
-    """A fixed base is marked above its joint to the world, as UsdPhysics asks."""
+    """That of a fixed base is an ancestor of its joint to the world."""
     stage = author(
         tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting
     )
@@ -286,8 +284,8 @@ def test_an_articulation_is_marked_where_bodies_are_jointed(
     assert marked == roots
 
 
-def test_a_fixed_base_is_read_as_fixed_by_the_parser(tmp_path: Path) -> None:
-    """The root that the parser reports is the joint to the world, not the body."""
+def test_openusd_reads_a_fixed_base_as_fixed(tmp_path: Path) -> None:
+    """The reported root is the joint to the world, not the body."""
     joint = Joint("j", "a", "b", Continuous(_OBLIQUE))
     stage = author(tmp_path, joint, base=BaseOption.FIXED)
 
@@ -297,8 +295,8 @@ def test_a_fixed_base_is_read_as_fixed_by_the_parser(tmp_path: Path) -> None:
     assert articulation.rootPrims == ["/r/Physics/base_anchor"]
 
 
-def test_a_floating_joint_is_kept_but_switched_off(tmp_path: Path) -> None:
-    """Name and origin survive, and the child does not ride on its parent's prim."""
+def test_floating_joint_is_disabled(tmp_path: Path) -> None:
+    """Name and origin are kept, and the child prim is not below its parent."""
     origin = _pose((0.1, 0.2, 0.3))
     stage = author(tmp_path, Joint("free", "a", "b", Floating(), origin))
 

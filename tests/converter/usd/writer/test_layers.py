@@ -1,4 +1,4 @@
-"""Each layer of an asset holds what it is for, and nothing else."""
+"""Content of each layer of an asset."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _properties(layer: Sdf.Layer) -> set[str]:
     return {spec.name for prim in _prims(layer) for spec in prim.properties}
 
 
-def test_the_payload_holds_these_layers(asset: Path) -> None:
+def test_payload_has_all_layers_and_textures(asset: Path) -> None:
     """And the textures of the materials."""
     found = {path.name for path in (asset / "payload").iterdir()}
 
@@ -58,10 +58,8 @@ def test_the_payload_holds_these_layers(asset: Path) -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_layer_states_its_units_and_its_default_prim(
-    asset: Path, name: str
-) -> None:
-    """Each can be opened alone, libraries as well."""
+def test_every_layer_states_units_and_default_prim(asset: Path, name: str) -> None:
+    """Each can be opened alone, including libraries."""
     stage = Usd.Stage.Open(_layer(asset, name))
     root = stage.GetPseudoRoot()
 
@@ -73,7 +71,7 @@ def test_every_layer_states_its_units_and_its_default_prim(
     assert stage.GetCompositionErrors() == []
 
 
-def test_contents_hold_nothing_but_sublayers(asset: Path) -> None:
+def test_contents_has_only_sublayers(asset: Path) -> None:
     """Strongest first."""
     layer = _layer(asset, "Contents.usda")
 
@@ -87,7 +85,9 @@ def test_contents_hold_nothing_but_sublayers(asset: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Geometry.usda", "GeometryLibrary.usdc"])
-def test_geometry_knows_no_physics_and_no_materials(asset: Path, name: str) -> None:
+def test_geometry_layers_have_neither_physics_nor_materials(
+    asset: Path, name: str
+) -> None:
     """It suits kinematic and visual work on its own."""
     layer = _layer(asset, name)
 
@@ -104,7 +104,9 @@ def test_geometry_knows_no_physics_and_no_materials(asset: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["Materials.usda", "MaterialsLibrary.usdc"])
-def test_materials_know_no_physics_and_no_shapes(asset: Path, name: str) -> None:
+def test_material_layers_have_neither_physics_nor_shapes(
+    asset: Path, name: str
+) -> None:
     """They bind to what geometry defines."""
     layer = _layer(asset, name)
 
@@ -119,8 +121,8 @@ def test_materials_know_no_physics_and_no_shapes(asset: Path, name: str) -> None
     )
 
 
-def test_physics_adds_to_what_geometry_defines(asset: Path) -> None:
-    """All are overs, but the scope of joints and the joints."""
+def test_physics_layer_overrides_prims_of_the_geometry_layer(asset: Path) -> None:
+    """Only the scope of joints and the joints are defined."""
     layer = _layer(asset, "Physics.usda")
     scope = ROBOT.AppendChild("Physics")
 
@@ -134,7 +136,7 @@ def test_physics_adds_to_what_geometry_defines(asset: Path) -> None:
     )
 
 
-def test_the_layer_without_colliders_only_deactivates(asset: Path) -> None:
+def test_no_colliders_layer_only_deactivates_prims(asset: Path) -> None:
     """It says nothing else of anything."""
     layer = _layer(asset, "NoColliders.usda")
     for prim in _prims(layer):
@@ -145,7 +147,7 @@ def test_the_layer_without_colliders_only_deactivates(asset: Path) -> None:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_libraries_are_abstract(asset: Path, name: str) -> None:
+def test_libraries_are_classes(asset: Path, name: str) -> None:
     """They are no content of their own."""
     layer = _layer(asset, name)
     (root,) = layer.rootPrims

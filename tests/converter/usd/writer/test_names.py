@@ -1,4 +1,4 @@
-"""Prim names are legal, unique and as near to the URDF's as can be."""
+"""Valid, unique prim names."""
 
 from __future__ import annotations
 
@@ -11,26 +11,24 @@ from pxr import Sdf, Usd
 from urdf_usd.converter.usd.writer.names import legal_name, show_name, sibling_names
 
 
-def test_names_that_are_legal_keep_their_spelling_wherever_they_stand() -> None:
-    """The mangled neighbour takes the number, not the name that was right."""
+def test_valid_names_are_kept_in_any_order() -> None:
+    """The changed siblings get numbers."""
     assert sibling_names(["a-b", "a_b", "a b"]) == ("a_b_2", "a_b", "a_b_1")
 
 
-def test_digits_and_other_scripts_become_legal() -> None:
-    """ASCII, for DCC tools that accept no more."""
+def test_digits_and_other_scripts_become_valid_ascii() -> None:
+    """Many DCC tools accept ASCII only."""
     assert sibling_names(["1", "", "äΩ", "tcp"]) == ("_1", "_", "__", "tcp")
 
 
-def test_names_that_are_taken_are_left_alone() -> None:
+def test_taken_names_are_not_used() -> None:
     """Children that exist already keep their names."""
     assert sibling_names(["visual", "visual"], ["visual"]) == ("visual_1", "visual_2")
 
 
 @given(st.lists(st.text()), st.lists(st.text()))
-def test_all_siblings_are_legal_and_different(
-    names: list[str], taken: list[str]
-) -> None:
-    """OpenUSD itself is the judge of what is legal."""
+def test_sibling_names_are_valid_and_unique(names: list[str], taken: list[str]) -> None:
+    """By OpenUSD's own rule."""
     result = sibling_names(names, taken)
 
     assert len(result) == len(names)
@@ -40,8 +38,8 @@ def test_all_siblings_are_legal_and_different(
 
 
 @given(st.lists(st.text(), unique=True), st.randoms())
-def test_a_name_does_not_depend_on_the_order(names: list[str], chance: Random) -> None:
-    """Reordering a file renames no prim, whether its name is legal or not."""
+def test_name_does_not_depend_on_the_order(names: list[str], chance: Random) -> None:
+    """Reordering a file renames no prim."""
     shuffled = chance.sample(names, len(names))
 
     first = dict(zip(names, sibling_names(names), strict=True))
@@ -62,8 +60,8 @@ _XML = st.text(
 
 
 @given(_XML)
-def test_the_name_itself_is_kept_exactly(name: str) -> None:
-    """As displayName wherever the prim cannot have it, in memory and in text."""
+def test_original_name_is_the_display_name(name: str) -> None:
+    """In memory and in text."""
     stage = Usd.Stage.CreateInMemory()
     prim = stage.DefinePrim(Sdf.Path.absoluteRootPath.AppendChild(legal_name(name)))
     show_name(prim, name)

@@ -1,4 +1,4 @@
-"""Packages by the letter of the USDZ specification, read by other programs."""
+"""USDZ packages, read by zipfile and OpenUSD."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _write(folder: Path, contents: list[bytes]) -> Path:
 
 
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=9))
-def test_every_file_lies_at_a_multiple_of_64(
+def test_files_are_aligned_to_64_bytes(
     tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
 ) -> None:
-    """As it is, so that it can be mapped into memory."""
+    """Stored without compression and encryption."""
     package = _write(tmp_path_factory.mktemp("package"), contents)
 
     raw = package.read_bytes()
@@ -52,7 +52,7 @@ def test_every_file_lies_at_a_multiple_of_64(
 
 
 def test_openusd_reads_the_files_of_a_package(tmp_path: Path) -> None:
-    """Its own reader is the judge; padding is told from other extra fields."""
+    """The padding is not read as another extra field."""
     layer = Sdf.Layer.CreateNew(str(tmp_path / "a.usda"))
     layer.defaultPrim = "r"
     layer.Save()
@@ -73,10 +73,10 @@ def test_openusd_reads_the_files_of_a_package(tmp_path: Path) -> None:
     assert Sdf.Layer.FindOrOpen(str(tmp_path / "p.usdz")).defaultPrim == "r"
 
 
-def test_a_package_beyond_what_archives_hold_is_refused(
+def test_package_above_the_zip_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an error that the converter reports like a full disk."""
+    """With an OSError, like a full disk."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
 
     with pytest.raises(OSError, match="may not exceed 2 GiB"):

@@ -1,4 +1,4 @@
-"""A physics scene goes with the robot if it is wanted."""
+"""The optional physics scene."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from pxr import Usd, UsdPhysics
 
 from tests.converter.usd.authored import author
-from tests.converter.usd.profiles.joints_of_two_kinds import TURN
+from tests.converter.usd.profiles.joint_samples import TURN
 from urdf_usd.converter.robot.model import Joint
 
 
@@ -16,8 +16,8 @@ def _scenes(stage: Usd.Stage) -> list[UsdPhysics.Scene]:
     return [UsdPhysics.Scene(p) for p in stage.Traverse() if p.IsA(UsdPhysics.Scene)]
 
 
-def test_gravity_pulls_down_at_its_usual_rate(tmp_path: Path) -> None:
-    """As explicit numbers, in m/s^2 along Z."""
+def test_gravity_is_explicit(tmp_path: Path) -> None:
+    """Direction, and magnitude in m/s^2."""
     stage = author(tmp_path, Joint("j", "a", "b", TURN), scene=True)
 
     (scene,) = _scenes(stage)
@@ -25,8 +25,8 @@ def test_gravity_pulls_down_at_its_usual_rate(tmp_path: Path) -> None:
     assert scene.GetGravityMagnitudeAttr().Get() == pytest.approx(9.81)
 
 
-def test_scene_is_part_of_the_robots_physics(tmp_path: Path) -> None:
-    """Within the default prim, so that a reference brings it along."""
+def test_scene_is_below_the_default_prim(tmp_path: Path) -> None:
+    """In the physics layer, so that a reference includes it."""
     stage = author(tmp_path, Joint("j", "a", "b", TURN), scene=True)
     other = Usd.Stage.CreateInMemory()
     prim = other.DefinePrim("/world/robot")
@@ -38,15 +38,15 @@ def test_scene_is_part_of_the_robots_physics(tmp_path: Path) -> None:
     assert layers == ["Physics.usda"]
 
 
-def test_without_being_asked_there_is_none(tmp_path: Path) -> None:
-    """A robot that is referenced ten times would bring ten."""
+def test_no_scene_by_default(tmp_path: Path) -> None:
+    """Each reference to the robot would add another one."""
     stage = author(tmp_path, Joint("j", "a", "b", TURN))
 
     assert _scenes(stage) == []
 
 
-def test_a_joint_of_that_name_keeps_it(tmp_path: Path) -> None:
-    """Names of the robot are looked for; that of the scene is not."""
+def test_joint_keeps_the_name_of_the_scene(tmp_path: Path) -> None:
+    """The scene gets a number."""
     stage = author(tmp_path, Joint("PhysicsScene", "a", "b", TURN), scene=True)
 
     (scene,) = _scenes(stage)

@@ -1,4 +1,4 @@
-"""Materials as a renderer sees them: bound looks, textures and where they lie."""
+"""Bindings, textures and shader inputs of converted materials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import UsdGeom, UsdShade, UsdUtils, UsdValidation
+from pxr import UsdGeom, UsdShade, UsdUtils
 
 from tests.converter.meshes.gltf_files import UV, triangle
 from tests.converter.usd.mesh_looks import (
@@ -19,7 +19,6 @@ from tests.converter.usd.mesh_looks import (
     rules,
     source,
     surface,
-    text_of,
     visual,
 )
 
@@ -31,8 +30,8 @@ RED = "newmtl red\nKd 0.5 0.25 0\nKe 0 0 0.5\nd 0.75\n"
 GREEN = "newmtl green one\nKd 0 1 0\n"
 
 
-def test_one_material_of_the_mesh_wins_and_needs_no_subset(tmp_path: Path) -> None:
-    """Colours are linear, and the URDF's material is reported as not used."""
+def test_single_mesh_material_overrides_the_urdf_material(tmp_path: Path) -> None:
+    """Without a subset; the URDF's material is reported as not used."""
     parted(tmp_path, RED, "red", "", "")
 
     conversion, stage = robot(tmp_path, visual("part.obj", URDF_BLUE))
@@ -50,8 +49,8 @@ def test_one_material_of_the_mesh_wins_and_needs_no_subset(tmp_path: Path) -> No
     assert "material-overridden" in rules(conversion)
 
 
-def test_several_materials_are_subsets_bound_one_by_one(tmp_path: Path) -> None:
-    """All faces are in one of the subsets, each of which shows its own colour."""
+def test_several_mesh_materials_are_subsets(tmp_path: Path) -> None:
+    """The subsets partition the faces, and each is bound to its material."""
     parted(tmp_path, RED + GREEN, "red", "green one", "red")
 
     _, stage = robot(tmp_path, visual("part.obj"))
@@ -70,8 +69,8 @@ def test_several_materials_are_subsets_bound_one_by_one(tmp_path: Path) -> None:
     assert not UsdShade.MaterialBindingAPI(prim).GetDirectBinding().GetMaterial()
 
 
-def test_the_urdf_material_is_bound_to_faces_that_have_none(tmp_path: Path) -> None:
-    """The whole visual has it; the subset overrides it."""
+def test_urdf_material_is_bound_to_faces_without_material(tmp_path: Path) -> None:
+    """To the whole visual; the subset overrides it."""
     parted(tmp_path, RED, "", "red", "")
     (tmp_path / "part.obj").write_text(
         SURFACE + f"{FACES[0]}\nusemtl red\n{FACES[1]}\n{FACES[2]}\n"
@@ -88,8 +87,8 @@ def test_the_urdf_material_is_bound_to_faces_that_have_none(tmp_path: Path) -> N
     assert "material-overridden" not in rules(conversion)
 
 
-def test_a_missing_material_library_leaves_the_urdf_material(tmp_path: Path) -> None:
-    """And is reported."""
+def test_urdf_material_is_used_if_the_mtl_file_is_missing(tmp_path: Path) -> None:
+    """The missing file is reported."""
     parted(tmp_path, "", "red", "red", "red")
     (tmp_path / "part.mtl").unlink()
 
@@ -105,10 +104,10 @@ TEXTURED = (
 )
 
 
-def test_a_texture_is_copied_and_read_at_the_texture_coordinates(
+def test_texture_is_copied_and_connected_to_texture_coordinates(
     tmp_path: Path,
 ) -> None:
-    """The network of the UsdPreviewSurface specification, and nothing outside."""
+    """The network of the UsdPreviewSurface specification; files are in the asset."""
     parted(tmp_path, "", "", "", "")
     (tmp_path / "looks").mkdir()
     (tmp_path / "looks" / "a b.png").write_bytes(png(99))
@@ -143,8 +142,10 @@ def test_a_texture_is_copied_and_read_at_the_texture_coordinates(
     assert len(assets) == 1
 
 
-def test_equal_images_are_one_file_and_equal_names_are_two(tmp_path: Path) -> None:
-    """Content decides; names are made unique in the order of use."""
+def test_equal_images_are_copied_once_and_equal_names_are_numbered(
+    tmp_path: Path,
+) -> None:
+    """Names are made unique in the order of use."""
     parted(tmp_path, "", "", "", "")
     for folder, shade in (("x", 10), ("y", 20), ("z", 10)):
         (tmp_path / folder).mkdir()
@@ -172,10 +173,10 @@ def test_equal_images_are_one_file_and_equal_names_are_two(tmp_path: Path) -> No
     ],
     ids=["primitive", "gif", "lost", "no coordinates"],
 )
-def test_where_a_texture_cannot_be_shown_its_colour_is(
+def test_colour_is_used_if_a_texture_cannot_be_shown(
     tmp_path: Path, shape: str, content: bytes | None, rule: str
 ) -> None:
-    """Primitives, other formats, lost files, and meshes without coordinates."""
+    """Primitives, other formats, missing files, meshes without texture coordinates."""
     parted(tmp_path, "", "", "", "")
     bare = re.sub(r"/\d", "", (tmp_path / "part.obj").read_text())
     (tmp_path / "bare.obj").write_text(bare)
@@ -195,8 +196,8 @@ def test_where_a_texture_cannot_be_shown_its_colour_is(
     assert not (tmp_path / "asset/payload/Textures").exists()
 
 
-def test_the_texture_of_a_mesh_is_found_from_the_mesh(tmp_path: Path) -> None:
-    """Also if it lies outside the folders of the mesh, which is said."""
+def test_texture_of_a_mesh_is_found_relative_to_the_mesh(tmp_path: Path) -> None:
+    """Also outside the folders of the mesh, which is reported."""
     package = tmp_path / "package"
     package.mkdir()
     (package / "package.xml").write_text("<package><name>p</name></package>")
@@ -212,34 +213,10 @@ def test_the_texture_of_a_mesh_is_found_from_the_mesh(tmp_path: Path) -> None:
     assert surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput("diffuseColor")
 
 
-def test_openusd_finds_nothing_wrong_with_textured_assets(tmp_path: Path) -> None:
-    """Subsets, textures and bindings satisfy all validators."""
-    (tmp_path / "skin.png").write_bytes(png(7))
-    parted(tmp_path, RED + "newmtl s\nmap_Kd skin.png\n", "red", "s", "red")
-    _, stage = robot(tmp_path, visual("part.obj", URDF_BLUE))
-    validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
-
-    errors = UsdValidation.ValidationContext(validators).Validate(stage)
-
-    assert [f"{error.GetName()}: {error.GetMessage()}" for error in errors] == []
-
-
-def test_materials_are_written_into_their_own_layers(tmp_path: Path) -> None:
-    """Neither the geometry layer nor the mesh library names a material."""
-    parted(tmp_path, RED + GREEN, "red", "green one", "red")
-    robot(tmp_path, visual("part.obj"))
-
-    payload = tmp_path / "asset/payload"
-    for name in ("Geometry.usda", "GeometryLibrary.usdc"):
-        text = text_of(payload / name)
-        assert "material:binding" not in text
-        assert "Shader" not in text
-
-
-def test_images_inside_a_gltf_file_are_written_out_under_names_of_their_own(
+def test_embedded_gltf_images_are_written_with_unique_names(
     tmp_path: Path,
 ) -> None:
-    """Equal names are told apart; the surface says which sides and colours it shows."""
+    """The mesh states doubleSided as the file does."""
     for name, shade in (("one", 10), ("two", 20)):
         document = triangle(
             pbrMetallicRoughness={"baseColorTexture": {"index": 0}},
@@ -268,8 +245,8 @@ def test_images_inside_a_gltf_file_are_written_out_under_names_of_their_own(
     assert Path(path) == textures / "skin_1.png"
 
 
-def test_further_coordinates_are_primvars_of_their_own(tmp_path: Path) -> None:
-    """A texture finds its set by name, or the first where a mesh lacks it."""
+def test_second_texture_coordinates_are_a_separate_primvar(tmp_path: Path) -> None:
+    """A texture uses the first set if the mesh lacks its own."""
     document = triangle(
         pbrMetallicRoughness={"baseColorTexture": {"index": 0, "texCoord": 1}}
     )
@@ -292,8 +269,8 @@ def test_further_coordinates_are_primvars_of_their_own(tmp_path: Path) -> None:
     assert names == ["st1", "st"]
 
 
-def test_colours_of_vertices_are_shown_where_the_file_says_so(tmp_path: Path) -> None:
-    """Through a primvar reader, for renderers would show the material alone."""
+def test_gltf_vertex_colours_are_connected_to_the_material(tmp_path: Path) -> None:
+    """By a primvar reader: renderers ignore displayColor if a material is bound."""
     document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 0.25, 1]})
     colors = np.array([[1, 0, 0.2], [0, 0.4, 1], [0.2, 0.2, 0.2]], "<f4")
     primitive = document.root["meshes"][0]["primitives"][0]
@@ -310,7 +287,7 @@ def test_colours_of_vertices_are_shown_where_the_file_says_so(tmp_path: Path) ->
     np.testing.assert_allclose(shown, colors * [0.5, 1, 0.25], atol=1e-7)
 
 
-def test_numbers_of_a_gltf_file_from_elsewhere_are_named(tmp_path: Path) -> None:
+def test_gltf_buffer_outside_the_package_is_reported(tmp_path: Path) -> None:
     """The file is a stranger's, and may name any other."""
     package = tmp_path / "package"
     package.mkdir()
@@ -324,8 +301,8 @@ def test_numbers_of_a_gltf_file_from_elsewhere_are_named(tmp_path: Path) -> None
     assert rules(conversion) == ["robot-static", "file-outside"]
 
 
-def test_every_image_of_a_material_of_obj_reaches_its_input(tmp_path: Path) -> None:
-    """Colour, emission and opacity; those of light are sRGB, data are raw."""
+def test_obj_textures_are_connected_to_their_inputs(tmp_path: Path) -> None:
+    """Colour and emission are sRGB, opacity is raw."""
     for shade, name in enumerate(("kd", "ke", "d")):
         (tmp_path / f"{name}.png").write_bytes(png(shade))
     maps = "map_Kd -clamp on kd.png\nmap_Ke ke.png\nmap_d -s 2 3 d.png\n"

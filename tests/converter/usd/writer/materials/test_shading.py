@@ -1,4 +1,4 @@
-"""Shader networks: what they compute, and that their nodes are what they say."""
+"""Shader networks: computed values, and node definitions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ pairs = st.tuples(st.floats(-2, 2), st.floats(-2, 2))
 
 @st.composite
 def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
-    """Draw any way for an image to lie."""
+    """Draw a sampling of an image."""
     whole = slot.is_color or slot is Slot.NORMAL
     gain = draw(st.tuples(units, units, units, units))
     return Sampling(
@@ -124,7 +124,7 @@ def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
 
 @st.composite
 def appearances(draw: st.DrawFn) -> Appearance:
-    """Draw any look."""
+    """Draw an appearance."""
     slots = draw(st.lists(st.sampled_from(Slot), unique=True))
     return Appearance(
         name="x",
@@ -146,7 +146,6 @@ def appearances(draw: st.DrawFn) -> Appearance:
 
 def written(appearance: Appearance) -> UsdShade.Material:
     """Give a new material both networks."""
-    # The stage lives as long as something on it is in use.
     stage = Usd.Stage.CreateInMemory()
     material = UsdShade.Material.Define(stage, "/m")
     write_networks(material, appearance, MaterialNetworks.OPENPBR)
@@ -163,8 +162,8 @@ def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
 
 
 @given(appearances())
-def test_both_networks_compute_what_the_look_says(appearance: Appearance) -> None:
-    """Numbers where there is no image; else the image, where and as it is taken."""
+def test_both_networks_compute_the_appearance(appearance: Appearance) -> None:
+    """Values of slots without image; otherwise the sampled image."""
     material = written(appearance)
 
     for slot, names in _SHARED.items():
@@ -219,10 +218,10 @@ def _number(appearance: Appearance, slot: Slot) -> np.ndarray | None:
 
 
 @given(appearances())
-def test_nodes_have_the_inputs_and_types_of_their_definitions(
+def test_nodes_match_their_definitions(
     appearance: Appearance,
 ) -> None:
-    """And connections lead from an output of one type to an input of the same."""
+    """Inputs, outputs and the types of connections."""
     material = written(appearance)
 
     for shader in shaders(material):
@@ -244,7 +243,7 @@ def test_nodes_have_the_inputs_and_types_of_their_definitions(
         (Wrap.BLACK, "black", "constant"),
     ],
 )
-def test_wrap_modes_have_a_word_in_both(
+def test_wrap_modes_are_written_in_both_networks(
     wrap: Wrap, preview: str, mode: str | None
 ) -> None:
     """``periodic`` is the default of MaterialX."""
@@ -263,8 +262,8 @@ def test_wrap_modes_have_a_word_in_both(
     assert (stated.Get() if stated else None) == mode
 
 
-def test_one_image_is_read_once_for_all_that_it_says() -> None:
-    """Alpha goes with the colour; roughness and metal share raw numbers."""
+def test_image_is_read_once_for_several_slots() -> None:
+    """Alpha is read with the colour; roughness and metalness share a raw image."""
 
     def part(components: str) -> Texture:
         return Texture("./a.png", Sampling(components))
@@ -300,8 +299,8 @@ def test_one_image_is_read_once_for_all_that_it_says() -> None:
     assert fallbacks[1] == (1, 0.5, 0.5, 1)
 
 
-def test_a_cutoff_leaves_all_or_nothing() -> None:
-    """By a threshold of the preview, by a comparison in MaterialX."""
+def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
+    """An input of the preview surface, a comparison in MaterialX."""
     texture = Texture("./a.png", Sampling("a"))
     opacity = float(pixel(np.array(POINT.coordinates["st"]), is_color=False)[3])
 
@@ -314,8 +313,8 @@ def test_a_cutoff_leaves_all_or_nothing() -> None:
         assert float(POINT.value(whole)) == left
 
 
-def test_emission_is_lit_in_openpbr_only_where_there_is_some() -> None:
-    """Its luminance is zero by default."""
+def test_openpbr_emission_luminance_is_set_for_emissive_materials_only() -> None:
+    """Its default is zero."""
     dark = surface(written(Appearance("x", (1.0, 0.0, 0.0))), "mtlx")
     assert not dark.GetInput("emission_luminance")
 
@@ -323,8 +322,8 @@ def test_emission_is_lit_in_openpbr_only_where_there_is_some() -> None:
     assert bright.GetInput("emission_luminance").Get() == 1.0
 
 
-def test_the_preview_stands_alone_unless_more_is_asked_for() -> None:
-    """A consumer of MaterialX then takes the preview surface."""
+def test_preview_surface_alone_by_default() -> None:
+    """A consumer of MaterialX then uses the preview surface."""
     stage = Usd.Stage.CreateInMemory()
     material = UsdShade.Material.Define(stage, "/m")
 

@@ -1,4 +1,4 @@
-"""Joints whose numbers are all different and none of them round."""
+"""Joints with distinct values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EFFORT, VELOCITY, DAMPING, FRICTION = 12.5, 3.5, 0.7, 0.3
 
 
 def turning(name: str = "turn", parent: str = "a", child: str = "b") -> Joint:
-    """Return a joint that turns, and says everything."""
+    """Return a revolute joint with all values."""
     return Joint(
         name,
         parent,
@@ -34,7 +34,7 @@ def turning(name: str = "turn", parent: str = "a", child: str = "b") -> Joint:
 
 
 def sliding(name: str = "slide", parent: str = "b", child: str = "c") -> Joint:
-    """Return a joint that slides, and says everything."""
+    """Return a prismatic joint with all values."""
     return Joint(
         name,
         parent,
@@ -46,13 +46,13 @@ def sliding(name: str = "slide", parent: str = "b", child: str = "c") -> Joint:
     )
 
 
-def silent(*, velocity: float | None = None, effort: float | None = None) -> Joint:
-    """Return a joint that says little or nothing."""
+def plain(*, velocity: float | None = None, effort: float | None = None) -> Joint:
+    """Return a revolute joint with hardly any values."""
     return Joint("turn", "a", "b", TURN, effort=effort, velocity=velocity)
 
 
 def chain() -> tuple[Joint, Joint, Joint]:
-    """Return three joints that turn; the third follows the second, that the first."""
+    """Return three revolute joints, each of which follows the one before."""
     return (
         Joint("first", "a", "b", TURN),
         Joint("second", "b", "c", TURN, mimic=Mimic("first", -0.5, 0.1)),
