@@ -99,7 +99,8 @@ class _Answer:
     """What PhysX reports, in the units of :mod:`.program`.
 
     Attributes:
-        paths: Prim paths by name: ``links``, ``joints``, ``dofs``, ``articulations``.
+        paths: Prim paths by name: ``links``, ``joints``, ``dofs``, ``articulations``;
+            and ``messages``, warnings and errors of PhysX.
         numbers: Arrays by name; their rows are in the order of the paths.
     """
 
@@ -179,7 +180,10 @@ class PhysxEngine:
             frames=build_frames(framed, request.configurations, place),
             base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
             articulation_roots=count,
-            notes=blocked_note("PhysX", blocked),
+            notes=(
+                *(f"PhysX: {message}" for message in answer.paths["messages"]),
+                *blocked_note("PhysX", blocked),
+            ),
             # They depend on the positions of all joints.
             dynamics=(
                 None

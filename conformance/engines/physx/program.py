@@ -11,6 +11,7 @@ stage; quaternions are xyzw.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -56,6 +57,11 @@ FORCE_ATTRIBUTES = {
 }
 
 
+_LOGGER = "urdf_usd.physx"
+# Beginnings of messages that do not concern the stage.
+_ABOUT_MACHINE = ("GPU broadphase requires",)
+
+
 class Request(TypedDict):
     """What is read.
 
@@ -92,14 +98,34 @@ class RolloutRequest(TypedDict):
     steps: list[int]
 
 
+class _Messages(logging.Handler):
+    """Collects warnings and errors that concern the stage."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: dict[str, None] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = " ".join(record.getMessage().split())
+        if not text.startswith(_ABOUT_MACHINE):
+            self.texts[text] = None
+
+
 class Scene:
     """A stage in PhysX.
 
     Args:
         path: Root layer.
+
+    Attributes:
+        messages: Warnings and errors of PhysX so far.
     """
 
     def __init__(self, path: str) -> None:
+        self.messages = _Messages()
+        logger = logging.getLogger(_LOGGER)
+        logger.addHandler(self.messages)
+        ovphysx.enable_python_logging(_LOGGER, min_severity=ovphysx.LogLevel.WARNING)
         PhysX.set_cpu_mode(True)
         schemas = [str(folder) for folder in physx_schema_paths()]
         schemas.append(str(ovphysx.newton_schema_root()))
@@ -228,6 +254,7 @@ def observe(request: Request) -> dict[str, np.ndarray]:
         # in URDF.
         answer[name] = np.array([values[path][0].ravel() for path in moving])
     answer |= _configurations(scene, request, links)
+    answer["messages"] = np.array(list(scene.messages.texts), dtype=str)
     return answer
 
 

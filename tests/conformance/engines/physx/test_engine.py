@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdPhysics
 
+from tests.conformance.engines.deviation_files import FOLDER
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Request
@@ -122,6 +123,21 @@ def test_joints_are_numbered_breadth_first_and_by_path(
 
     assert [joint.GetName() for joint in joints] == ["c", "c2", "b"]
     assert seen.joint_order == ("b", "c", "c2")
+
+
+def test_warnings_of_physx_are_notes(engine: Engine, tmp_path: Path) -> None:
+    """A planar joint causes one; the stage of a pendulum causes none."""
+    planar = FOLDER / "planar-joint.urdf"
+    layer = convert(planar, tmp_path / "planar").root_layer
+    at_rest = Configurations((), (), ("zero",))
+    warned = engine.observe(Request(str(layer), at_rest))
+    clean = engine.observe(Request(str(_convert(tmp_path)), at_rest))
+
+    assert any(
+        note.startswith("PhysX: Translation DOF is expected to be locked")
+        for note in warned.notes
+    )
+    assert clean.notes == ()
 
 
 def test_floating_base(engine: Engine, tmp_path: Path) -> None:
