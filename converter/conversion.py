@@ -52,6 +52,8 @@ class ConvertOptions:
             except across joints with ``dont_collapse``.
         packages: Names and folders of ROS packages.
         arguments: Names and values of xacro arguments.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         strict: Treat warnings as errors.
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
@@ -69,6 +71,7 @@ class ConvertOptions:
     merge_fixed: bool = False
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
+    environment: tuple[str, ...] = ()
     strict: bool = False
     root: str | None = None
     profile: Profile = Profile.GENERIC
@@ -138,6 +141,7 @@ def convert(
         source,
         packages=dict(options.packages),
         arguments=dict(options.arguments),
+        environment=options.environment,
         root=options.root,
     )
     return convert_parsed(parsed, directory, options)

@@ -10,6 +10,7 @@ import click
 from urdf_usd.conformance.cli.options.parameters import (
     argument_option,
     base_option,
+    env_option,
     options_as,
     package_option,
 )
@@ -44,6 +45,7 @@ class ConversionChoices:
     merge_fixed: bool
     packages: Packages
     arguments: Arguments
+    environment: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Refuse nested bodies for PhysX."""
@@ -74,6 +76,7 @@ class ConversionChoices:
             merge_fixed=self.merge_fixed,
             packages=tuple((name, str(path)) for name, path in self.packages),
             arguments=self.arguments,
+            environment=self.environment,
         )
 
 
@@ -129,5 +132,6 @@ conversion_options = options_as(
         ),
         package_option,
         argument_option,
+        env_option,
     ),
 )
