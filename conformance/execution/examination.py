@@ -219,6 +219,7 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         str(assignment.source.path),
         subject.packages,
         subject.arguments,
+        subject.environment,
     )
     if isinstance(reading, Crashed):
         reason = f"{_READER_DIED}: {reading.reason}"
