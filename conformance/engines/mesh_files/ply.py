@@ -6,6 +6,7 @@ The format defines neither axes nor units.
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.surfaces import fans
 
 # Names of the list of corners of a face.
+_COUNTS = re.compile(rb"^element\s+\S+\s+(\d{1,20})", re.MULTILINE)
 _CORNERS = ("vertex_indices", "vertex_index")
 
 
@@ -27,6 +29,9 @@ def read_ply(content: bytes) -> LoadedMesh:
         UnreadMeshError: plyfile raised, there is no triangle, or a face refers to a
             missing vertex.
     """
+    header = content.partition(b"end_header")[0]
+    if any(int(count) > len(content) for count in _COUNTS.findall(header)):
+        raise UnreadMeshError("its header has more elements than the file has bytes")
     with reading_by("plyfile"):
         # Few robots have PLY files.
         import plyfile  # noqa: PLC0415

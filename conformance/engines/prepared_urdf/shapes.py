@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH
 from urdf_usd.conformance.engines.prepared_urdf.text import Change, prepare
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
@@ -119,9 +120,14 @@ def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
 
 
 def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
-    """Find a mesh file: relative to the URDF, or in a package above it."""
+    """Find a mesh file: relative to the URDF, or in a package above it.
+
+    One that is too large is left out, as by the reference engine.
+    """
     candidates = _candidates(reference, urdf.absolute().parent, packages)
-    return next((path for path in candidates if path.is_file()), None)
+    found = next((path for path in candidates if path.is_file()), None)
+    is_large = found is not None and found.stat().st_size > LARGEST_MESH
+    return None if is_large else found
 
 
 def _candidates(

@@ -19,20 +19,24 @@ XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="${9 ** 9 ** 9}"/></robot>"""
 # In this process, a function is replaced by one that does not end.
 _PROGRAM = """
-import importlib, signal, sys, time
+import importlib, sys, time
 from pathlib import Path
 
 def hang(*_, **__):
     Path(sys.argv[1]).touch()
     time.sleep(3600)
 
-module, name = sys.argv[2].split(":")
+module, names = sys.argv[2].split(":")
 if module:
-    setattr(importlib.import_module(module), name, hang)
+    *holders, name = names.split(".")
+    holder = importlib.import_module(module)
+    for one in holders:
+        holder = getattr(holder, one)
+    setattr(holder, name, hang)
 from urdf_usd.conformance.cli.main import main
 main(sys.argv[3:])
 """
-_WAITING = "urdf_usd.conformance.execution.workers.worker:wait"
+_WAITING = "urdf_usd.conformance.execution.workers.worker:Worker.receive"
 _WRITING = "urdf_usd.converter.conversion:_move_into_place"
 
 
