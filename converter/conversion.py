@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from urdf_usd.converter.robot.bodies import (
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
+from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import is_written_here
 from urdf_usd.converter.usd.writer.layers import (
@@ -52,6 +52,8 @@ class ConvertOptions:
             except across joints with ``dont_collapse``.
         packages: Names and folders of ROS packages.
         arguments: Names and values of xacro arguments.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         strict: Treat warnings as errors.
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
@@ -69,6 +71,7 @@ class ConvertOptions:
     merge_fixed: bool = False
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
+    environment: tuple[str, ...] = ()
     strict: bool = False
     root: str | None = None
     profile: Profile = Profile.GENERIC
@@ -138,6 +141,7 @@ def convert(
         source,
         packages=dict(options.packages),
         arguments=dict(options.arguments),
+        environment=options.environment,
         root=options.root,
     )
     return convert_parsed(parsed, directory, options)
@@ -167,14 +171,12 @@ def convert_parsed(
     diagnostics = (*parsed.diagnostics, *body_assignment.diagnostics)
     _refuse_warnings(diagnostics, options)
     try:
-        with tempfile.TemporaryDirectory(
-            prefix=".urdf-usd-", dir=_nearest_folder(target)
-        ) as scratch:
+        with scratch_folder(_nearest_folder(target)) as scratch:
             folder, found = _build(
-                parsed.robot, tree, body_assignment, Path(scratch), options
+                parsed.robot, tree, body_assignment, scratch, options
             )
             diagnostics = (*diagnostics, *found)
-            _move_into_place(folder, target, Path(scratch, "former"))
+            _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
         message = f"{target} cannot be written: {error.strerror or error}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
@@ -194,7 +196,7 @@ def _build(
     options: ConvertOptions,
 ) -> tuple[Path, tuple[Diagnostic, ...]]:
     """Write an asset below an empty folder; return its folder and diagnostics."""
-    layered = scratch / "asset"
+    bundled, layered = (scratch / name for name in NEW)
     layered.mkdir()
     found = author_asset(
         robot,
@@ -211,10 +213,9 @@ def _build(
         return layered, found
     from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow to import, rarely needed
 
-    folder = scratch / "bundle"
-    folder.mkdir()
-    bundle(layered, asset_name(robot), folder, options.layout)
-    return folder, found
+    bundled.mkdir()
+    bundle(layered, asset_name(robot), bundled, options.layout)
+    return bundled, found
 
 
 def _nearest_folder(target: Path) -> Path:

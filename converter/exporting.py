@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
 from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.reader.read import StageReading, read_usd
@@ -200,16 +200,16 @@ def _place(folder: Path, files: Mapping[str, bytes]) -> None:
     above = folder.absolute()
     while not above.is_dir():
         above = above.parent
-    with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=above) as scratch:
+    with scratch_folder(above) as scratch:
         for index, content in enumerate(files.values()):
-            Path(scratch, str(index)).write_bytes(content)
+            (scratch / str(index)).write_bytes(content)
         new: list[Path] = []
         try:
             for index, name in enumerate(files):
                 path = folder / name
                 new += _make_folder(path.parent)
                 new += [] if path.exists() else [path]
-                Path(scratch, str(index)).replace(path)
+                (scratch / str(index)).replace(path)
         except (OSError, ValueError):
             for path in reversed(new):
                 path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ always a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -140,6 +140,7 @@ def read_urdf(
     *,
     packages: Mapping[str, str] | None = None,
     arguments: Mapping[str, str] | None = None,
+    environment: Collection[str] = (),
     root: str | None = None,
 ) -> Parsed:
     """Read a URDF file, or the expansion of a xacro file.
@@ -148,6 +149,8 @@ def read_urdf(
         robot: URDF or xacro file, or a reference.
         packages: Folders of ROS packages, by name, in addition to those of a reference.
         arguments: Values of xacro arguments, by name, likewise.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         root: Link whose subtree is read; None for the whole robot, which must have a
             single root.
 
@@ -165,6 +168,7 @@ def read_urdf(
         source.path,
         packages={**dict(_packages(source)), **(packages or {})},
         arguments={**dict(source.arguments), **(arguments or {})},
+        environment=environment,
         root=root,
     )
 

@@ -90,6 +90,7 @@ class Subject:
         usd: Folder of its USD.
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
+        environment: Names of environment variables that xacro may read.
         origin: Where its files come from.
         notes: Notes of the list that names it.
         inputs: Its files, if it could be read.
@@ -108,6 +109,7 @@ class Subject:
     usd: Path | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
+    environment: tuple[str, ...] = ()
     origin: Origin = NOWHERE
     notes: str | None = None
     inputs: tuple[InputFile, ...] = ()

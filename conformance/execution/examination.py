@@ -219,6 +219,7 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         str(assignment.source.path),
         subject.packages,
         subject.arguments,
+        subject.environment,
     )
     if isinstance(reading, Crashed):
         reason = f"{_READER_DIED}: {reading.reason}"
@@ -280,7 +281,13 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
 
     engine_set = EngineSet(steps, engines)
     fall_back(_crashed(subject), _READER_DIED)
-    ending = steps.call(read_robot, str(urdf), subject.packages, subject.arguments)
+    ending = steps.call(
+        read_robot,
+        str(urdf),
+        subject.packages,
+        subject.arguments,
+        subject.environment,
+    )
     if isinstance(ending, Crashed):
         reason = f"{_READER_DIED}: {ending.reason}"
         return unread_record(subject, Verdict.CRASHED, reason)
@@ -432,6 +439,7 @@ def subject_of(assignment: Assignment) -> Subject:
         usd=assignment.out / "assets" / assignment.place,
         packages=packages | dict(assignment.options.packages),
         arguments=dict(source.arguments) | dict(assignment.options.arguments),
+        environment=assignment.options.environment,
         origin=source.origin,
         notes=source.notes,
         searched=source.searched,
@@ -452,8 +460,13 @@ def _lint(
 ) -> Subject | RobotRecord:
     """Add the findings of lint to a subject; return a record if it crashes."""
     fall_back(_crashed(subject), _LINT_DIED)
-    arguments = str(subject.urdf), subject.packages, subject.arguments
-    ending = steps.call(lint_robot, *arguments)
+    ending = steps.call(
+        lint_robot,
+        str(subject.urdf),
+        subject.packages,
+        subject.arguments,
+        subject.environment,
+    )
     if isinstance(ending, Crashed):
         reason = f"{_LINT_DIED}: {ending.reason}"
         return unread_record(subject, Verdict.CRASHED, reason)

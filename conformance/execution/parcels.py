@@ -81,7 +81,10 @@ def pack(assignment: Assignment) -> Parcel | None:
     """Pack a robot with all its files; None if it cannot be read."""
     subject = subject_of(assignment)
     reading = read_robot(
-        str(assignment.source.path), subject.packages, subject.arguments
+        str(assignment.source.path),
+        subject.packages,
+        subject.arguments,
+        subject.environment,
     )
     if isinstance(reading, SourceError):
         return None

@@ -64,6 +64,8 @@ class CheckOptions:
         base: Base that the USD has to have; ``auto`` if the URDF decides.
         packages: Folder of each ROS package, by name.
         arguments: Value of each argument of a xacro file, by name.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         engines: Engines besides the reference and the USD reader; all if empty.
         limits: Of each process.
         jobs: With 1, engines run one after the other; else at the same time. One per
@@ -73,6 +75,7 @@ class CheckOptions:
     base: BaseOption = BaseOption.AUTO
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
+    environment: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
     jobs: int | None = None
@@ -111,8 +114,11 @@ class RunOptions:
         """Return the options that change results, for the summary."""
         given = (f"{name}:={value}" for name, value in self.convert.arguments)
         arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
+        names = sorted(set(self.convert.environment))
+        environment = {"env": shlex.join(names)} if names else {}
         return {
             **arguments,
+            **environment,
             "profile": self.convert.profile.value,
             "layout": self.convert.layout.value,
             "bodies": self.convert.nesting.value,
@@ -161,6 +167,7 @@ def check(  # noqa: PLR0913  # the public interface
         usd=usd.parent,
         packages=dict(options.packages),
         arguments=dict(options.arguments),
+        environment=options.environment,
     )
     jobs = options.jobs or processors()
 

@@ -90,13 +90,18 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
 
 
 def read_robot(
-    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
 ) -> Reading | SourceError:
     """Read a URDF, and choose the configurations at which it is compared."""
     try:
         forget_readings()
-        parsed = read_kept(path, packages, arguments)
-        alone = standalone_urdf(path, packages, arguments) if is_xacro(path) else None
+        parsed = read_kept(path, packages, arguments, environment)
+        alone = None
+        if is_xacro(path):
+            alone = standalone_urdf(path, packages, arguments, environment)
     except SourceError as error:
         return error
     return Reading(
@@ -110,14 +115,17 @@ def read_robot(
 
 
 def lint_robot(
-    path: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
 ) -> tuple[Finding, ...]:
     """Return the findings of lint, without the diagnostics of the reader.
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
     """
-    parsed = read_kept(path, packages, arguments)
+    parsed = read_kept(path, packages, arguments, environment)
     found = lint_parsed(parsed, path)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
 
@@ -145,7 +153,8 @@ def convert_robot(
         if options.root is not None:
             return convert(path, directory, options)
         packages, arguments = dict(options.packages), dict(options.arguments)
-        return convert_parsed(read_kept(path, packages, arguments), directory, options)
+        parsed = read_kept(path, packages, arguments, options.environment)
+        return convert_parsed(parsed, directory, options)
     except ConversionError as error:
         return error
 

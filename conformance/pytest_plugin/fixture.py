@@ -37,6 +37,7 @@ class Conformance:
         base: str = "auto",
         packages: Mapping[str, str | os.PathLike[str]] | None = None,
         arguments: Mapping[str, str] | None = None,
+        environment: tuple[str, ...] = (),
         engines: tuple[str, ...] = (),
         **choices: object,
     ) -> Examined:
@@ -48,6 +49,8 @@ class Conformance:
             base: ``fixed`` or ``floating``; by default as for ``convert``.
             packages: Folder of each ROS package, by name.
             arguments: Value of each argument of a xacro file, by name.
+            environment: Names of environment variables that xacro may read, besides
+                those of ROS.
             engines: Engines to use for an existing USD; all if empty.
             choices: Further fields of :class:`converter.ConvertOptions`; enumerations
                 also by value.
@@ -66,6 +69,7 @@ class Conformance:
                 base=BaseOption(base),
                 packages=folders,
                 arguments=values,
+                environment=environment,
                 **_choices(choices),
             )
             return Examined(self.examiner.examine(source, options))
@@ -79,6 +83,7 @@ class Conformance:
                 base=BaseOption(base),
                 packages=(*known, *folders),
                 arguments=tuple({**dict(source.arguments), **dict(values)}.items()),
+                environment=environment,
                 engines=engines,
                 jobs=self.examiner.jobs,
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -107,6 +107,7 @@ def lint(
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
+    environment: Collection[str] = (),
 ) -> LintReport:
     """Check a URDF file, or the expansion of a xacro file.
 
@@ -114,12 +115,14 @@ def lint(
         path: The file, named in findings as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
     """
     file = os.fspath(path)
     findings: list[Finding] = []
     try:
         # Read once, because the expansion of xacro is slow.
-        markup, diagnostics = drain(read_markup(file, packages, arguments))
+        markup, diagnostics = drain(read_markup(file, packages, arguments, environment))
     except SourceError as error:
         return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
     findings += _reported(diagnostics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -21,7 +21,10 @@ from urdf_usd.converter.urdf.xml.source import load, parse_markup
 
 
 def read_markup(
-    file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: Collection[str] = (),
 ) -> Findings[Element]:
     """Read the root element of a file; xacro is expanded first.
 
@@ -31,6 +34,8 @@ def read_markup(
         file: Its path; what ends in ``.xacro`` is xacro.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
 
     Raises:
         SourceError: It cannot be read, expanded or parsed as XML.
@@ -38,7 +43,8 @@ def read_markup(
     data = load(file)
     if not is_xacro(file):
         return (yield from parse_markup(data, file))
-    return (yield from expanded_markup(expand(file, packages, arguments), file))
+    expansion = expand(file, packages, arguments, environment=environment)
+    return (yield from expanded_markup(expansion, file))
 
 
 def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -72,6 +72,7 @@ def parse(
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
     arguments: Mapping[str, str] = MappingProxyType({}),
+    environment: Collection[str] = (),
     root: str | None = None,
 ) -> Parsed:
     """Read a URDF file, or the expansion of a xacro file.
@@ -80,6 +81,8 @@ def parse(
         path: The file, named in diagnostics as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro arguments, by name.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         root: Link whose subtree is read; None for the whole robot, which must have one
             root.
 
@@ -87,7 +90,8 @@ def parse(
         SourceError: Invalid or unsupported URDF; contains all diagnostics.
     """
     file = os.fspath(path)
-    return _parsed(read_markup(file, packages, arguments), file, packages, root)
+    markup = read_markup(file, packages, arguments, environment)
+    return _parsed(markup, file, packages, root)
 
 
 def parse_markup(

@@ -43,7 +43,7 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _RUN_OPTIONS = ("bodies", "base", "massless")
 _RUN_FLAGS = ("merge-fixed",)
 # The summary holds all values of these, quoted for a shell.
-_REPEATED_OPTIONS = ("arg",)
+_REPEATED_OPTIONS = ("arg", "env")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def test_defaults_are_those_of_the_library() -> None:
         merge_fixed=bool(defaults["merge_fixed"]),
         packages=(),
         arguments=(),
+        environment=(),
     )
 
     assert chosen.options() == ConvertOptions()
@@ -81,6 +82,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         merge_fixed=True,
         packages=(("arm", Path("folder")),),
         arguments=(("hand", "true"),),
+        environment=("NAME",),
     )
 
     assert chosen.options() == ConvertOptions(
@@ -93,4 +95,5 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         merge_fixed=True,
         packages=(("arm", "folder"),),
         arguments=(("hand", "true"),),
+        environment=("NAME",),
     )

@@ -102,6 +102,38 @@ def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
     assert shape.geometry.path == str(path)  # type: ignore[union-attr]  # it is a mesh
 
 
+@pytest.mark.parametrize("allowed", [False, True])
+def test_commands_allow_variables_by_option(
+    robot: Path, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
+) -> None:
+    """Convert, check, run, inspect, lint and expand have the same option."""
+    monkeypatch.setenv("ROBOT_TEST_REACH", "0.7")
+    robot.write_text(ARM.replace("$(arg reach)", "$(env ROBOT_TEST_REACH)"))
+    name = "ROBOT_TEST_REACH"
+    options = ("--env", name) if allowed else ()
+    file = str(robot)
+
+    converted = _urdf_usd("convert", file, "out", *options)
+    results = [
+        converted,
+        _urdf_usd("inspect", file, *options),
+        _urdf_usd("lint", file, *options),
+        _urdf_usd("expand", file, *options),
+        _urdf_usd("run", file, "--out", "report", "--jobs", "1", *options),
+    ]
+    if allowed:
+        results.append(_urdf_usd("check", file, "out/arm.usda", *options))
+
+    codes = [result.exit_code for result in results]
+    assert codes == ([0] * 6 if allowed else [2, 2, 2, 2, 1])
+    summary = json.loads(Path("report/summary.json").read_text())
+    assert summary["options"].get("env") == (name if allowed else None)
+    if not allowed:
+        (place,) = Path("report/results").iterdir()
+        assert "[xacro-environment]" in converted.stderr
+        assert "--env ROBOT_TEST_REACH" in place.read_text()
+
+
 def test_a_run_repeats_its_arguments(robot: Path) -> None:
     """In the summary, and in the command that reproduces a page."""
     _urdf_usd(

@@ -15,6 +15,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     argument_option,
     base_option,
     engine_option,
+    env_option,
     existing_robot,
     fail_on_option,
     package_option,
@@ -49,6 +50,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @base_option
 @package_option
 @argument_option
+@env_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -67,6 +69,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     base: str,
     packages: Packages,
     arguments: Arguments,
+    environment: tuple[str, ...],
     jobs: int | None,
     timeout: float,
     memory: int,
@@ -105,6 +108,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
                 (name, str(path)) for name, path in (*source.packages, *packages)
             ),
             arguments=given,
+            environment=environment,
             engines=engines,
             limits=Limits(timeout, memory or None),
             jobs=jobs,

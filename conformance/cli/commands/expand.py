@@ -11,6 +11,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     Packages,
     argument_option,
+    env_option,
     existing_robot,
     package_option,
     xacro_arguments,
@@ -30,7 +31,14 @@ from urdf_usd.conformance.cli.output.failures import CommandError, held_interrup
 @click.argument("source")
 @package_option
 @argument_option
-def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> None:
+@env_option
+def expand_command(
+    *,
+    source: str,
+    packages: Packages,
+    arguments: Arguments,
+    environment: tuple[str, ...],
+) -> None:
     """Print the URDF that the xacro file SOURCE expands to.
 
     All commands accept xacro files; this one prints the expansion that they use.
@@ -43,7 +51,8 @@ def expand_command(*, source: str, packages: Packages, arguments: Arguments) -> 
     if not is_xacro(file):
         raise CommandError(f"{Path(file).name} is not a {SUFFIX} file")
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
-    expansion = expand(file, known, dict(xacro_arguments(robot, arguments)))
+    given = dict(xacro_arguments(robot, arguments))
+    expansion = expand(file, known, given, environment=environment)
     show_diagnostics(expansion.diagnostics)
     click.echo('<?xml version="1.0" encoding="utf-8"?>')
     click.echo(expansion.text)

@@ -9,6 +9,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     Packages,
     argument_option,
+    env_option,
     existing_robot,
     package_option,
     xacro_arguments,
@@ -40,8 +41,14 @@ _UNWRAPPED = 10_000
 )
 @package_option
 @argument_option
+@env_option
 def inspect_command(
-    *, source: str, output_format: str, packages: Packages, arguments: Arguments
+    *,
+    source: str,
+    output_format: str,
+    packages: Packages,
+    arguments: Arguments,
+    environment: tuple[str, ...],
 ) -> None:
     """Show links, joints, shapes and totals of the robot SOURCE.
 
@@ -61,7 +68,7 @@ def inspect_command(
 
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
     given = dict(xacro_arguments(robot, arguments))
-    parsed = parse(robot.path, packages=known, arguments=given)
+    parsed = parse(robot.path, packages=known, arguments=given, environment=environment)
     inspection = inspect(parsed.robot)
     match output_format:
         case "json":

@@ -13,6 +13,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     engine_option,
+    env_option,
     existing_robot,
     package_option,
     require_engines,
@@ -40,6 +41,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
 @engine_option
 @package_option
 @argument_option
+@env_option
 @timeout_option
 @memory_option
 @click.option(
@@ -63,6 +65,7 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
     engines: tuple[str, ...],
     packages: Packages,
     arguments: Arguments,
+    environment: tuple[str, ...],
     timeout: float,
     memory: int,
     output_format: str,
@@ -104,13 +107,16 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
         options = CheckOptions(
             packages=known,
             arguments=given,
+            environment=environment,
             engines=engines,
             limits=Limits(timeout, memory or None),
         )
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
             if usd is None:
                 status.show("Converting ...")
-                conversion = ConvertOptions(packages=known, arguments=given)
+                conversion = ConvertOptions(
+                    packages=known, arguments=given, environment=environment
+                )
                 usd = convert(source.path, folder, conversion).root_layer
             status.show("Reading joints ...")
             record = check(source.path, usd, options, name=source.id)

@@ -15,6 +15,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     Packages,
     argument_option,
+    env_option,
     package_option,
     xacro_arguments,
 )
@@ -119,6 +120,7 @@ def _matching(
 @click.option("--in-place", is_flag=True, help="With --fix: overwrite the file.")
 @package_option
 @argument_option
+@env_option
 def lint_command(  # noqa: PLR0913  # one parameter per option
     *,
     sources: tuple[str, ...],
@@ -132,6 +134,7 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
     in_place: bool,
     packages: Packages,
     arguments: Arguments,
+    environment: tuple[str, ...],
 ) -> None:
     """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
@@ -157,7 +160,7 @@ def lint_command(  # noqa: PLR0913  # one parameter per option
         repaired = output or robot.path
         _write_repaired(robot, repaired, rules, packages)
         robots = (replace(robot, reference=str(repaired), path=repaired),)
-    examined = [_examined(robot, packages, arguments) for robot in robots]
+    examined = [_examined(robot, packages, arguments, environment) for robot in robots]
     robots_alone = [file for file in examined if file is not None]
     files = [file.narrowed(rules) for file in robots_alone]
     _show(files, rules, output_format)
@@ -213,7 +216,10 @@ def _resolved(sources: tuple[str, ...]) -> tuple[tuple[RobotSource, ...], int]:
 
 
 def _examined(
-    robot: RobotSource, packages: Packages, arguments: Arguments
+    robot: RobotSource,
+    packages: Packages,
+    arguments: Arguments,
+    environment: tuple[str, ...],
 ) -> LintedFile | None:
     """Lint a file; None for a xacro file in a folder that is only part of a robot."""
     with held_interrupts():
@@ -225,6 +231,7 @@ def _examined(
         robot.path,
         packages=_folders(robot, packages),
         arguments=dict(xacro_arguments(robot, arguments)),
+        environment=environment,
     )
     rules = (found.rule.id for found in report.findings)
     if robot.searched and is_xacro(str(robot.path)) and is_part(rules):

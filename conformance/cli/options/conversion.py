@@ -12,6 +12,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    env_option,
     options_as,
     package_option,
 )
@@ -46,6 +47,7 @@ class ConversionChoices:
     merge_fixed: bool
     packages: Packages
     arguments: Arguments
+    environment: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Refuse nested bodies for PhysX."""
@@ -76,6 +78,7 @@ class ConversionChoices:
             merge_fixed=self.merge_fixed,
             packages=tuple((name, str(path)) for name, path in self.packages),
             arguments=self.arguments,
+            environment=self.environment,
         )
 
 
@@ -131,5 +134,6 @@ conversion_options = options_as(
         ),
         package_option,
         argument_option,
+        env_option,
     ),
 )

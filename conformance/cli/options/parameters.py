@@ -150,6 +150,14 @@ argument_option = click.option(
     multiple=True,
     help="Value of the xacro argument NAME. Repeatable.",
 )
+env_option = click.option(
+    "--env",
+    "environment",
+    metavar="NAME",
+    multiple=True,
+    help="Environment variable that xacro may read by $(env NAME), besides those of "
+    "ROS. Repeatable.",
+)
 engine_option = click.option(
     "--engine",
     "engines",

@@ -6,9 +6,11 @@ A user error prints a message. Any other exception is reported as a bug of urdf-
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from types import FrameType
 
 import click
 
@@ -37,9 +39,14 @@ class CommandError(Exception):
 
 @contextmanager
 def explained_failures(*, debug: bool) -> Iterator[None]:
-    """Turn exceptions into messages on stderr and exit codes."""
+    """Turn exceptions into messages on stderr and exit codes.
+
+    SIGTERM and SIGHUP, of batch systems and closed terminals, end a command as Ctrl-C
+    does: it removes its temporary files.
+    """
     try:
-        yield
+        with _stop_signals_as_interrupt():
+            yield
     except BrokenPipeError:
         # Click handles a closed pipe: it exits without a message.
         raise
@@ -79,16 +86,68 @@ def _explain(error: Exception, *, debug: bool) -> None:
 
 
 @contextmanager
+def _stop_signals_as_interrupt() -> Iterator[None]:
+    with _handled(_interrupt, lambda handler: handler is not signal.SIG_IGN):
+        yield
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    # Another signal must not interrupt the removal of temporary files. A function
+    # instead of SIG_IGN, which programs that are started would inherit.
+    for other in _stop_signals():
+        if signal.getsignal(other) is _interrupt:
+            signal.signal(other, lambda *_: None)
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+@contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Defer Ctrl-C until the end of the block: some libraries swallow it on import."""
+    """Defer Ctrl-C, SIGTERM and SIGHUP until the end of the block.
+
+    Some libraries swallow the exception while they are imported.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    received: list[int] = []
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        # Not blocked: processes that are started inherit what is blocked.
+        with _handled(
+            lambda number, _: received.append(number),
+            lambda handler: handler is _interrupt,
+        ):
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+        for number in received[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _handled(
+    handler: Callable[[int, FrameType | None], None],
+    replaces: Callable[[object], bool],
+) -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP in the block, where a former handler is replaced."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.getsignal(number) for number in _stop_signals()}
+    # With nohup, SIGHUP is ignored.
+    replaced = {number: one for number, one in former.items() if replaces(one)}
+    for number in replaced:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+        for number, one in replaced.items():
+            signal.signal(number, one)
+
+
+def _stop_signals() -> list[signal.Signals]:
+    # Windows has no SIGHUP.
+    return [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
 
 
 def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import threading
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -199,10 +195,7 @@ def run_and_report(
     out = report.folder
     expected = len(sources) * len(options.converters)
     try:
-        with (
-            _stop_signals_as_interrupt(),
-            shown_progress(expected, named=len(options.converters) > 1) as show,
-        ):
+        with shown_progress(expected, named=len(options.converters) > 1) as show:
 
             def finished(record: RobotRecord) -> None:
                 records.append(record)
@@ -235,30 +228,6 @@ def run_and_report(
         stdout().print(terminal_comparison(summary, records, seconds))
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
-
-
-@contextmanager
-def _stop_signals_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP, of batch systems and closed terminals, like Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    # Windows has no SIGHUP.
-    numbers = [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
-    previous = {number: signal.getsignal(number) for number in numbers}
-    for number, handler in previous.items():
-        # nohup ignores SIGHUP.
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, _: FrameType | None) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def write_reports(

@@ -11,11 +11,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
+from zipfile import is_zipfile
 
 import collada
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.mesh_files.bounds import MOST_INSTANCES, MOST_NUMBERS
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     MeshPart,
@@ -46,6 +48,8 @@ _SHOWN = (
 # Of axes in single precision.
 _AXIS_TOLERANCE = 1e-5
 _LONGEST_REASON = 200
+_MOST_TAGS = 4_000_000
+_ENCODINGS = ("ascii", "utf-16-le", "utf-16-be")
 
 
 def read_dae(content: bytes, folder: str) -> LoadedMesh:
@@ -59,6 +63,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
         UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
             misread it; or there is no triangle.
     """
+    _require_bounded(content)
     with reading_by("pycollada"):
         # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(
@@ -79,12 +84,24 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
     return replace(mesh, materials=materials, has_coordinates=has_coordinates)
 
 
+def _require_bounded(content: bytes) -> None:
+    """Refuse what pycollada would expand: archives, entities, and many tags."""
+    if is_zipfile(io.BytesIO(content)):
+        raise UnreadMeshError("it is an archive")
+    # pycollada switches the limits of lxml off.
+    if any("<!ENTITY".encode(code) in content for code in _ENCODINGS):
+        raise UnreadMeshError("it declares entities")
+    if content.count(b"<") > _MOST_TAGS:
+        raise UnreadMeshError(f"it has more than {_MOST_TAGS} tags")
+
+
 class _Scene:
     """The scene of a document, as pycollada reads it."""
 
     def __init__(self, document: collada.Collada, numbers: dict[str, int]) -> None:
         self._document = document
         self._numbers = numbers
+        self._instances = self._values = 0
         root = document.xmlnode.getroot()
         # Targets of instances that pycollada can read.
         self._there = {
@@ -98,7 +115,14 @@ class _Scene:
         node: collada.scene.SceneNode,
         transform: Array,
     ) -> Iterator[tuple[MeshPart, bool]]:
-        """Yield surfaces, and whether they have texture coordinates."""
+        """Yield surfaces, and whether they have texture coordinates.
+
+        Raises:
+            UnreadMeshError: Instances multiply, or pycollada misreads a node.
+        """
+        self._instances += 1
+        if self._instances > MOST_INSTANCES:
+            raise UnreadMeshError(f"it has more than {MOST_INSTANCES} instances")
         if isinstance(node, collada.scene.Node):
             self._require_whole(node)
             below = transform @ np.asarray(node.matrix, np.float64)
@@ -161,6 +185,9 @@ class _Scene:
                 continue
             if triangles.min() < 0 or triangles.max() >= len(points):
                 raise UnreadMeshError("a face refers to a missing vertex")
+            self._values += points.size + triangles.size
+            if self._values > MOST_NUMBERS:
+                raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
             material = bound.get(surface.material, -1)
             has_coordinates = bool(surface.sources.get("TEXCOORD"))
             yield MeshPart(points, triangles, transform, material), has_coordinates

@@ -5,12 +5,19 @@ No reader shares a library with the converter's of the same format.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from zipfile import is_zipfile
 
 import numpy as np
 
+from urdf_usd.conformance.engines.mesh_files.bounds import (
+    LARGEST_MESH,
+    LARGEST_TEXT,
+    read_bounded,
+)
 from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
@@ -24,6 +31,9 @@ from urdf_usd.conformance.engines.mesh_files.stl import read_binary_stl
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
 _HEAD = 4096
+_OF_TEXT = frozenset({"dae", "obj", "stl_ascii"})
+# Of trimesh, besides zip.
+_ARCHIVES = frozenset({"bz2", "gz", "tar", "tgz", "xz"})
 # Number of meshes in the cache: more than most robots have.
 _KEPT = 64
 _STL_HEADER = 84
@@ -74,12 +84,14 @@ def _load_mesh(path: str, changed: int, size: int) -> _Read:
     """Read a mesh file; a changed file is read again."""
     del changed, size
     file = Path(path)
-    content = file.read_bytes()
+    content = read_bounded(file, LARGEST_MESH)
     read = _read(content, _format(content, file), str(file.parent))
     return replace(read, mesh=_finite(read.mesh))
 
 
 def _read(content: bytes, form: str, folder: str) -> _Read:
+    if form in _OF_TEXT and len(content) > LARGEST_TEXT:
+        raise UnreadMeshError(f"it is text of more than {LARGEST_TEXT >> 20} MiB")
     match form:
         case "stl":
             return _Read(read_binary_stl(content))
@@ -95,6 +107,9 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(obj.mesh, obj.libraries, obj.names)
         case "glb" | "gltf":
             return _Read(read_gltf(content, folder))
+        case _ if form in _ARCHIVES or is_zipfile(io.BytesIO(content)):
+            # Its content can be a thousand times as large.
+            raise UnreadMeshError("it is an archive")
         case _:
             # STL as text, and formats that the converter does not read.
             parts = (part for _, part in read_scene(content, form, folder).parts)

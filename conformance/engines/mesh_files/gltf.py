@@ -18,6 +18,11 @@ from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
 
+from urdf_usd.conformance.engines.mesh_files.bounds import (
+    LARGEST_MESH,
+    MOST_NUMBERS,
+    read_bounded,
+)
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     UnreadMeshError,
@@ -57,6 +62,7 @@ _MALFORMED = (
     ValueError,
     struct.error,
 )
+_COMPONENTS = {"VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
 _GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 
 
@@ -79,6 +85,7 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
             for primitive in mesh["primitives"]
         ]
         _require_readable(document, primitives)
+        _require_bounded(document, primitives)
         look = _Materials(document, binary, folder)
         materials = tuple(look.of(primitive) for primitive in primitives)
         has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
@@ -128,6 +135,26 @@ def _require_readable(document: Json, primitives: list[Json]) -> None:
             if "sparse" in accessor or accessor.get("normalized"):
                 said = "trimesh does not read sparse or normalized accessors"
                 raise UnreadMeshError(said)
+
+
+def _require_bounded(document: Json, primitives: list[Json]) -> None:
+    """Reject surfaces that share large accessors, or need no bytes at all.
+
+    trimesh makes an array of each accessor, and a mesh of each primitive.
+    """
+    accessors = document.get("accessors", ())
+    used = [
+        accessors[number]
+        for primitive in primitives
+        for number in (primitive.get("indices"), *primitive["attributes"].values())
+        if number is not None
+    ]
+    for read in (accessors, used):
+        numbers = sum(
+            one.get("count", 0) * _COMPONENTS.get(one.get("type"), 1) for one in read
+        )
+        if numbers > MOST_NUMBERS:
+            raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
 
 
 class _Materials:
@@ -198,6 +225,6 @@ class _Materials:
         elif uri.startswith("data:"):
             content = base64.b64decode(uri.partition(",")[2])
         else:
-            content = Path(self._folder, unquote(uri)).read_bytes()
+            content = read_bounded(Path(self._folder, unquote(uri)), LARGEST_MESH)
         start = view.get("byteOffset", 0)
         return content[start : start + view["byteLength"]]

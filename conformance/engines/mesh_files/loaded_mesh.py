@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.mesh_files.bounds import MOST_NUMBERS
 from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.surfaces import moved
 
@@ -73,12 +74,15 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
     """Join parts; a mirroring transform keeps the outside of a part outside.
 
     Raises:
-        UnreadMeshError: There is no triangle.
+        UnreadMeshError: There is no triangle, or there are too many.
     """
     points, triangles, material_of = [], [], []
-    start = 0
+    start = numbers = 0
     for part in parts:
         faces = part.triangles
+        numbers += part.points.size + faces.size
+        if numbers > MOST_NUMBERS:
+            raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
         if np.linalg.det(part.transform[:3, :3]) < 0.0:
             faces = faces[:, ::-1]
         points.append(moved(part.points, part.transform))

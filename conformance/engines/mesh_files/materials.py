@@ -5,11 +5,16 @@ It shares no code with the converter, which reads the same files.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
+from urdf_usd.conformance.engines.mesh_files.bounds import (
+    LARGEST_IMAGE,
+    read_bounded,
+)
 from urdf_usd.conformance.observation.shapes import Vec3
 
 # Image formats that every USD renderer supports.
@@ -18,6 +23,8 @@ _FILE = "file://"
 # The threshold of sRGB (IEC 61966-2-1).
 _DARK = 0.04045
 _RGB = 3
+# Of files that exist and are not read.
+_REFUSED = (errno.EINVAL, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +49,30 @@ class ImageFile:
     def read(self) -> bytes | str:
         """Return its bytes, or why it cannot be used."""
         content = self._content()
-        if content is None:
-            return "is not found"
+        if isinstance(content, str):
+            return content
         return content if content.startswith(_SHOWN) else "is neither PNG nor JPEG"
 
-    def _content(self) -> bytes | None:
+    def _content(self) -> bytes | str:
         """Read the file; with a path of another machine, the one next to the mesh.
 
         The reference may be percent-encoded.
+
+        Returns:
+            The bytes, or why they cannot be read.
         """
+        reason = "is not found"
         if self.content is not None:
             return self.content
         written = self.reference.replace("\\", "/").removeprefix(_FILE)
         for reference in dict.fromkeys((written, unquote(written))):
             for path in (Path(self.folder, reference), Path(self.folder, self.name)):
                 try:
-                    return path.read_bytes()
-                except (OSError, ValueError):
-                    continue
-        return None
+                    return read_bounded(path, LARGEST_IMAGE)
+                except (OSError, ValueError) as error:
+                    if isinstance(error, OSError) and error.errno in _REFUSED:
+                        reason = f"cannot be read: {error.strerror}"
+        return reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from urdf_usd.conformance.engines.mesh_files.bounds import (
+    LARGEST_LIBRARY,
+    read_bounded,
+)
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
@@ -40,11 +44,14 @@ def read_libraries(
 
     Returns:
         One material per name; an empty one if it is not defined.
+
+    Raises:
+        OSError: A library cannot be read, or is too large.
     """
     known: dict[str, FileMaterial] = {}
     for line in lines:
         for library in _files(line.replace("\\", "/"), Path(folder)):
-            text = _text(library.read_bytes())
+            text = _text(read_bounded(library, LARGEST_LIBRARY))
             for name, statements in _materials(text):
                 material = _material(statements, str(library.parent))
                 known.setdefault(name, material)

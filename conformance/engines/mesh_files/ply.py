@@ -6,6 +6,7 @@ requirement of every installation may be. The format defines neither axes nor un
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H"}
 _TYPES |= {"int32": "i", "uint32": "I", "float32": "f", "float64": "d"}
 _BYTE_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 # Names of the list of corners of a face.
+_COUNTS = re.compile(rb"^element\s+\S+\s+(\d{1,20})", re.MULTILINE)
 _CORNERS = ("vertex_indices", "vertex_index")
 
 # The values of a row by name of the property; of a list, all of its items.
@@ -63,6 +65,9 @@ def read_ply(content: bytes) -> LoadedMesh:
         UnreadMeshError: The file is damaged, there is no triangle, or a face refers to
             a missing vertex.
     """
+    header = content.partition(b"end_header")[0]
+    if any(int(count) > len(content) for count in _COUNTS.findall(header)):
+        raise UnreadMeshError("its header has more elements than the file has bytes")
     try:
         elements = _elements(content)
         points = np.array(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH, require_bounded
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import MeshPart, reading_by
 
 
@@ -46,7 +48,7 @@ def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
             file_type=form,
             process=False,
             skip_materials=True,
-            resolver=trimesh.resolvers.FilePathResolver(folder),
+            resolver=_bounded_resolver(folder),
             **options,
         )
         numbers = {name: number for number, name in enumerate(scene.geometry)}
@@ -59,3 +61,20 @@ def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
                 part = MeshPart(points, np.asarray(mesh.faces), transform)
                 parts.append((numbers[name], part))
     return TrimeshScene(len(numbers), tuple(parts))
+
+
+def _bounded_resolver(folder: str) -> Any:  # noqa: ANN401  # trimesh has no types
+    import trimesh  # noqa: PLC0415  # as above
+
+    class Resolver(trimesh.resolvers.FilePathResolver):
+        """Reads files that are regular and not too large."""
+
+        def get(self, name: str) -> object:
+            """Check the file that trimesh would read; then have it read."""
+            for spelling in (name.strip(), name.strip().lstrip("/"), Path(name).name):
+                path = Path(self.parent, spelling)
+                if path.exists():
+                    require_bounded(path, LARGEST_MESH)
+            return super().get(name)
+
+    return Resolver(folder)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_IMAGE
 from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -434,7 +435,8 @@ class _Texture:
 
     Attributes:
         name: Of its file.
-        digest: SHA-256 of its content; of no bytes if it is not found.
+        digest: SHA-256 of its content; of no bytes if it is not found
+            or too large.
         factors: Scale of red, green, blue and alpha.
         output: The connected output.
     """
@@ -473,6 +475,8 @@ def _digest(resolved: str) -> str:
     if not opened:
         return hashlib.sha256().hexdigest()
     with opened as content:
+        if content.GetSize() > LARGEST_IMAGE:
+            return hashlib.sha256().hexdigest()
         return hashlib.sha256(content.GetBuffer()).hexdigest()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     Change,
     Step,
@@ -117,9 +118,14 @@ def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
 
 
 def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
-    """Find a mesh file: relative to the URDF, or in a package above it."""
+    """Find a mesh file: relative to the URDF, or in a package above it.
+
+    One that is too large is left out, as by the reference engine.
+    """
     candidates = _candidates(reference, urdf.absolute().parent, packages)
-    return next((path for path in candidates if path.is_file()), None)
+    found = next((path for path in candidates if path.is_file()), None)
+    is_large = found is not None and found.stat().st_size > LARGEST_MESH
+    return None if is_large else found
 
 
 def _candidates(

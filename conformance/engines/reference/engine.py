@@ -130,6 +130,7 @@ def read_kept(
     path: str,
     packages: Mapping[str, str],
     arguments: Mapping[str, str] = MappingProxyType({}),
+    environment: tuple[str, ...] = (),
 ) -> Parsed:
     """Read a robot, or return it from the cache, as several steps read the same robot.
 
@@ -140,7 +141,8 @@ def read_kept(
         changed = Path(path).stat().st_mtime_ns
     except OSError:
         changed = 0
-    return _read(path, changed, tuple(packages.items()), tuple(arguments.items()))
+    named = tuple(packages.items()), tuple(arguments.items())
+    return _read(path, changed, *named, environment)
 
 
 # A robot may consist of a xacro file and the URDF made from it.
@@ -150,9 +152,15 @@ def _read(
     changed: int,
     packages: tuple[tuple[str, str], ...],
     arguments: tuple[tuple[str, str], ...],
+    environment: tuple[str, ...],
 ) -> Parsed:
     del changed
-    return parse(path, packages=dict(packages), arguments=dict(arguments))
+    return parse(
+        path,
+        packages=dict(packages),
+        arguments=dict(arguments),
+        environment=environment,
+    )
 
 
 def forget_readings() -> None:

@@ -34,6 +34,19 @@ FILES_RULES = (
         "See the message.",
     ),
     Rule(
+        "xacro-environment",
+        _E,
+        "The xacro file reads an environment variable that it may not know.",
+        "Pass --env NAME if its value may become part of the robot.",
+    ),
+    Rule(
+        "xacro-environment-default",
+        _W,
+        "The xacro file reads an environment variable that it may not know; its "
+        "default is used.",
+        "Pass --env NAME if its value may become part of the robot.",
+    ),
+    Rule(
         "xacro-argument-unused",
         _W,
         "An argument is given that the xacro file never uses; ignored.",

@@ -7,10 +7,11 @@ xacro is a programming language with loops, recursion and Python expressions; se
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,41 @@ class Limits:
 
 LIMITS = Limits()
 
+# Variables of a ROS workspace, which xacro files may read: folders and versions.
+ROS_VARIABLES = (
+    "AMENT_PREFIX_PATH",
+    "CMAKE_PREFIX_PATH",
+    "COLCON_PREFIX_PATH",
+    "ROS_DISTRO",
+    "ROS_ETC_DIR",
+    "ROS_PACKAGE_PATH",
+    "ROS_PYTHON_VERSION",
+    "ROS_ROOT",
+    "ROS_VERSION",
+)
+# What Python needs to start and to find xacro; xacro files cannot read these.
+_PYTHON_VARIABLES = (
+    *("DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH"),
+    *("PYTHONHOME", "PYTHONPATH", "PYTHONUTF8", "SYSTEMROOT"),
+)
+# How much later than this process the child ends itself [s].
+_GRACE = 1.0
+
+
+def allowed_environment(
+    names: Iterable[str] = (), environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return the environment variables that a xacro file may read, sorted by name.
+
+    An expansion depends on no others.
+
+    Args:
+        names: Variables allowed by the user, besides those of ROS.
+        environment: All variables, of which unset ones are left out.
+    """
+    allowed = sorted({*ROS_VARIABLES, *names})
+    return {name: environment[name] for name in allowed if name in environment}
+
 
 def is_xacro(file: str) -> bool:
     """Return whether the name of a file ends in ``.xacro``."""
@@ -85,6 +121,8 @@ def expand(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     limits: Limits = LIMITS,
+    *,
+    environment: Collection[str] = (),
 ) -> Expansion:
     """Expand a xacro file.
 
@@ -96,6 +134,8 @@ def expand(
         packages: Folders of ROS packages, by name.
         arguments: Values of ``<xacro:arg>`` by name.
         limits: Limits of the expansion.
+        environment: Names of environment variables that the file may read, besides
+            those of ROS.
 
     Raises:
         SourceError: It cannot be expanded.
@@ -108,6 +148,8 @@ def expand(
         "path": file,
         "arguments": dict(arguments),
         "packages": folders,
+        "environment": allowed_environment(environment),
+        "allowed": list(environment),
         "most_elements": limits.elements,
         "memory": limits.memory,
     }
@@ -120,6 +162,11 @@ def expand(
             message = f"package {truncate(repr(name))} is not found"
             place = _location(answer, file)
             found.append(Diagnostic("package-missing", message, place))
+    if "forbidden" in answer:
+        name = answer["forbidden"]
+        message = f"environment variable {name!r} may not be read {_remedy(name)}"
+        error = Diagnostic("xacro-environment", message, _location(answer, file))
+        raise SourceError((*found, error))
     if "error" in answer:
         rule = "xacro-file-missing" if answer["absent"] else "xacro-error"
         error = Diagnostic(rule, answer["error"], _location(answer, file))
@@ -127,7 +174,7 @@ def expand(
     found += _findings(answer, file, resolver, folders)
     return Expansion(
         text=answer["text"],
-        origins=_origins(answer["places"]),
+        origins=_origins(answer["places"], answer["place_files"]),
         diagnostics=tuple(found),
         files=tuple(read["path"] for read in answer["files"]),
     )
@@ -146,17 +193,32 @@ def _findings(
             yield Diagnostic("file-outside", message, _location(read, file))
     for warning in answer["warnings"]:
         yield Diagnostic("xacro-warning", warning["message"], _location(warning, file))
+    for variable in answer["withheld"]:
+        name = variable["name"]
+        if name in os.environ:
+            message = (
+                f"environment variable {name!r} may not be read {_remedy(name)}; "
+                "its default is used"
+            )
+            place = _location(variable, file)
+            yield Diagnostic("xacro-environment-default", message, place)
     for name in answer["unused"]:
         message = f"argument {truncate(repr(name))} is not used by {Path(file).name}"
         yield Diagnostic("xacro-argument-unused", message, Location(file, 1, 1))
 
 
-def _origins(places: Iterable[tuple[str, int, int]]) -> tuple[Location, ...]:
+def _remedy(name: str) -> str:
+    return f"without --env {shlex.quote(truncate(name))}"
+
+
+def _origins(
+    places: Iterable[tuple[int, int, int]], files: Sequence[str]
+) -> tuple[Location, ...]:
     """Return distinct locations; a macro creates many elements at one position."""
     copies: Counter[Location] = Counter()
     origins = []
     for file, line, column in places:
-        place = Location(file, line, column)
+        place = Location(files[file], line, column)
         origins.append(replace(place, copy=copies[place]))
         copies[place] += 1
     return tuple(origins)
@@ -182,6 +244,10 @@ def _ask(
 
     # -P: modules in the working folder must not shadow installed ones.
     command = (sys.executable, "-P", str(_PROGRAM))
+    remaining = max(deadline - time.monotonic(), 0.0)
+    request = {**request, "parent": os.getpid(), "time": remaining + _GRACE}
+    needed = (*ROS_VARIABLES, *_PYTHON_VARIABLES)
+    environment = {name: os.environ[name] for name in needed if name in os.environ}
     try:
         process = subprocess.run(  # noqa: S603  our own program
             command,
@@ -189,9 +255,9 @@ def _ask(
             capture_output=True,
             check=False,
             encoding="utf-8",
-            timeout=max(deadline - time.monotonic(), 0.0),
+            timeout=remaining,
             # For a deterministic order of sets.
-            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+            env={**environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
         )
     except subprocess.TimeoutExpired:
         message = f"xacro has not ended after {limits.time:g} s"

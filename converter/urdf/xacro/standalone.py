@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +30,10 @@ class Standalone:
 
 
 def standalone_urdf(
-    file: str, packages: Mapping[str, str], arguments: Mapping[str, str]
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: Collection[str] = (),
 ) -> Standalone:
     """Expand a xacro file to a URDF that does not depend on its folder.
 
@@ -41,11 +44,13 @@ def standalone_urdf(
         file: Its path.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that it may read, besides those of
+            ROS.
 
     Raises:
         SourceError: It cannot be expanded.
     """
-    expansion = expand(file, packages, arguments)
+    expansion = expand(file, packages, arguments, environment=environment)
     # Reports XML errors with locations in the xacro file.
     drain(expanded_markup(expansion, file))
     root = etree.fromstring(expansion.text)

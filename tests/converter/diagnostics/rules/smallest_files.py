@@ -261,6 +261,12 @@ _PLACES = {
     "xacro-warning": SmallestFile(
         robot(f'<xacro:property name="pi" value="3"/>{A}', _XACRO), name="r.xacro"
     ),
+    "xacro-environment": SmallestFile(
+        robot('<link name="$(env PATH)"/>', _XACRO), name="r.xacro"
+    ),
+    "xacro-environment-default": SmallestFile(
+        robot('<link name="$(optenv PATH a)"/>', _XACRO), name="r.xacro"
+    ),
     "xacro-argument-unused": SmallestFile(
         robot(A, _XACRO),
         options=ConvertOptions(arguments=(("a", "1"),)),
