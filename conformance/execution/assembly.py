@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,13 +54,13 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
 from urdf_usd.corpus.robots import NOWHERE, Origin
 
 if TYPE_CHECKING:
-    from urdf_usd.converter import Diagnostic
     from urdf_usd.corpus import UnavailableSource
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
@@ -176,7 +176,8 @@ def judged_record(
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that engines read, or tried to."""
-    record = unread_record(subject, judgement.verdict, judgement.reason, diagnostics)
+    found = (*diagnostics, *_faults_of_usd(results))
+    record = unread_record(subject, judgement.verdict, judgement.reason, found)
     spec = results.observation(REFERENCE)
     usd = results.observation(USD_READER)
     return structs.replace(
@@ -187,6 +188,16 @@ def judged_record(
         checks=judgement.checks,
         deviations=judgement.deviations,
     )
+
+
+def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
+    """Yield what the USD engine found invalid, or missing, in the USD."""
+    match results.outcomes.get(USD_READER):
+        case Abstained(reason, invalid=True):
+            yield Diagnostic("stage-value", reason)
+        case Observed(observation):
+            for message in observation.missing:
+                yield Diagnostic("stage-incomplete", message)
 
 
 def with_output(
