@@ -82,6 +82,7 @@ def _result(robot: RobotRecord, found: DiagnosticRecord, rule: int) -> Json:
         "ruleIndex": rule,
         "level": _LEVELS.get(found.severity, "note"),
         "message": {"text": one_line(found.message, _MESSAGE_LIMIT)},
+        "occurrenceCount": found.count,
     }
     if found.file:
         physical: Json = {

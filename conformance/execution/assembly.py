@@ -55,6 +55,7 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
@@ -321,24 +322,28 @@ def _freedoms(joint: JointObservation) -> int:
 def _diagnostics(
     subject: Subject, said: Sequence[Diagnostic | Finding]
 ) -> tuple[DiagnosticRecord, ...]:
+    grouped = group_alike(said, lambda one: _rule(one).id)
     lines = source_lines(
-        (each.location.file, each.location.line) for each in said if each.location
+        (alike.one.location.file, alike.one.location.line)
+        for alike in grouped
+        if alike.one.location
     )
     names = subject.names
     return tuple(
         DiagnosticRecord(
             rule=rule.id,
             severity=rule.severity.value,
-            message=portable(diagnostic.message, names),
+            message=portable(alike.described(alike.one.message), names),
+            count=alike.count,
             file=portable(place.file, names) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
             source=portable(text, names) if text else None,
             remedy=rule.remedy,
         )
-        for diagnostic in said
-        for rule in [_rule(diagnostic)]
-        for place in [diagnostic.location]
+        for alike in grouped
+        for rule in [_rule(alike.one)]
+        for place in [alike.one.location]
         for text in [lines.get((place.file, place.line)) if place else None]
     )
 

@@ -112,6 +112,10 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         part.write_bytes(content)
         part.replace(path)
+    except OSError as error:
+        # A full disk is reported without a name, and temporary ones mean nothing.
+        error.filename, error.filename2 = str(path), None
+        raise
     finally:
         part.unlink(missing_ok=True)
 

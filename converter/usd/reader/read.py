@@ -16,7 +16,7 @@ from pxr import Tf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
-from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, escaped, truncate
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     IDENTITY,
@@ -105,6 +105,9 @@ def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
     Raises:
         StageError: It cannot be opened, or a file behind it is refused.
     """
+    if escaped(path) != os.fspath(path):
+        message = f"{escaped(path)} cannot be opened: its path is not UTF-8; rename it"
+        raise StageError((Diagnostic("stage-unreadable", message),))
     # Keeps the layers open, so that composition does not read them again.
     layers = open_layers(path)
     try:
