@@ -174,9 +174,12 @@ def _is_number(name: str, value: object, fallback: object) -> bool:
         return False
     if fallback is None:
         return not name.startswith("inputs:") and parts.size == 1
+    documented = _parts(fallback)
+    if documented is None:
+        return False
     if parts.size == 1:
-        return bool(np.isinf(_parts(fallback)).all())
-    return value == fallback
+        return bool(np.isinf(documented).all())
+    return np.array_equal(parts, documented)
 
 
 def _parts(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
