@@ -113,8 +113,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         part.write_bytes(content)
         part.replace(path)
     except OSError as error:
-        # A full disk is reported without a name, and temporary ones mean nothing.
-        error.filename, error.filename2 = str(path), None
+        if error.errno is not None:
+            # A full disk is reported without a name; that of the part means nothing.
+            error.filename = str(path)
         raise
     finally:
         part.unlink(missing_ok=True)
