@@ -11,6 +11,7 @@ from urdf_usd.converter.diagnostics import (
     ConversionError,
     Diagnostic,
 )
+from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import (
@@ -32,6 +33,7 @@ from urdf_usd.converter.usd.writer.layers import (
     PAYLOAD_LAYERS,
     asset_name,
     author_asset,
+    system_errors,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
@@ -172,13 +174,14 @@ def convert_parsed(
     _refuse_warnings(diagnostics, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
-            folder, found = _build(
-                parsed.robot, tree, body_assignment, scratch, options
-            )
+            with system_errors():
+                folder, found = _build(
+                    parsed.robot, tree, body_assignment, scratch, options
+                )
             diagnostics = (*diagnostics, *found)
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
-        message = f"{target} cannot be written: {error.strerror or error}"
+        message = write_failure(target, error.strerror or str(error))
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return Conversion(
         root_layer=target / asset_name(parsed.robot, options.layout),

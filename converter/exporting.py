@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
@@ -115,8 +116,8 @@ def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
         _place(target.parent, prepared.files)
     except (OSError, ValueError) as error:
         # ValueError: a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else error
-        message = f"{str(target)!r} cannot be written: {reason}"
+        reason = error.strerror if isinstance(error, OSError) else None
+        message = write_failure(target, reason or str(error))
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return prepared.export
 

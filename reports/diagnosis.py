@@ -137,6 +137,9 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
         case Verdict.CRASHED:
             fault = "converter or engine that crashed"
             remedy = "run it alone to see its output; see also the engines below"
+        case Verdict.FAILS:
+            fault = "USD: it has values that no simulator can use"
+            remedy = "correct these values, or the converter that wrote them"
         case _:
             fault = "converter: its output cannot be read as a robot"
             remedy = "see the messages of the converter and the USD engine below"

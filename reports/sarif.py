@@ -80,6 +80,7 @@ def _result(robot: RobotRecord, finding: DiagnosticRecord, rule: int) -> Json:
         "ruleIndex": rule,
         "level": _LEVELS.get(finding.severity, "note"),
         "message": {"text": one_line(finding.message, _MESSAGE_LIMIT)},
+        "occurrenceCount": finding.count,
     }
     if finding.file:
         physical: Json = {

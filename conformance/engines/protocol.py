@@ -60,6 +60,10 @@ class AbstentionError(Exception):
     """The engine cannot read the file; the message says why, in one line."""
 
 
+class InvalidFileError(AbstentionError):
+    """The file has values that no consumer could use, as reported by the message."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
     """The engine read the file."""
@@ -69,9 +73,15 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Abstained:
-    """The engine cannot read the file."""
+    """The engine cannot read the file.
+
+    Attributes:
+        reason: Why, in one line.
+        invalid: Whether the file has values that no consumer could use.
+    """
 
     reason: str
+    invalid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +114,5 @@ class Engine(Protocol):
 
         Raises:
             AbstentionError: The engine refuses the file or cannot express it.
+            InvalidFileError: The file has values that no consumer could use.
         """

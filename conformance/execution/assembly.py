@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,13 +54,14 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
 from urdf_usd.corpus.robots import NOWHERE, Origin
 
 if TYPE_CHECKING:
-    from urdf_usd.converter import Diagnostic
     from urdf_usd.corpus import UnavailableSource
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
@@ -178,7 +179,8 @@ def judged_record(
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that engines read, or tried to."""
-    record = unread_record(subject, judgement.verdict, judgement.reason, diagnostics)
+    found = (*diagnostics, *_faults_of_usd(results))
+    record = unread_record(subject, judgement.verdict, judgement.reason, found)
     spec = results.observation(REFERENCE)
     usd = results.observation(USD_READER)
     return structs.replace(
@@ -189,6 +191,16 @@ def judged_record(
         checks=judgement.checks,
         deviations=judgement.deviations,
     )
+
+
+def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
+    """Yield what the USD engine found invalid, or missing, in the USD."""
+    match results.outcomes.get(USD_READER):
+        case Abstained(reason, invalid=True):
+            yield Diagnostic("stage-value", reason)
+        case Observed(observation):
+            for message in observation.missing:
+                yield Diagnostic("stage-incomplete", message)
 
 
 def with_output(
@@ -312,24 +324,28 @@ def _freedoms(joint: JointObservation) -> int:
 def _diagnostics(
     subject: Subject, said: Sequence[Diagnostic | Finding]
 ) -> tuple[DiagnosticRecord, ...]:
+    grouped = group_alike(said, lambda one: _rule(one).id)
     lines = source_lines(
-        (each.location.file, each.location.line) for each in said if each.location
+        (alike.one.location.file, alike.one.location.line)
+        for alike in grouped
+        if alike.one.location
     )
     names = subject.names
     return tuple(
         DiagnosticRecord(
             rule=rule.id,
             severity=rule.severity.value,
-            message=portable(diagnostic.message, names),
+            message=portable(alike.described(alike.one.message), names),
+            count=alike.count,
             file=portable(place.file, names) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
             source=portable(text, names) if text else None,
             remedy=rule.remedy,
         )
-        for diagnostic in said
-        for rule in [_rule(diagnostic)]
-        for place in [diagnostic.location]
+        for alike in grouped
+        for rule in [_rule(alike.one)]
+        for place in [alike.one.location]
         for text in [lines.get((place.file, place.line)) if place else None]
     )
 

@@ -52,9 +52,10 @@ def export_within(
             growth = worker.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
     prepared, warnings = ending.value
-    sys.stderr.write(warnings)
     if isinstance(prepared, ConversionError):
+        # It has what OpenUSD printed about the cause.
         raise prepared
+    sys.stderr.write(warnings)
     return write_export(prepared, force=force)
 
 

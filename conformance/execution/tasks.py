@@ -14,6 +14,7 @@ from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
     Availability,
+    InvalidFileError,
     Observed,
     Request,
     Side,
@@ -82,7 +83,8 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
     try:
         observation: object = registry.engine(engine).observe(request)
     except AbstentionError as abstention:
-        return Abstained(" ".join(str(abstention).split()))
+        reason = " ".join(str(abstention).split())
+        return Abstained(reason, isinstance(abstention, InvalidFileError))
     if not isinstance(observation, Observation):
         kind = type(observation).__name__
         raise TypeError(f"the engine returned {kind} instead of an observation")

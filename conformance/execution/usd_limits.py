@@ -14,6 +14,7 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
 from urdf_usd.converter.usd.reader.read import open_stage
 
@@ -58,6 +59,9 @@ def compose(usd: str) -> tuple[Diagnostic, ...]:
     try:
         open_stage(usd)
     except StageError as error:
+        if escaped(usd) != usd:
+            # No engine could open it.
+            return error.diagnostics
         return tuple(found for found in error.diagnostics if found.rule in _REFUSED)
     return ()
 

@@ -254,7 +254,13 @@ def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
 def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
     converter = _converter(record)
     wrong = [check for check in record.checks if check.grade in failing]
-    if not wrong and record.verdict.agrees:
+    # Parts of the USD itself are missing, which no check is about.
+    lacks_parts = record.verdict is Verdict.INCOMPLETE
+    if (
+        not wrong
+        and record.verdict.agrees
+        and not (lacks_parts and Grade.NOT_COMPARABLE in failing)
+    ):
         return
     if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
         wrong = [c for c in record.checks if c.grade is Grade.NOT_COMPARABLE]

@@ -340,6 +340,7 @@ class Observation:
         articulation_roots: Number of articulation roots, if the format has them.
         joint_order: Joints with degrees of freedom, as the engine numbers them; in
             the order of the file for one without numbers, empty if unknown.
+        missing: Parts of the file that could not be loaded, such as layers.
         renamed: Links and joints, as ``link arm``, that were matched by structure
             alone, and their names in the file.
         notes: Changes to the file that let the engine read it, and its warnings.
@@ -390,6 +391,7 @@ class Observation:
     shapes: tuple[ShapeObservation, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     joint_order: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

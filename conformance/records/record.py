@@ -101,7 +101,10 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DiagnosticRecord(_Record, frozen=True, kw_only=True):
-    """One diagnostic; ``file`` is relative to the robot's, ``source`` is the line."""
+    """One diagnostic; ``file`` is relative to the robot's, ``source`` is the line.
+
+    The 101st of a rule stands for ``count`` diagnostics, and has the place of the last.
+    """
 
     rule: str
     severity: str
@@ -111,6 +114,7 @@ class DiagnosticRecord(_Record, frozen=True, kw_only=True):
     column: int | None = None
     source: str | None = None
     remedy: str | None = None
+    count: int = 1
 
 
 class EngineStatus(StrEnum):

@@ -112,6 +112,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         part.write_bytes(content)
         part.replace(path)
+    except OSError as error:
+        if error.errno is not None:
+            # A full disk is reported without a name; that of the part means nothing.
+            error.filename = str(path)
+        raise
     finally:
         part.unlink(missing_ok=True)
 

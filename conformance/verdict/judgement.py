@@ -68,6 +68,8 @@ from urdf_usd.conformance.verdict.simulators import (
 REFERENCE = "reference"
 # Findings shown per check; the check says how many there are.
 MOST_FINDINGS = 20
+# Missing layers in the reason.
+_MOST_MISSING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def judge(  # noqa: PLR0913  one argument per input
             return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
         case _, Crashed(reason):
             return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
+        case _, Abstained(reason, invalid=True):
+            return _nothing(Verdict.FAILS, f"the USD has unusable values: {reason}")
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(spec), Observed(actual):
@@ -177,6 +181,11 @@ def _judge(inputs: _Inputs) -> Judgement:
     deviations += departures(inputs.actual)
     reason = overall_reason(checks) + _unconfirmed(inputs)
     verdict = overall_verdict({check.grade for check in checks})
+    if missing := inputs.actual.missing:
+        lacking = "; ".join(missing[:_MOST_MISSING])
+        verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
+        other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
+        reason = f"parts of the USD are missing: {lacking}{other}"
     return Judgement(checks, tuple(deviations), verdict, reason)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TypeAlias, TypeVar
 
-from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 
 T = TypeVar("T")
 Findings: TypeAlias = Generator["Diagnostic", None, T]
@@ -47,7 +47,7 @@ def drain(step: Findings[T]) -> tuple[T, tuple[Diagnostic, ...]]:
     """Run a step, and return its result and its diagnostics.
 
     Raises:
-        SourceError: Raised by the step; the diagnostics before it are added.
+        ConversionError: Raised by the step; the diagnostics before it are added.
     """
     found: list[Diagnostic] = []
     try:
@@ -55,5 +55,5 @@ def drain(step: Findings[T]) -> tuple[T, tuple[Diagnostic, ...]]:
             found.append(next(step))
     except StopIteration as stop:
         return stop.value, tuple(found)
-    except SourceError as error:
-        raise SourceError((*found, *error.diagnostics)) from error
+    except ConversionError as error:
+        raise type(error)((*found, *error.diagnostics)) from error

@@ -2,10 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
 
 LONG_TEXT = 300
 _MOST_FAULTS = 20
+# Diagnostics of one rule that are reported each; further ones are counted.
+MOST_ALIKE = 100
+
+_Reported = TypeVar("_Reported")
+
+
+@dataclass(frozen=True, slots=True)
+class Alike(Generic[_Reported]):
+    """One diagnostic or finding, or the last of several with the same rule.
+
+    Attributes:
+        one: It.
+        count: Number of those that it stands for, itself included.
+    """
+
+    one: _Reported
+    count: int
+
+    def described(self, message: str) -> str:
+        """Return a message about it, with the number of those that it stands for."""
+        if self.count == 1:
+            return message
+        return f"{self.count:,} more, the last of them: {message}"
+
+
+def group_alike(
+    found: Sequence[_Reported], rule_of: Callable[[_Reported], str]
+) -> tuple[Alike[_Reported], ...]:
+    """Keep the first 100 of each rule, and the last for all others, in order.
+
+    A generated file may have an unknown attribute in each of a million elements.
+
+    Args:
+        found: Diagnostics or findings.
+        rule_of: Returns the identifier of the rule.
+    """
+    totals = Counter(map(rule_of, found))
+    seen: Counter[str] = Counter()
+    kept = []
+    for one in found:
+        rule = rule_of(one)
+        seen[rule] += 1
+        if seen[rule] <= MOST_ALIKE:
+            kept.append(Alike(one, 1))
+        elif seen[rule] == totals[rule]:
+            kept.append(Alike(one, totals[rule] - MOST_ALIKE))
+    return tuple(kept)
+
+
+def escaped(path: str | os.PathLike[str]) -> str:
+    """Return a path as UTF-8 text; other bytes are escaped.
+
+    Python decodes them as lone surrogates, which OpenUSD and JSON refuse.
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def write_failure(target: Path, reason: str) -> str:
+    """Describe a file or folder that cannot be written, with the space that is left."""
+    message = f"{target} cannot be written: {reason}"
+    above = target.absolute()
+    try:
+        while not above.exists():
+            above = above.parent
+        free = shutil.disk_usage(above).free / 2**20
+    except (OSError, ValueError):
+        # A name that no file can have, or a folder without access.
+        return message
+    return f"{message}; {free:,.1f} MiB are free in {above}"
 
 
 def truncate(text: str, longest: int = 80) -> str:

@@ -8,7 +8,12 @@ from pathlib import Path
 from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.packages import declared_license
 from urdf_usd.corpus.references import Scheme, portable_path
-from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.corpus.robots import (
+    Origin,
+    RobotSource,
+    UnavailableSource,
+    UnknownRobotError,
+)
 
 _SUFFIXES = (".urdf", ".xacro")
 
@@ -19,8 +24,13 @@ def describe(target: str, start: Path | None = None) -> RobotSource:
     Args:
         target: The path.
         start: Folder that relative paths start from; the working folder by default.
+
+    Raises:
+        UnknownRobotError: The path is not UTF-8.
     """
     path = start / target if start else Path(target)
+    if not _is_utf8(target):
+        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
     shown = portable_path(target)
     return RobotSource(
         id=identifier(Scheme.FILE, shown),
@@ -44,12 +54,15 @@ def locate(target: str, start: Path | None = None) -> RobotSource:
     return source
 
 
-def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...]:
+def locate_all(
+    target: str, start: Path | None = None
+) -> tuple[RobotSource | UnavailableSource, ...]:
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
 
-    Hidden folders are skipped. Which xacro files are robots, and which are parts of
-    robots, is only known after reading them. Robots get no packages, so that their
-    files are looked up as if each had been named alone.
+    Hidden folders are skipped. Files whose name is not UTF-8 are not available. Which
+    xacro files are robots, and which are parts of robots, is only known after reading
+    them. Robots get no packages, so that their files are looked up as if each had been
+    named alone.
 
     Args:
         target: The folder.
@@ -58,6 +71,8 @@ def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...
     Raises:
         UnknownRobotError: The folder does not exist, or has no such file.
     """
+    if not _is_utf8(target):
+        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
     folder = start / target if start else Path(target)
     if folder.is_file():
         raise UnknownRobotError(
@@ -78,12 +93,40 @@ def locate_all(target: str, start: Path | None = None) -> tuple[RobotSource, ...
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
     return tuple(
-        RobotSource(
-            id=identifier(Scheme.FOLDER, path.relative_to(folder).as_posix()),
-            reference=f"{Scheme.FILE}:{(shown / path.relative_to(folder)).as_posix()}",
-            path=path,
-            origin=Origin(license=declared_license(path)),
-            searched=True,
-        )
+        _found(path, path.relative_to(folder).as_posix(), shown)
         for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
     )
+
+
+def _found(path: Path, name: str, shown: Path) -> RobotSource | UnavailableSource:
+    if not _is_utf8(name):
+        name = _escaped(name)
+        return UnavailableSource(
+            id=identifier(Scheme.FOLDER, name),
+            reference=f"{Scheme.FILE}:{(shown / name).as_posix()}",
+            reason=f"{name}: {_NOT_UTF8}",
+        )
+    return RobotSource(
+        id=identifier(Scheme.FOLDER, name),
+        reference=f"{Scheme.FILE}:{(shown / name).as_posix()}",
+        path=path,
+        origin=Origin(license=declared_license(path)),
+        searched=True,
+    )
+
+
+# Python decodes other bytes of file names as lone surrogates. OpenUSD, XML libraries
+# and JSON accept UTF-8 alone.
+_NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

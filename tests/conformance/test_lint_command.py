@@ -365,3 +365,28 @@ def test_every_rule_is_documented() -> None:
     missing = [row for row in map(row_of, LINT_RULES) if row not in page]
 
     assert not missing, "\n".join(["add to docs/lint.md:", *missing])
+
+
+def test_many_findings_of_a_rule_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every format; a generated file may have tens of thousands."""
+    monkeypatch.chdir(tmp_path)
+    links = "".join(f'<link name="l{i}" own{i}="1"/>\n' for i in range(250))
+    Path("many.urdf").write_text(f'<robot name="r">{links}</robot>', encoding="utf-8")
+
+    rule = ("--select", "element-unknown")
+    text = invoke("many.urdf", *rule).stdout.splitlines()
+    found = json.loads(invoke("many.urdf", *rule, "--format", "json").stdout)
+    sarif = json.loads(invoke("many.urdf", *rule, "--format", "sarif").stdout)
+
+    own = [line for line in text if "[element-unknown]" in line]
+    assert len(own) == 101
+    assert own[-1].startswith("many.urdf:250:")
+    assert "note: 150 more, the last of them: own249 of <link>" in own[-1]
+    assert text[-1] == "250 notes in 1 file"
+    assert found["counts"]["note"] == 250
+    findings = found["files"][0]["findings"]
+    assert [one["count"] for one in findings] == [1] * 100 + [150]
+    results = sarif["runs"][0]["results"]
+    assert [one["occurrenceCount"] for one in results] == [1] * 100 + [150]

@@ -98,6 +98,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
             from urdf_usd.conformance.execution.assembly import summary_of
             from urdf_usd.conformance.execution.run import CheckOptions
             from urdf_usd.conformance.gate.decision import FailOn, failures
+            from urdf_usd.conformance.records.record import Verdict
             from urdf_usd.converter.robot.bodies import BaseOption
             from urdf_usd.reports.terminal import terminal_summary
 
@@ -127,8 +128,9 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     )
     code = ExitCode.DONE
     if failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
-        # Without checks, the URDF or the USD could not be read.
-        code = ExitCode.DOES_NOT_CONFORM if record.checks else ExitCode.NOT_DONE
+        # Otherwise, the URDF or the USD could not be read.
+        was_read = record.checks or record.verdict is Verdict.FAILS
+        code = ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
     click.get_current_context().exit(code)
 
 

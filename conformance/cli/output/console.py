@@ -64,14 +64,18 @@ def say_error(message: str) -> None:
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``.
 
-    Errors include their remedy.
+    Errors include their remedy. Of each rule, 100 are written, and the last one with
+    the number of all others.
     """
-    for diagnostic in diagnostics:
+    from urdf_usd.converter.diagnostics.messages import group_alike
+
+    for alike in group_alike(tuple(diagnostics), lambda one: one.rule):
+        diagnostic = alike.one
         place = f"{diagnostic.location}: " if diagnostic.location else ""
         _say_styled(
             (plain(place), "bold"),
             (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
-            (f" {plain(diagnostic.advice)} ", ""),
+            (f" {plain(alike.described(diagnostic.advice))} ", ""),
             (f"[{diagnostic.rule}]", "dim"),
         )
 

@@ -5,11 +5,13 @@ A user error prints a message. Any other exception is reported as a bug of urdf-
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -33,6 +35,10 @@ EXIT_CODES = (
 )
 
 
+# Characters of the message of an exception that is shown.
+_LONGEST = 1000
+
+
 class CommandError(Exception):
     """A command failed; the message states the cause and a remedy."""
 
@@ -51,14 +57,16 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
         # Click handles a closed pipe: it exits without a message.
         raise
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        say_error(f"{place}{error.strerror or error}")
+        say_error(_system_error(error))
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
     except KeyboardInterrupt as error:
         say("interrupted")
         raise _exit(ExitCode.INTERRUPTED, debug=debug) from error
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
+    except MemoryError as error:
+        say_error("not enough memory; free some, or raise the limit of this process")
+        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
     except Exception as error:  # reported as a bug
         _explain(error, debug=debug)
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
@@ -70,19 +78,49 @@ def _explain(error: Exception, *, debug: bool) -> None:
         MissingEngineError,
         UnknownEngineError,
     )
+    from urdf_usd.conformance.execution.parcels import ClusterError
     from urdf_usd.converter.diagnostics import ConversionError
+    from urdf_usd.converter.diagnostics.messages import truncate
     from urdf_usd.corpus import CorpusError
 
     match error:
         case ConversionError():
             show_diagnostics(error.diagnostics)
         case (
-            CommandError() | CorpusError() | MissingEngineError() | UnknownEngineError()
+            ClusterError()
+            | CommandError()
+            | CorpusError()
+            | MissingEngineError()
+            | UnknownEngineError()
         ):
             say_error(str(error))
         case _:
-            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {error}")
+            text = truncate(" ".join(str(error).split()), _LONGEST)
+            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
             say(_report_hint(debug=debug))
+
+
+def _system_error(error: OSError) -> str:
+    """Describe an error of the system in one line, with the remedy."""
+    place = f"{error.filename}: " if error.filename else ""
+    reason = error.strerror or str(error)
+    remedies = {
+        errno.ENOSPC: "free space, or write to another file system",
+        errno.EDQUOT: "free space, or write to another file system",
+        errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+        errno.ENOMEM: "free memory, or raise the limit of this process",
+        errno.EROFS: "write to another folder, or set TMPDIR to one",
+        errno.EMFILE: "raise the limit of open files (ulimit -n)",
+        errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+    }
+    remedy = remedies.get(error.errno or 0)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename:
+        from urdf_usd.converter.diagnostics.messages import write_failure
+
+        return f"{write_failure(Path(error.filename), reason)}; {remedy}"
+    if error.errno == errno.ENOENT and "temporary directory" in reason:
+        remedy = "set TMPDIR to a folder that can be written"
+    return f"{place}{reason}; {remedy}" if remedy else f"{place}{reason}"
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from urdf_usd.conformance.cli.output.console import SEVERITY_STYLES
 from urdf_usd.conformance.records.environment import DISTRIBUTION
+from urdf_usd.converter.diagnostics.messages import Alike, group_alike
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.lint import ALL_RULES, REPAIRS, Finding
 from urdf_usd.reports.text import one_line
@@ -50,7 +51,7 @@ class LintedFile:
 
 
 def counts(files: Iterable[LintedFile]) -> dict[Severity, int]:
-    """Count the findings of each severity."""
+    """Count the findings of each severity, shown or not."""
     found = Counter(f.rule.severity for file in files for f in file.findings)
     return {severity: found[severity] for severity in Severity}
 
@@ -66,8 +67,9 @@ def finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     """Yield a line per finding, the remedy of each rule once, and the counts."""
     explained: set[str] = set()
     for file in files:
-        for finding in file.findings:
-            yield _line(file, finding)
+        for alike in _grouped(file):
+            finding = alike.one
+            yield _line(file, alike)
             if finding.rule.id not in explained:
                 yield Text(f"    {finding.rule.remedy}", style="dim")
             explained.add(finding.rule.id)
@@ -80,7 +82,12 @@ def finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     yield Text(f"{', '.join(found) or 'no findings'} in {len(files)} {noun}")
 
 
-def _line(file: LintedFile, finding: Finding) -> Text:
+def _grouped(file: LintedFile) -> tuple[Alike[Finding], ...]:
+    return group_alike(file.findings, lambda finding: finding.rule.id)
+
+
+def _line(file: LintedFile, alike: Alike[Finding]) -> Text:
+    finding = alike.one
     rule, location = finding.rule, finding.location
     place = shown_path(location.file if location else str(file.path))
     if location:
@@ -88,7 +95,7 @@ def _line(file: LintedFile, finding: Finding) -> Text:
     return Text.assemble(
         (f"{one_line(place, _LONGEST)}: ", "bold"),
         (f"{rule.severity}:", SEVERITY_STYLES[rule.severity]),
-        f" {one_line(finding.message, _LONGEST)} ",
+        f" {one_line(alike.described(finding.message), _LONGEST)} ",
         (f"[{rule.id}]", "dim"),
     )
 
@@ -116,7 +123,7 @@ def findings_json(files: Sequence[LintedFile]) -> str:
                 "reference": file.reference,
                 "file": shown_path(str(file.path)),
                 "is_urdf": file.is_urdf,
-                "findings": [_json_finding(file, finding) for finding in file.findings],
+                "findings": [_json_finding(file, alike) for alike in _grouped(file)],
             }
             for file in files
         ],
@@ -124,12 +131,14 @@ def findings_json(files: Sequence[LintedFile]) -> str:
     return json.dumps(document, indent=1)
 
 
-def _json_finding(file: LintedFile, finding: Finding) -> Json:
+def _json_finding(file: LintedFile, alike: Alike[Finding]) -> Json:
+    finding = alike.one
     location = finding.location
     return {
         "rule": finding.rule.id,
         "severity": str(finding.rule.severity),
-        "message": finding.message,
+        "message": alike.described(finding.message),
+        "count": alike.count,
         "remedy": finding.rule.remedy,
         "file": shown_path(location.file if location else str(file.path)),
         "line": location.line if location else None,
@@ -167,16 +176,17 @@ def findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": {"uri": _uri(str(file.path))}} for file in files],
         "results": [
-            _sarif_result(file, finding, index[finding.rule.id])
+            _sarif_result(file, alike, index[alike.one.rule.id])
             for file in files
-            for finding in file.findings
+            for alike in _grouped(file)
         ],
     }
     document = {"$schema": _SARIF_SCHEMA, "version": _SARIF_VERSION, "runs": [run]}
     return json.dumps(document, indent=1)
 
 
-def _sarif_result(file: LintedFile, finding: Finding, rule_index: int) -> Json:
+def _sarif_result(file: LintedFile, alike: Alike[Finding], rule_index: int) -> Json:
+    finding = alike.one
     location = finding.location
     physical: Json = {
         "artifactLocation": {"uri": _uri(location.file if location else str(file.path))}
@@ -188,7 +198,8 @@ def _sarif_result(file: LintedFile, finding: Finding, rule_index: int) -> Json:
         "ruleId": finding.rule.id,
         "ruleIndex": rule_index,
         "level": str(finding.rule.severity),
-        "message": {"text": finding.message},
+        "message": {"text": alike.described(finding.message)},
+        "occurrenceCount": alike.count,
         "locations": [{"physicalLocation": physical}],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,11 @@ from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.parcels import ClusterError
 from urdf_usd.conformance.execution.run import RunOptions, run, summarise
 from urdf_usd.conformance.records.changes import former_record
-from urdf_usd.conformance.records.results import read_seconds, write_record
+from urdf_usd.conformance.records.results import (
+    read_seconds,
+    write_atomically,
+    write_record,
+)
 from urdf_usd.conformance.records.stored_run import StoredRun
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.html.comparison_page import (
@@ -107,7 +112,13 @@ class Report:
             run = StoredRun.of(summary, records)
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
-        return summary, write_reports(summary, records, self.folder)
+        try:
+            return summary, write_reports(summary, records, self.folder)
+        except OSError as error:
+            if error.filename is None:
+                # As of a full disk.
+                error.filename = str(self.folder)
+            raise
 
     def _with_baseline(
         self,
@@ -147,8 +158,16 @@ def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
             ``<converter>/`` if there are several converters.
 
     Raises:
-        CommandError: The folder contains files that no run wrote; nothing is removed.
+        CommandError: The folder contains files that no run wrote, or its name is not
+            UTF-8; nothing is removed.
     """
+    try:
+        str(out).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(out).decode("utf-8", "backslashreplace")
+        raise CommandError(
+            f"{shown}: the name of the folder is not UTF-8; choose another"
+        ) from None
     names = {entry.name for entry in out.iterdir()} if out.exists() else set()
     ours = {*_FOLDERS, *_FILES, MARKER} if MARKER in names else set()
     foreign = sorted(names - ours)
@@ -163,7 +182,7 @@ def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
     for name in _FILES:
         (out / name).unlink(missing_ok=True)
     out.mkdir(parents=True, exist_ok=True)
-    (out / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+    write_atomically(out / MARKER, _MARKER_TEXT.encode())
 
 
 def _empty(folder: Path, keep: Collection[str], prefix: str = "") -> None:

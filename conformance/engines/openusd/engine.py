@@ -38,6 +38,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     WorldTransforms,
     captured_diagnostics,
+    incomplete,
     read_physics,
     text_attribute,
     urdf_name,
@@ -105,8 +106,9 @@ class OpenusdEngine:
         """Read the stage at ``request.path``.
 
         Raises:
-            AbstentionError: The stage cannot be opened, lacks one of its layers or a
-                default prim, or holds neither a body nor a frame.
+            AbstentionError: The stage cannot be opened, lacks a default prim, or holds
+                neither a body nor a frame.
+            InvalidFileError: A unit, transform, type or number is unusable.
         """
         with captured_diagnostics() as diagnostics:
             reading = _observe(self.name, request, diagnostics)
@@ -114,10 +116,12 @@ class OpenusdEngine:
 
 
 def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observation:
-    physics = read_physics(request.path)
+    physics = read_physics(request.path, partial=True)
     links = find_links(physics)
     if not links.by_name:
-        raise AbstentionError("the stage holds neither a body nor a frame")
+        raise AbstentionError(
+            f"the stage holds neither a body nor a frame{incomplete(physics.missing)}"
+        )
     world = WorldTransforms(physics)
     joints, notes = connections(physics, links, world)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
@@ -157,6 +161,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         at_world=at_world(physics, joints),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
+        missing=physics.missing,
     )
 
 

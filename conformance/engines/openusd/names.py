@@ -44,7 +44,7 @@ def named_prims(usd: str) -> NamedPrims:
         AbstentionError: The stage cannot be read.
     """
     with captured_diagnostics():
-        physics = read_physics(usd)
+        physics = read_physics(usd, partial=True)
         world = WorldTransforms(physics)
         joints, _ = connections(physics, find_links(physics), world)
         tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))

@@ -85,7 +85,7 @@ def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
     Raises:
         AbstentionError: The stage cannot be read.
     """
-    physics = read_physics(path)
+    physics = read_physics(path, partial=True)
     links, world = find_links(physics), WorldTransforms(physics)
     drawn: dict[str, list[Drawing]] = {}
     for placed in _placed(physics, links, world):

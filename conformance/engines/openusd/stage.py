@@ -18,6 +18,7 @@ Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,14 +29,28 @@ import numpy as np
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    InvalidFileError,
+)
 
 # Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {
+    Pcp.ErrorType_ArcCapacityExceeded,
+    Pcp.ErrorType_ArcCycle,
+    Pcp.ErrorType_ArcNamespaceDepthCapacityExceeded,
+    Pcp.ErrorType_IndexCapacityExceeded,
     Pcp.ErrorType_InvalidAssetPath,
+    Pcp.ErrorType_InvalidPrimPath,
     Pcp.ErrorType_InvalidSublayerPath,
+    Pcp.ErrorType_SublayerCycle,
     Pcp.ErrorType_UnresolvedPrimPath,
+    Pcp.ErrorType_VariableExpressionError,
 }
+# What OpenUSD adds to messages with addresses in memory, which differ in each process.
+_ADDRESSES = re.compile(
+    r",@anon:0x[0-9a-f]+:[^@]*@| \(instantiating stage on stage @[^@]*@ <0x[0-9a-f]+>\)"
+)
 # Unusable values that are listed.
 _MOST_NAMED = 3
 _JOINTS = (
@@ -85,6 +100,7 @@ class Physics:
         joints: Descriptors of joints.
         shapes: Descriptors of the colliders whose volume can be computed.
         articulations: Descriptors of articulations.
+        missing: Layers, references and payloads that are missing, or cyclic.
     """
 
     stage: Usd.Stage
@@ -94,6 +110,7 @@ class Physics:
     joints: Mapping[str, UsdPhysics.JointDesc]
     shapes: Mapping[str, UsdPhysics.ShapeDesc]
     articulations: Mapping[str, UsdPhysics.ArticulationDesc]
+    missing: tuple[str, ...]
 
 
 @contextmanager
@@ -135,30 +152,39 @@ def _commentary(posted: Tf.Warning) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return _ADDRESSES.sub("", " ".join(text.split()))
 
 
-def read_physics(path: str) -> Physics:
+def read_physics(path: str, *, partial: bool = False) -> Physics:
     """Open a stage with all payloads and parse the physics below its default prim.
 
+    Args:
+        path: Root layer.
+        partial: Whether to read a stage of which layers or targets of composition are
+            missing.
+
     Raises:
-        AbstentionError: A layer or target of composition is missing, there is no
-            default prim, or a value has another type than in its schema.
+        AbstentionError: There is no default prim, or parts are missing.
+        InvalidFileError: A unit, transform, type or number is unusable.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
-    missing = [
-        _one_line(str(error))
-        for error in stage.GetCompositionErrors()
-        if error.errorType in _INCOMPLETE
-    ]
-    if missing:
-        raise AbstentionError(f"the stage is incomplete: {'; '.join(missing)}")
+    missing = tuple(
+        dict.fromkeys(
+            _one_line(str(error)).rstrip(".")
+            for error in stage.GetCompositionErrors()
+            if error.errorType in _INCOMPLETE
+        )
+    )
+    if missing and not partial:
+        raise AbstentionError(incomplete(missing).removeprefix("; "))
     default = stage.GetDefaultPrim()
     if not default:
-        raise AbstentionError("the stage has no default prim")
+        raise AbstentionError(f"the stage has no default prim{incomplete(missing)}")
     if unusable := tuple(unusable_values(stage)):
-        raise AbstentionError("; ".join(unusable[:_MOST_NAMED]))
+        more = len(unusable) - _MOST_NAMED
+        others = (f"and {more} more",) if more > 0 else ()
+        raise InvalidFileError("; ".join((*unusable[:_MOST_NAMED], *others)))
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [default.GetPath()])
     return Physics(
         stage=stage,
@@ -171,7 +197,13 @@ def read_physics(path: str) -> Physics:
         joints=_descriptors(found, _JOINTS),
         shapes=_descriptors(found, _SHAPES),
         articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
+        missing=missing,
     )
+
+
+def incomplete(missing: Sequence[str]) -> str:
+    """Return the end of a message that names missing parts, if there are any."""
+    return f"; the stage is incomplete: {'; '.join(missing)}" if missing else ""
 
 
 def _descriptors(
@@ -244,58 +276,112 @@ def urdf_name(prim: Usd.Prim) -> str:
     return str(prim.GetDisplayName() or prim.GetName())
 
 
-_PREFIXES = ("physics:", "drive:", "limit:", "newton:")
+# Beginnings of attributes with physics, and of those with numbers for it.
+_PREFIXES = ("physics:", "drive:", "limit:", "newton:", "xformOp")
+_NUMBERS = (*_PREFIXES[:-1], "physxJoint", "physxMimicJoint:", "urdf:")
+_DIMENSIONS = {"size", "radius", "height", "width", "length"}
 _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, int, float), "number"),
     ((str,), "text"),
     ((Gf.Quath, Gf.Quatf, Gf.Quatd), "quaternion"),
     ((Vt.StringArray, Vt.TokenArray), "texts"),
 )
+# Beyond it, products of a few numbers are not finite.
+_MOST = 1e38
 
 
 def unusable_values(stage: Usd.Stage) -> Iterator[str]:
-    """Describe unusable values of a stage: units, transforms, types, axes."""
+    """Describe unusable values of a stage: units, transforms, types, numbers, axes."""
+    root = stage.GetRootLayer().identifier
     for what, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
         ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
     ):
         if not 0 < unit < math.inf:
-            yield f"{what} is {unit}"
+            yield f"{what} is {unit} in @{root}@"
     if str(UsdGeom.GetStageUpAxis(stage)) not in {"X", "Y", "Z"}:
-        yield f"upAxis is {UsdGeom.GetStageUpAxis(stage)}"
+        yield f"upAxis is {UsdGeom.GetStageUpAxis(stage)} in @{root}@"
+    cache = UsdGeom.XformCache()
+    default = stage.GetDefaultPrim().GetPath()
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
-        if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim):
-            yield f"{prim.GetPath()} has no finite transform"
+        if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim, cache):
+            layer = prim.GetPrimStack()[0].layer.identifier
+            yield f"{prim.GetPath()} has no finite transform in @{layer}@"
         for attribute in prim.GetAuthoredAttributes():
-            if prim.IsA(UsdGeom.Gprim) or attribute.GetName().startswith(_PREFIXES):
-                yield from _faults(attribute)
+            if prim.IsA(UsdGeom.Gprim) or attribute.GetName().startswith(
+                (*_PREFIXES, *_NUMBERS)
+            ):
+                below = prim.GetPath().HasPrefix(default)
+                for fault in _faults(attribute, below_default=below):
+                    yield f"{attribute.GetPath()} {fault}{_layer_of(attribute)}"
 
 
-def _is_placed(prim: Usd.Prim) -> bool:
+def _layer_of(attribute: Usd.Attribute) -> str:
+    for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
+        return f" in @{spec.layer.identifier}@"
+    return ""
+
+
+def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
     try:
-        matrix = UsdGeom.Xformable(prim).GetLocalTransformation()
+        local, _ = cache.GetLocalTransformation(prim)
+        world = cache.GetLocalToWorldTransform(prim)
     except Tf.ErrorException:
         return False
-    return bool(np.isfinite(matrix).all())
+    return bool((np.abs(local) < _MOST).all() and (np.abs(world) < _MOST).all())
 
 
-def _faults(attribute: Usd.Attribute) -> Iterator[str]:
+def _faults(attribute: Usd.Attribute, *, below_default: bool) -> Iterator[str]:
     # Of an attribute that a schema declares, this is the declared type.
     declared = attribute.GetTypeName()
     value = attribute.Get()
+    if below_default and attribute.GetNumTimeSamples() and not _has_default(attribute):
+        yield "has time samples and no default value"
     if value is None:
         return
+    name = attribute.GetName()
     if _shape(value) != _shape(declared.defaultValue):
-        yield f"{attribute.GetPath()} = {value!r} is no {declared}"
+        yield f"= {value!r} is no {declared}"
     elif attribute.GetBaseName() == "axis" and str(value) not in {"X", "Y", "Z"}:
-        yield f"{attribute.GetPath()} = {value!r} is no axis"
-    elif "physics:local" in attribute.GetName() and not _is_finite(value):
-        yield f"{attribute.GetPath()} = {value!r} is not finite"
+        yield f"= {value!r} is no axis"
+    elif (name in _DIMENSIONS or name.startswith(_NUMBERS)) and not _has_usable_numbers(
+        attribute, value
+    ):
+        yield f"= {value!r} is not finite"
 
 
-def _is_finite(value: Gf.Vec3f | Gf.Quatf) -> bool:
-    parts = (value.real, *value.imaginary) if hasattr(value, "imaginary") else value
-    return all(map(math.isfinite, parts))
+def _has_default(attribute: Usd.Attribute) -> bool:
+    return any(
+        spec.HasDefaultValue()
+        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
+    )
+
+
+def _has_usable_numbers(attribute: Usd.Attribute, value: object) -> bool:
+    """Return whether numbers are finite, or infinite where that is documented.
+
+    A schema documents it by an infinite fallback: no limit, or not authored.
+    """
+    numbers = _numbers(value)
+    if all(map(math.isfinite, numbers)):
+        return True
+    if any(map(math.isnan, numbers)):
+        return False
+    definition = attribute.GetPrim().GetPrimDefinition()
+    fallback = definition.GetAttributeFallbackValue(attribute.GetName())
+    if isinstance(value, float):
+        # Without a schema, an infinite number can only be meant as no limit.
+        return fallback is None or math.isinf(fallback)
+    return fallback is not None and numbers == _numbers(fallback)
+
+
+def _numbers(value: object) -> list[float]:
+    if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
+        return [value.real, *value.imaginary]
+    if isinstance(value, bool | str | Sdf.AssetPath):
+        return []
+    found = np.array(value)
+    return found.ravel().tolist() if found.dtype.kind in "fiu" else []
 
 
 def _shape(value: object) -> tuple[object, ...]:

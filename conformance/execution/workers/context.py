@@ -16,9 +16,10 @@ import io
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing import resource_tracker, spawn
+from multiprocessing import resource_tracker, spawn, util
 from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
@@ -35,6 +36,8 @@ FOR_USDS = "urdf_usd.conformance.execution.workers.preloading_usd"
 # Keys of the preparation data that name the main module.
 _MAIN_MODULE = ("init_main_from_name", "init_main_from_path")
 _MAIN = "__main__"
+_LONGEST_SOCKET_FOLDER = 75
+_SHORT_FOLDER = "/tmp"  # noqa: S108  # the folder below it is made by mkdtemp
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 _this_thread = threading.local()
@@ -101,6 +104,7 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
     if not FORKS:
         return
     forkserver.set_forkserver_preload([module])
+    _choose_socket_folder()
     with _safe_path():
         # The tracker unblocks signals as it starts: it must run before they are
         # blocked.
@@ -112,6 +116,22 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
             forkserver.ensure_running()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def _choose_socket_folder() -> None:
+    """Let multiprocessing make its sockets in /tmp if TMPDIR is too long for them.
+
+    The path of a socket has at most 107 bytes on Linux; 32 of them follow TMPDIR.
+    multiprocessing keeps the folder that it makes first, and removes it at exit.
+    """
+    folder = tempfile.gettempdir()
+    if len(os.fsencode(folder)) <= _LONGEST_SOCKET_FOLDER:
+        return
+    tempfile.tempdir = _SHORT_FOLDER
+    try:
+        util.get_temp_dir()
+    finally:
+        tempfile.tempdir = folder
 
 
 @contextlib.contextmanager

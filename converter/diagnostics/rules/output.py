@@ -36,10 +36,18 @@ OUTPUT_RULES = (
     Rule(
         "stage-value",
         _E,
-        "A value is unusable: wrong type for its schema, a unit that is not "
-        "positive, an up axis other than Y and Z, or a transform or joint frame "
-        "that is not finite.",
+        "A value is unusable: wrong type for its schema, not a number, infinite where "
+        "the schema gives infinity no meaning, time samples without a default value, "
+        "a unit that is not positive, an axis other than X, Y and Z, an up axis other "
+        "than Y and Z, or a transform beyond the range of float32.",
         "Correct the value.",
+    ),
+    Rule(
+        "stage-incomplete",
+        _E,
+        "A sublayer, reference or payload does not resolve, cannot be read or refers "
+        "to itself; parts of the stage are missing.",
+        "Supply the missing layer, or remove the reference to it.",
     ),
     Rule(
         "layer-not-regular",

@@ -1,87 +1,195 @@
-"""Check of the types and values of a stage before it is read.
+"""Check of the composition, types and values of a stage before it is read.
 
-OpenUSD composes attributes of any type, and may return a string for a mass. The reader
-relies on these checks.
+OpenUSD composes a stage whose layers are missing, attributes of any type, and numbers
+that are not finite. The reader relies on these checks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.converter.diagnostics import Diagnostic
 
 _READ = ("physics:", "drive:", "limit:", "newton:")
+# Attributes that need not have a schema that is registered.
+_UNDECLARED = ("newton:", "physxJoint", "physxMimicJoint:", "urdf:")
+_OF_SHAPES = frozenset(
+    {
+        "height",
+        "length",
+        "primvars:displayColor",
+        "primvars:displayOpacity",
+        "radius",
+        "size",
+        "width",
+    }
+)
 _AXES = frozenset({"axis", "physics:axis"})
-_PLACES = frozenset({"physics:localPos0", "physics:localPos1"})
+# OpenUSD stores what the reader reads in float32.
+_LARGEST = float(np.finfo(np.float32).max)
+# Composition errors that mean that parts of the stage are missing.
+_INCOMPLETE = frozenset(
+    {
+        Pcp.ErrorType_ArcCapacityExceeded,
+        Pcp.ErrorType_ArcCycle,
+        Pcp.ErrorType_ArcNamespaceDepthCapacityExceeded,
+        Pcp.ErrorType_IndexCapacityExceeded,
+        Pcp.ErrorType_InvalidAssetPath,
+        Pcp.ErrorType_InvalidPrimPath,
+        Pcp.ErrorType_InvalidSublayerPath,
+        Pcp.ErrorType_SublayerCycle,
+        Pcp.ErrorType_UnresolvedPrimPath,
+        Pcp.ErrorType_VariableExpressionError,
+    }
+)
+# Session layers, whose names contain an address.
+_SESSION = re.compile(r",@anon:[^@]*@")
+
+
+def missing_parts(stage: Usd.Stage) -> Iterator[Diagnostic]:
+    """Find layers, references and payloads that do not resolve, and cycles of them."""
+    found = (
+        _SESSION.sub("", " ".join(str(error).split()))
+        for error in stage.GetCompositionErrors()
+        if error.errorType in _INCOMPLETE
+    )
+    for message in dict.fromkeys(found):
+        yield Diagnostic("stage-incomplete", message.rstrip("."))
 
 
 def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
-    """Find invalid units, transforms, types and axes."""
+    """Find invalid units, transforms, types, numbers and axes."""
+    root = stage.GetRootLayer().identifier
     for name, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
         ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
     ):
         if not (np.isfinite(unit) and unit > 0):
-            yield Diagnostic("stage-value", f"{name} of the stage is {unit}")
+            yield Diagnostic("stage-value", f"{name} of the stage is {unit} in {root}")
     up = UsdGeom.GetStageUpAxis(stage)
     if up not in {UsdGeom.Tokens.y, UsdGeom.Tokens.z}:
-        yield Diagnostic("stage-value", f"upAxis of the stage is {str(up)!r}")
+        yield Diagnostic("stage-value", f"upAxis of the stage is {str(up)!r} in {root}")
+    cache = UsdGeom.XformCache()
+    robot = stage.GetDefaultPrim() or stage.GetPseudoRoot()
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
-        if not _has_finite_place(prim):
-            message = f"{prim.GetPath()} has a transform that cannot be computed"
+        if not _has_finite_place(prim, cache):
+            layer = prim.GetPrimStack()[0].layer.identifier
+            message = f"{prim.GetPath()} in {layer} has a transform that cannot be used"
             yield Diagnostic("stage-value", message)
-        yield from _mistyped(prim)
+        in_robot = prim.GetPath().HasPrefix(robot.GetPath())
+        yield from _unusable_attributes(prim, in_robot=in_robot)
 
 
-def _has_finite_place(prim: Usd.Prim) -> bool:
+def _has_finite_place(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
     if not prim.IsA(UsdGeom.Xformable):
         return True
     try:
-        local = UsdGeom.Xformable(prim).GetLocalTransformation()
+        local, _ = cache.GetLocalTransformation(prim)
+        world = cache.GetLocalToWorldTransform(prim)
     except Tf.ErrorException:
         return False
-    return bool(np.isfinite(np.array(local)).all())
+    return bool((np.abs([local, world]) <= _LARGEST).all())
 
 
-def _mistyped(prim: Usd.Prim) -> Iterator[Diagnostic]:
+def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnostic]:
     schema = prim.GetPrimDefinition()
     is_shape = prim.IsA(UsdGeom.Gprim)
+    is_shader = prim.IsA(UsdShade.Shader)
     for attribute in prim.GetAuthoredAttributes():
         name = attribute.GetName()
-        if not (is_shape or name.startswith(_READ)):
+        is_number = (
+            name.startswith((*_READ, *_UNDECLARED))
+            or (is_shape and name in _OF_SHAPES)
+            or (is_shader and name.startswith("inputs:"))
+        )
+        if not (is_shape or is_number or name.startswith("xformOp")):
             continue
         declared = schema.GetSchemaAttributeSpec(name)
-        if declared is None:
+        if declared is not None and (kind := _other_type(attribute, declared.typeName)):
+            message = (
+                f"{_named(attribute)} is of type {kind}, which should be "
+                f"{declared.typeName}"
+            )
+            yield Diagnostic("stage-value", message)
             continue
-        wanted = _family(declared.typeName)
-        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
-            if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != wanted:
-                message = (
-                    f"{attribute.GetPath()} is of type {spec.typeName}, which should "
-                    f"be {declared.typeName}"
-                )
-                yield Diagnostic("stage-value", message)
-                break
-        else:
-            if not _is_usable(name, attribute.Get()):
-                message = f"{attribute.GetPath()} cannot be {attribute.Get()}"
-                yield Diagnostic("stage-value", message)
+        if in_robot and _has_samples_only(attribute):
+            message = f"{_named(attribute)} has time samples and no default value"
+            yield Diagnostic("stage-value", message)
+        value = attribute.Get()
+        fallback = schema.GetAttributeFallbackValue(name) if declared else None
+        if (name in _AXES and value not in {None, "X", "Y", "Z"}) or (
+            is_number and not _is_number(name, value, fallback)
+        ):
+            message = f"{_named(attribute)} cannot be {_text(value)}"
+            yield Diagnostic("stage-value", message)
 
 
-def _is_usable(name: str, value: object) -> bool:
-    """Return whether a value is a valid axis or part of a joint frame."""
-    if value is None:
+def _named(attribute: Usd.Attribute) -> str:
+    """Return the path of an attribute, and its strongest layer."""
+    stack = attribute.GetPropertyStack(Usd.TimeCode.Default())
+    layer = f" in {stack[0].layer.identifier}" if stack else ""
+    return f"{attribute.GetPath()}{layer}"
+
+
+def _text(value: object) -> str:
+    said = " ".join(str(value).split())
+    return said if len(said) <= 80 else f"{said[:77]}..."  # noqa: PLR2004  # one line
+
+
+def _other_type(
+    attribute: Usd.Attribute, wanted: Sdf.ValueTypeName
+) -> Sdf.ValueTypeName | None:
+    """Return the type of an attribute in a layer, unless it is as declared."""
+    for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
+        if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != _family(
+            wanted
+        ):
+            return spec.typeName
+    return None
+
+
+def _has_samples_only(attribute: Usd.Attribute) -> bool:
+    source = attribute.GetResolveInfo(Usd.TimeCode.Default()).GetSource()
+    unresolved = {Usd.ResolveInfoSourceNone, Usd.ResolveInfoSourceFallback}
+    # A blocked value has no samples.
+    return source in unresolved and attribute.GetNumTimeSamples() > 0
+
+
+def _is_number(name: str, value: object, fallback: object) -> bool:
+    """Return whether a value is finite, or a documented infinite one.
+
+    Infinity has a meaning where the schema's fallback is infinite: a limit that does
+    not exist, or a centre of mass that is not authored. Without a schema, a single
+    infinite number is accepted as a limit.
+    """
+    # Blocked values are None.
+    parts = None if value is None else _parts(value)
+    if parts is None or np.isfinite(parts).all():
         return True
-    if name in _AXES:
-        return value in {"X", "Y", "Z"}
-    if isinstance(value, Gf.Quatf):
-        return bool(np.isfinite([value.GetReal(), *value.GetImaginary()]).all())
-    if name in _PLACES:
-        return bool(np.isfinite(np.array(value)).all())
-    return True
+    if name.endswith(("displayColor", "displayOpacity")) or np.isnan(parts).any():
+        return False
+    if fallback is None:
+        return not name.startswith("inputs:") and parts.size == 1
+    documented = _parts(fallback)
+    if documented is None:
+        return False
+    if parts.size == 1:
+        return bool(np.isinf(documented).all())
+    return np.array_equal(parts, documented)
+
+
+def _parts(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
+    """Return the numbers that a value consists of; None if it has another type."""
+    if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
+        value = (value.GetReal(), *value.GetImaginary())
+    try:
+        return np.asarray(value, np.float64).ravel()
+    except (TypeError, ValueError):
+        return None
 
 
 def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:

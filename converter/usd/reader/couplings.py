@@ -8,6 +8,7 @@ from math import isclose, isfinite, radians
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
 
@@ -54,6 +55,26 @@ def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
         return custom if custom and custom.joint in joints.paths else None
     chain = [] if custom is None else _chain(custom, prim.GetStage(), joints)
     return custom if any(_is_same(step, told) for step in chain) else told
+
+
+def faulty_leaders(prim: Usd.Prim, joints: JointNames) -> Iterator[Diagnostic]:
+    """Find couplings to a prim that is no joint of the robot, or to the joint itself.
+
+    Those to no joint are not read.
+    """
+    applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    instances = [name.removeprefix(_PHYSX) for name in applied if _PHYSX in name]
+    names = [f"physxMimicJoint:{instance}:referenceJoint" for instance in instances]
+    if prim.GetAttribute("newton:mimicEnabled").Get() is not False:
+        names.insert(0, "newton:mimicJoint")
+    for name in names:
+        for target in prim.GetRelationship(name).GetTargets()[:1]:
+            if target == prim.GetPath():
+                message = f"joint {prim.GetPath()} mimics itself"
+                yield Diagnostic("mimic-loop", message)
+            elif target not in joints.by_path:
+                message = f"joint {prim.GetPath()} mimics {target}, which is no joint"
+                yield Diagnostic("mimic-target-missing", message)
 
 
 def _kept(prim: Usd.Prim) -> Mimic | None:
@@ -120,7 +141,9 @@ def _physx(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
 
 def _leader(prim: Usd.Prim, name: str, joints: JointNames) -> str | None:
     targets = prim.GetRelationship(name).GetTargets()
-    return joints.by_path.get(targets[0]) if targets else None
+    if not targets or targets[0] == prim.GetPath():
+        return None
+    return joints.by_path.get(targets[0])
 
 
 def _authored(prim: Usd.Prim, name: str, fallback: float) -> float:

@@ -16,6 +16,7 @@ from pxr import Tf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, escaped, truncate
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     IDENTITY,
@@ -35,7 +36,10 @@ from urdf_usd.converter.robot.spatial import (
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.layer_files import open_layers
-from urdf_usd.converter.usd.loading.stage_values import unusable_values
+from urdf_usd.converter.usd.loading.stage_values import (
+    missing_parts,
+    unusable_values,
+)
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_robot_custom
 from urdf_usd.converter.usd.reader.joints import Descriptions, read_connections
 from urdf_usd.converter.usd.reader.links import (
@@ -49,6 +53,9 @@ from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
 from urdf_usd.converter.usd.reader.names import legible_name
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, prim_transforms
 from urdf_usd.converter.usd.reader.tree import StageTree, read_tree
+
+# Messages of OpenUSD that are repeated for one error.
+_MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +105,9 @@ def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
     Raises:
         StageError: It cannot be opened, or a file behind it is refused.
     """
+    if escaped(path) != os.fspath(path):
+        message = f"{escaped(path)} cannot be opened: its path is not UTF-8; rename it"
+        raise StageError((Diagnostic("stage-unreadable", message),))
     # Keeps the layers open, so that composition does not read them again.
     layers = open_layers(path)
     try:
@@ -110,10 +120,12 @@ def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
 
 
 def _reason(error: Tf.ErrorException) -> str:
+    """Return the first messages of OpenUSD, without its source files."""
     try:
-        return str(error).splitlines()[-1].strip()
+        found = dict.fromkeys(" ".join(one.commentary.split()) for one in error.args)
     except UnicodeDecodeError:
         return "it is no USD, and no text in UTF-8"
+    return "; ".join(truncate(one, LONG_TEXT) for one in [*found][:_MOST_REASONS])
 
 
 def read_stage(
@@ -124,16 +136,21 @@ def read_stage(
     Raises:
         StageError: The stage contains no robot that URDF can represent.
     """
-    (robot, meshes), diagnostics = drain(
-        _read(stage, tuple(frames), with_shapes=shapes)
-    )
+    try:
+        (robot, meshes), diagnostics = drain(
+            _read(stage, tuple(frames), with_shapes=shapes)
+        )
+    except Tf.ErrorException as error:
+        path = stage.GetRootLayer().identifier
+        message = f"{path} cannot be read: {_reason(error)}"
+        raise StageError((Diagnostic("stage-unreadable", message),)) from error
     return StageReading(robot, meshes, diagnostics)
 
 
 def _read(
     stage: Usd.Stage, frames: tuple[str, ...], *, with_shapes: bool
 ) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
-    if unusable := tuple(unusable_values(stage)):
+    if unusable := (*missing_parts(stage), *unusable_values(stage)):
         raise StageError(unusable)
     default = stage.GetDefaultPrim()
     found: tuple[LinkPrim, ...] = ()

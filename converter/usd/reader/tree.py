@@ -14,7 +14,11 @@ from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Fixed, Joint, JointKind
 from urdf_usd.converter.robot.spatial import inverse_transform, pose_from_transform
-from urdf_usd.converter.usd.reader.couplings import JointNames, joint_names
+from urdf_usd.converter.usd.reader.couplings import (
+    JointNames,
+    faulty_leaders,
+    joint_names,
+)
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
 from urdf_usd.converter.usd.reader.joints import Connection
 from urdf_usd.converter.usd.reader.links import LinkPrim
@@ -88,8 +92,10 @@ def read_tree(
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
     moved = yield from _moved_frames(tree_joints, root, world, transforms)
-    return _assembled(
-        kept, tree_joints, _LinkFrames(root, world, moved, transforms, robot)
+    return (
+        yield from _assembled(
+            kept, tree_joints, _LinkFrames(root, world, moved, transforms, robot)
+        )
     )
 
 
@@ -276,7 +282,7 @@ def _assembled(
     kept: tuple[LinkPrim, ...],
     tree_joints: Sequence[_TreeJoint],
     link_frames: _LinkFrames,
-) -> StageTree:
+) -> Findings[StageTree]:
     by_name = {link.name: link for link in kept}
     by_path = {link.path: link for link in kept}
     world_name = "world"
@@ -307,6 +313,7 @@ def _assembled(
         in_parent, in_child = tree_joint.frames
         origin = inverse_transform(link_frames.frame(parent)) @ in_parent
         origin = origin @ inverse_transform(in_child) @ link_frames.frame(child)
+        yield from faulty_leaders(prim, named)
         joints.append(
             Joint(
                 tree_joint.name,

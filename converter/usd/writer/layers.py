@@ -10,10 +10,11 @@ are relative.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
@@ -75,6 +76,31 @@ PAYLOAD_LAYERS = (
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
     """Return the name of the root layer or package of a robot's asset."""
     return f"{legal_name(robot.name)}{layout.suffix}"
+
+
+_WRITING = "Error occurred writing file: "
+_UNWRITTEN = ("Failed to write", "Could not close", "Unable to open file")
+# Errors of OpenUSD among which the cause is.
+_MOST_ERRORS = 20
+
+
+@contextmanager
+def system_errors() -> Iterator[None]:
+    """Raise errors of OpenUSD about files that it cannot write as ``OSError``.
+
+    A full disk leads to an error of OpenUSD per block that is written.
+
+    Raises:
+        OSError: A layer could not be written.
+    """
+    try:
+        yield
+    except Tf.ErrorException as error:
+        for one in error.args[:_MOST_ERRORS]:
+            text = " ".join(one.commentary.split())
+            if text.startswith((_WRITING, *_UNWRITTEN)):
+                raise OSError(text.removeprefix(_WRITING)) from None
+        raise
 
 
 def author_asset(  # noqa: PLR0913  # one parameter per choice

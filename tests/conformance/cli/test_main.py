@@ -570,7 +570,10 @@ def test_write_error_is_not_reported_as_a_bug(
     result = _invoke("convert", "arm.urdf", "out")
 
     assert result.exit_code == 2
-    assert result.stderr == "error: out/arm.usda: No space left on device\n"
+    assert result.stderr.startswith(
+        "error: out/arm.usda cannot be written: No space left on device; "
+    )
+    assert result.stderr.endswith("; free space, or write to another file system\n")
     assert folder.exists()
 
 

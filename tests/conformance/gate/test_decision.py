@@ -65,6 +65,21 @@ def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
     )
 
 
+@pytest.mark.parametrize(
+    ("fail_on", "count"),
+    [(FailOn.FAILS, 0), (FailOn.INCOMPLETE, 1), (FailOn.CLOSE, 1)],
+)
+def test_usd_with_missing_layers_fails_on_incomplete(
+    fail_on: FailOn, count: int
+) -> None:
+    """No check is about the missing parts: all of them may be exact."""
+    records = [robot("a", Verdict.INCOMPLETE, kinematics__position=Grade.EXACT)]
+
+    found = failures(records, fail_on=fail_on, strict=True, unreadable=True)
+
+    assert [one.check for one in found] == [VERDICT] * count
+
+
 def _expected(name: str, check: str, grade: str) -> Expectation:
     return Expectation(name, check, grade, "upstream", "ada")
 

@@ -354,6 +354,7 @@ def test_failure_outweighs_missing_values() -> None:
         (Crashed("killed"), Observed(usd_reading()), Verdict.CRASHED),
         (SPEC, Crashed("signal 11"), Verdict.CRASHED),
         (SPEC, Abstained("no default prim"), Verdict.NOT_COMPARABLE),
+        (SPEC, Abstained("/base.physics:mass is nan", invalid=True), Verdict.FAILS),
     ],
 )
 def test_without_two_readings_there_are_no_checks(
@@ -367,6 +368,17 @@ def test_without_two_readings_there_are_no_checks(
     unread = usd if isinstance(spec, Observed) else spec
     assert isinstance(unread, Abstained | Crashed)
     assert unread.reason in judgement.reason
+
+
+def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
+    """Although everything that could be compared agrees."""
+    usd = replace(usd_reading(), missing=("no asset @hand.usda@",))
+
+    judgement = judge({"reference": SPEC}, Observed(usd))
+
+    assert judge({"reference": SPEC}, Observed(usd_reading())).verdict.conforms
+    assert judgement.verdict is Verdict.INCOMPLETE
+    assert judgement.reason == "parts of the USD are missing: no asset @hand.usda@"
 
 
 def test_judgement_requires_the_reference() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from urdf_usd import read_urdf
 from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 _ROBOT = """<robot name="r"><link name="a"><visual><geometry>
 <mesh filename="package://arm_description/meshes/part.stl"/>
@@ -75,3 +76,19 @@ def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
 
     assert _mesh_paths(robot.path, packages) == [str(tmp_path / mesh)]
     assert _mesh_paths(robot.path, {}) == [str(tmp_path / mesh)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="file names are text on Windows")
+def test_name_that_is_not_utf8_costs_one_robot(tmp_path: Path) -> None:
+    """It is reported with escaped bytes, the others are found."""
+    robot = '<robot name="r"><link name="a"/></robot>'
+    _write(tmp_path, {"good.urdf": robot, os.fsdecode(b"\xff.urdf"): robot})
+
+    bad, good = resolve_corpora([f"dir:{tmp_path}"])
+
+    assert isinstance(good, RobotSource)
+    assert isinstance(bad, UnavailableSource)
+    assert bad.reference.endswith("/\\xff.urdf")
+    assert bad.reason == (
+        "\\xff.urdf: the name of the file or folder is not UTF-8; rename it"
+    )

@@ -31,6 +31,7 @@ from tests.conformance.misbehaviour import (
 )
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
 from urdf_usd.conformance.execution.workers.worker import Worker, WorkerPool
 
@@ -357,3 +358,33 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
 
     assert (output, errors) == (b"interrupted\n", b"")
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(not context.FORKS, reason="no fork server, no socket")
+def test_folder_for_temporary_files_may_be_too_long_for_sockets(
+    tmp_path: Path,
+) -> None:
+    """Sockets are made elsewhere then."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    program = (
+        "import operator\n"
+        "from urdf_usd.conformance.execution.workers.worker import WorkerPool\n"
+        "with WorkerPool(None) as pool:\n"
+        "    print(pool.call(operator.add, 1, 2).value)\n"
+    )
+
+    ended = subprocess.run(  # our own words
+        [sys.executable, "-P", "-c", program],
+        env=os.environ
+        | {
+            "TMPDIR": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.stdout == "3\n", ended.stderr
+    assert list(folder.iterdir()) == []

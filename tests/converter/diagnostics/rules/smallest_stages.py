@@ -93,6 +93,7 @@ SMALLEST_STAGES = {
     "stage-unreadable": "text",
     "stage-structure": stage(""),
     "stage-value": stage(body("a")).replace("metersPerUnit = 1", "metersPerUnit = 0"),
+    "stage-incomplete": stage(body("a")).replace("(", "(\n    subLayers = [@./no@]", 1),
     "layer-not-regular": stage(body("a")).replace("(", "(\n    subLayers = [@./@]", 1),
     "layer-bounds": stage(body("a")).replace("(", f"(\n    subLayers = [{_MANY}]", 1),
     "stage-loose-body": stage(_TWO + joint() + body("c")),

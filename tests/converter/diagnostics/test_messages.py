@@ -1,0 +1,28 @@
+"""Messages of diagnostics."""
+
+from __future__ import annotations
+
+from urdf_usd.converter.diagnostics.messages import group_alike
+
+
+def test_hundred_of_a_rule_are_kept_and_the_last_stands_for_the_others() -> None:
+    """Other rules between them do not count."""
+    found = [("a", index) for index in range(12_445)]
+    found.insert(50, ("b", 0))
+
+    grouped = group_alike(found, lambda one: one[0])
+
+    assert [alike.one for alike in grouped[:101]] == found[:101]
+    assert {alike.count for alike in grouped[:101]} == {1}
+    (last,) = grouped[101:]
+    assert last.one == ("a", 12_444)
+    assert last.count == 12_345
+    assert last.described("it is so") == "12,345 more, the last of them: it is so"
+
+
+def test_few_are_kept_as_they_are() -> None:
+    """Nothing is counted."""
+    grouped = group_alike(range(100), lambda _: "a")
+
+    assert [alike.one for alike in grouped] == list(range(100))
+    assert grouped[-1].described("it is so") == "it is so"
