@@ -24,6 +24,7 @@ from urdf_usd.conformance.execution.examination import (
     subject_of,
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.execution.run_folder import discard_former
 from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
@@ -163,6 +164,7 @@ def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
             ),
         ),
         out=out,
+        root=root,
     )
 
 
@@ -186,24 +188,33 @@ def examine_parcel(pool: WorkerPool, parcel: Parcel) -> Delivery | None:
         return Delivery(result, tuple(_files_of(assignment.out)))
 
 
-def deliver(delivery: Delivery, out: Path) -> None:
-    """Put the files of a result into the folder of a run, in place of former ones."""
-    by_place: dict[Path, dict[Path, bytes]] = {}
+def deliver(delivery: Delivery, out: Path, place: str) -> None:
+    """Put the files of a result into the folder of a run, in place of former ones.
+
+    Args:
+        delivery: The result.
+        out: Folder of the run.
+        place: Path of the robot within each folder of the run.
+    """
+    if isinstance(delivery.result, RobotRecord):
+        discard_former(out, place)
+    by_target: dict[Path, dict[Path, bytes]] = {}
     for name, content in delivery.files:
         path = Path(name)
-        place = out / Path(*path.parts[:2])
-        by_place.setdefault(place, {})[Path(*path.parts[2:])] = content
-    for place, contents in by_place.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=place.parent) as name:
+        target = out / Path(*path.parts[:2])
+        by_target.setdefault(target, {})[Path(*path.parts[2:])] = content
+    for target, contents in by_target.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = target.parent
+        with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=folder) as name:
             part = Path(name, "part")
             for inner, content in contents.items():
                 file = part / inner
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
-            if place.is_dir():
-                shutil.rmtree(place)
-            part.replace(place)
+            if target.is_dir():
+                shutil.rmtree(target)
+            part.replace(target)
 
 
 def _files_of(out: Path) -> Iterator[tuple[str, bytes]]:

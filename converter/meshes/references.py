@@ -48,7 +48,10 @@ def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
 def _references(data: bytes, suffix: str) -> Iterator[str]:
     for word, pattern in _words_of(data):
         for match in _found(data, word, pattern):
-            yield _reference(match)
+            if word is _LIBRARY:
+                yield from _libraries(match)
+            else:
+                yield _reference(match)
     if suffix == ".mtl":
         for match in _IMAGE_OF_MTL.finditer(data):
             yield _reference(match)
@@ -77,6 +80,14 @@ def _found(
         if match:
             yield match
         place = data.find(word, match.end() if match else place + len(word))
+
+
+def _libraries(match: re.Match[bytes]) -> Iterator[str]:
+    """Yield the references of a line: one name with spaces, or several names."""
+    whole = _reference(match)
+    yield whole
+    if len(names := whole.split()) > 1:
+        yield from names
 
 
 def _reference(match: re.Match[bytes]) -> str:

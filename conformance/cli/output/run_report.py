@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import threading
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
 from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
 from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.parcels import ClusterError
-from urdf_usd.conformance.execution.run import RunOptions, run, summarise
+from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
 from urdf_usd.conformance.records.changes import former_record
 from urdf_usd.conformance.records.results import read_seconds, write_record
 from urdf_usd.conformance.records.stored_run import StoredRun
@@ -36,11 +35,12 @@ from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import FrameType
 
     from urdf_usd.conformance.cli.options.execution import GateOptions
+    from urdf_usd.conformance.execution.run_folder import RunFolder
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.conformance.records.change_record import FormerRunRecord
     from urdf_usd.conformance.records.record import (
@@ -49,19 +49,6 @@ if TYPE_CHECKING:
         RunSummary,
     )
     from urdf_usd.corpus import Resolved
-
-# Marks the folder of a run. Without it, a folder of the user that happens to contain
-# "assets" would be emptied.
-MARKER = ".urdf-usd-run"
-_MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
-# Folders with one entry per robot, named by its id with or without a suffix.
-_PER_ROBOT = ("results", "assets", "expanded", "scenes", "timings")
-_FOLDERS = (*_PER_ROBOT, "robots", "scripts", CONVERTERS)
-_FILES = (
-    *("summary.json", "summary.md", "junit.xml", "index.html"),
-    *("findings.sarif", "measurements.parquet", "badge.svg"),
-)
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +69,14 @@ class Report:
     """How the records of a run are reported and judged.
 
     Attributes:
-        folder: Target folder.
+        folder: Target folder, locked.
         corpus: The references that led to the robots.
         gate: What makes the run fail.
         baseline: Known failures.
         previous: The run to compare with.
     """
 
-    folder: Path
+    folder: RunFolder
     corpus: tuple[str, ...]
     gate: GateOptions
     baseline: Baseline | None
@@ -111,7 +98,7 @@ class Report:
             run = StoredRun.of(summary, records)
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
-        return summary, write_reports(summary, records, self.folder)
+        return summary, write_reports(summary, records, self.folder.path)
 
     def _with_baseline(
         self,
@@ -142,49 +129,6 @@ def gated_records(
     return [record for record in records if record.candidate == options.gated]
 
 
-def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
-    """Make the folder of a run, or empty that of a previous one.
-
-    Args:
-        out: The folder.
-        keep: Ids of robots whose results and assets stay, prefixed with
-            ``<converter>/`` if there are several converters.
-
-    Raises:
-        CommandError: The folder contains files that no run wrote; nothing is removed.
-    """
-    names = {entry.name for entry in out.iterdir()} if out.exists() else set()
-    ours = {*_FOLDERS, *_FILES, MARKER} if MARKER in names else set()
-    foreign = sorted(names - ours)
-    if foreign:
-        more = ", …" if len(foreign) > _SHOWN else ""
-        raise CommandError(
-            f"{out} contains files that no run wrote "
-            f"({', '.join(foreign[:_SHOWN])}{more}); choose another folder"
-        )
-    for name in names.intersection(_FOLDERS):
-        _empty(out / name, keep if name in _PER_ROBOT else ())
-    for name in _FILES:
-        (out / name).unlink(missing_ok=True)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
-
-
-def _empty(folder: Path, keep: Collection[str], prefix: str = "") -> None:
-    """Remove a folder, or its entries except those of some robots."""
-    if not keep:
-        shutil.rmtree(folder)
-        return
-    for entry in folder.iterdir():
-        if entry.is_file():
-            if f"{prefix}{entry.stem}" not in keep:
-                entry.unlink()
-        elif any(place.startswith(f"{prefix}{entry.name}/") for place in keep):
-            _empty(entry, keep, f"{prefix}{entry.name}/")
-        elif f"{prefix}{entry.name}" not in keep:
-            shutil.rmtree(entry)
-
-
 def run_and_report(
     sources: Sequence[Resolved], options: RunOptions, report: Report
 ) -> list[RobotRecord]:
@@ -196,7 +140,7 @@ def run_and_report(
         CommandError: The cluster failed.
     """
     records: list[RobotRecord] = []
-    out = report.folder
+    out = report.folder.path
     expected = len(sources) * len(options.converters)
     try:
         with (
@@ -208,16 +152,16 @@ def run_and_report(
                 records.append(record)
                 show(record)
 
-            summary = run(
+            summary = run_in_folder(
                 sources,
-                out,
+                report.folder,
                 options,
                 corpus=report.corpus,
                 progress=finished,
                 announce=say,
             )
     except (KeyboardInterrupt, ClusterError) as error:
-        records.sort(key=lambda record: record.id)
+        _sort(records, options)
         missing = expected - len(records)
         partial = summarise(records, options, report.corpus, missing)
         report.write(partial, records, options)
@@ -226,7 +170,7 @@ def run_and_report(
         if isinstance(error, ClusterError):
             raise CommandError(str(error)) from error
         raise
-    records.sort(key=lambda record: record.id)
+    _sort(records, options)
     summary, index = report.write(summary, records, options)
     if len(summary.converters) <= 1:
         stdout().print(terminal_summary(summary, records))
@@ -235,6 +179,12 @@ def run_and_report(
         stdout().print(terminal_comparison(summary, records, seconds))
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
+
+
+def _sort(records: list[RobotRecord], options: RunOptions) -> None:
+    """Sort records by robot, then in the order of converters."""
+    converters = [candidate.name for candidate in options.converters]
+    records.sort(key=lambda one: (one.id, converters.index(one.candidate)))
 
 
 @contextmanager
