@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
@@ -224,6 +225,11 @@ def run(  # noqa: PLR0913  # the public interface
         RunFolderError: Another run uses the folder, or it has files that no run wrote.
         UnknownEngineError: An engine is named that is not installed.
     """
+    # Before the folder is emptied.
+    for name in options.engines:
+        registry.require(name)
+    if options.scheduler is not None:
+        require_scheduler(options.scheduler)
     claimed = claim_run_folder(
         Path(out), places(sources, options), resume=options.resume, announce=announce
     )
