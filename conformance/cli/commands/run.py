@@ -166,10 +166,10 @@ def run_command(  # noqa: PLR0913  # one parameter per option
             words = (*named, *selection.words)
             report = Report(folder, words, gate, baseline, compared)
             records = run_and_report(sources, options, report)
-            status = report.decide(records, options)
+            ending = report.decide(records, options)
     except RunFolderError as error:
         raise CommandError(str(error)) from error
-    click.get_current_context().exit(status)
+    click.get_current_context().exit(ending)
 
 
 def _stored_run(folder: Path) -> StoredRun:
