@@ -16,6 +16,7 @@ A place is the path of a robot within each folder of the run, without a suffix:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -43,6 +44,10 @@ _SCRATCH = ".urdf-usd-"
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
     *("findings.sarif", "measurements.parquet", "badge.svg"),
+)
+_FOLDERS = (
+    *("results", "assets", "expanded", "scenes", "timings"),
+    *("robots", "scripts", CONVERTERS),
 )
 _SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
@@ -146,6 +151,7 @@ def claim_run_folder(
                 _remove_robot(out, place)
             _remove_files(out, _report_files(former))
             _remove_scratch(out)
+            _remove_empty_folders(out)
             _write_places(out, places)
             folder = RunFolder(out)
             for place in sorted(former & kept):
@@ -154,6 +160,7 @@ def claim_run_folder(
                 yield folder
             finally:
                 _remove_scratch(out)
+                _remove_empty_folders(out)
     except _LockedError as error:
         raise RunFolderError(_in_use(out, lock)) from error
 
@@ -337,13 +344,12 @@ def _hash(path: Path) -> str | None:
 
 
 def _remove_robot(out: Path, place: str) -> None:
-    """Remove all files of a robot, and the folders that become empty."""
+    """Remove all files of a robot; other processes may write those of others."""
     # First, so that no file is taken for intact that will be gone.
     _hashes_path(out, place).unlink(missing_ok=True)
     asset = out / "assets" / place
     if asset.is_dir() and not asset.is_symlink():
         shutil.rmtree(asset)
-        _remove_empty(asset.parent, out)
     _remove_files(out, (path.as_posix() for path in _single_files(place)))
 
 
@@ -352,19 +358,15 @@ def _remove_files(out: Path, names: Iterable[str]) -> None:
         path = out / name
         path.unlink(missing_ok=True)
         path.with_name(f".{path.name}.part").unlink(missing_ok=True)
-        _remove_empty(path.parent, out)
 
 
-def _remove_empty(folder: Path, top: Path) -> None:
-    """Remove a folder if it is empty, and those above it below the top likewise."""
-    while folder != top:
-        try:
-            folder.rmdir()
-        except FileNotFoundError:
-            pass
-        except OSError:
-            return
-        folder = folder.parent
+def _remove_empty_folders(out: Path) -> None:
+    """Remove the folders of a run that are empty, but none within an asset."""
+    patterns = (f"{CONVERTERS}/*/*", *(f"{name}/*" for name in _FOLDERS), *_FOLDERS)
+    for pattern in patterns:
+        for folder in out.glob(pattern):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def _remove_scratch(out: Path) -> None:
