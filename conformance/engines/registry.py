@@ -58,6 +58,16 @@ def require(name: str) -> None:
         )
 
 
+def target(name: str) -> str:
+    """Return module and attribute of an engine, as ``package.module:attribute``.
+
+    Raises:
+        UnknownEngineError: There is none of that name.
+    """
+    require(name)
+    return _entries()[name].value
+
+
 def _entries() -> dict[str, EntryPoint]:
     return _entries_in(tuple(sys.path))
 

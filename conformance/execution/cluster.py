@@ -327,5 +327,5 @@ class _Dispatch:
             self._announce(f"{assignment.source.id} is examined here: {reason}")
             self._do_here(assignment, self._examined, assignment)
             return None
-        deliver(delivery, assignment.out)
+        deliver(delivery, assignment.out, assignment.place)
         return assignment, delivery.result

@@ -6,13 +6,14 @@ a worker (:mod:`urdf_usd.conformance.execution.workers.steps`).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import structs
 
@@ -33,7 +34,9 @@ from urdf_usd.conformance.execution.conversion import (
     make_usd,
 )
 from urdf_usd.conformance.execution.engine_set import EngineResults, EngineSet
-from urdf_usd.conformance.execution.fingerprint import fingerprint
+from urdf_usd.conformance.execution.fingerprint import Programs, fingerprint
+from urdf_usd.conformance.execution.portable_text import portable
+from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     Reading,
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter import ConvertOptions, Diagnostic
     from urdf_usd.corpus import RobotSource
 
+# Hashes of what was read of a robot.
+_Read: TypeAlias = tuple[str, ...]
 # Begin of the reason of a crash, by step; for converters see `conversion`.
 _READER_DIED = "the URDF reader died"
 _LINT_DIED = "lint died"
@@ -82,6 +87,9 @@ class Assignment:
         compared: Whether the run has several converters.
         names: Names that a USD of it may have that was made elsewhere.
         timed: Whether to write how long it takes.
+        programs: The converter and the engines of other packages, with hashes.
+        root: Folder that stands for the root of the file system, if the files come from
+            another machine.
     """
 
     source: RobotSource
@@ -95,6 +103,8 @@ class Assignment:
     compared: bool = False
     names: tuple[str, ...] = ()
     timed: bool = False
+    programs: Programs = ()
+    root: Path | None = None
 
     @property
     def place(self) -> str:
@@ -149,6 +159,7 @@ def examine_isolated(
     )
     if isinstance(ending, Completed):
         return ending.value
+    discard_former(assignment.out, assignment.place)
     return crashed_record(subject_of(assignment), ending)
 
 
@@ -198,11 +209,16 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         arguments=tuple(subject.arguments.items()),
     )
 
-    def fingerprint_of(subject: Subject, limits: Limits | None) -> str:
-        by = assignment.candidate
-        made_by = by.name, by.title, by.recipe
-        source = source_record(subject)
-        return fingerprint(source, options, assignment.engines, limits, made_by)
+    def fingerprint_of(
+        subject: Subject, limits: Limits | None, read: _Read = ()
+    ) -> str:
+        # Names decide which layer of another converter is the root layer.
+        names = () if assignment.candidate == OWN else assignment.names
+        searched = subject.searched, subject.mirrored
+        robot = (source_record(subject), searched, names, read)
+        return fingerprint(
+            robot, options, assignment.engines, limits, assignment.programs
+        )
 
     # Limits only matter to a result if something crashed.
     in_limits = fingerprint_of(subject, assignment.limits)
@@ -222,9 +238,11 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         subject.environment,
     )
     if isinstance(reading, Crashed):
+        discard_former(assignment.out, assignment.place)
         reason = f"{_READER_DIED}: {reading.reason}"
         record = unread_record(subject, Verdict.CRASHED, reason)
         return structs.replace(record, fingerprint=in_limits)
+    read = _read_of(subject, reading.value, assignment.root)
     if not isinstance(reading.value, SourceError):
         own = assignment.candidate == OWN
         subject = replace(
@@ -232,8 +250,8 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
             inputs=reading.value.inputs,
             ledger=reading.value.ledger if own else (),
         )
-        in_limits = fingerprint_of(subject, assignment.limits)
-    without_limits = fingerprint_of(subject, None)
+    in_limits = fingerprint_of(subject, assignment.limits, read)
+    without_limits = fingerprint_of(subject, None, read)
     same = {without_limits}
     if not assignment.retry:
         same.add(in_limits)
@@ -241,6 +259,7 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     ready = isinstance(assignment.candidate, ReadyUsds)
     if assignment.former in same and not ready:
         return Unchanged()
+    discard_former(assignment.out, assignment.place)
     examination = _Examination(
         steps, EngineSet(steps, assignment.engines), assignment, options, fall_back
     )
@@ -345,7 +364,7 @@ class _Examination:
         own = self.assignment.candidate == OWN
         packages, configurations = subject.packages, reading.configurations
         urdf = self.assignment.source.path
-        plain = _plain_urdf(urdf, reading, out / "expanded" / f"{place}.urdf")
+        plain = _plain_urdf(urdf, reading, expansion_path(out, place))
         # In parallel, the engines of the URDF run during lint and conversion.
         there = self.engine_set.request(Side.URDF, plain, packages, configurations)
         linted = _lint(self.steps, subject, self.fall_back)
@@ -424,6 +443,37 @@ class _Examination:
             reason += f"; {' and '.join(results.observed)} read it all the same"
         judgement = Judgement((), (), Verdict.UNREADABLE, reason)
         return judged_record(subject, judgement, results, diagnostics)
+
+
+def _read_of(
+    subject: Subject, reading: Reading | SourceError, root: Path | None
+) -> _Read:
+    """Return what a robot was read as, without paths of this machine.
+
+    Diagnostics depend on more than the content of files: where they are, and which are
+    not there. The expansion of a xacro file depends on the environment.
+
+    Args:
+        subject: The robot.
+        reading: What was read.
+        root: As in :class:`Assignment`.
+    """
+    prefix = "" if root is None else str(root)
+    names = tuple((folder.removeprefix(prefix), name) for folder, name in subject.names)
+
+    def plain(text: str) -> str:
+        return portable(text.replace(prefix, "") if prefix else text, names)
+
+    lines = [
+        f"{one.rule} {place.file}:{place.line}:{place.column} {one.message}"
+        if (place := one.location)
+        else f"{one.rule} {one.message}"
+        for one in reading.diagnostics
+    ]
+    if isinstance(reading, Reading) and reading.expanded is not None:
+        lines.append(reading.expanded.decode("utf-8", "surrogateescape"))
+    content = plain("\n".join(lines)).encode("utf-8", "surrogateescape")
+    return (hashlib.sha256(content).hexdigest(),)
 
 
 def subject_of(assignment: Assignment) -> Subject:

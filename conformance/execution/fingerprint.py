@@ -1,65 +1,152 @@
 """A hash of everything that determines a result: equal hash, equal result.
 
-It covers the files by their contents, the options, the engines, the versions of all
-libraries, and our own code. It covers no path, time or machine, so results can be
-compared wherever they were made.
+It covers the files by their contents, what xacro files expand to (which depends on
+environment variables), the options, the engines, the converter, the versions of all
+libraries, and the code of this project and of plugins. It covers no path, time or
+machine, so results can be compared wherever they were made.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
+import re
 from collections.abc import Iterable
 from enum import Enum
+from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from urdf_usd import conformance, converter, corpus
+from urdf_usd.conformance.converters.candidates import (
+    Candidate,
+    CommandConverter,
+    RegisteredConverter,
+)
+from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.execution.workers.limits import Limits
-from urdf_usd.conformance.records.environment import environment
-from urdf_usd.conformance.records.record import SourceRecord
+from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.tasks import InstalledEngine
     from urdf_usd.converter import ConvertOptions
 
 
+# Pairs of a name and a version or hash.
+Programs: TypeAlias = tuple[tuple[str, str], ...]
+_OURS = "urdf_usd"
+_NAME = re.compile(r"[\w.-]+")
+
+
 def fingerprint(
-    source: SourceRecord,
+    robot: object,
     options: ConvertOptions,
     engines: Iterable[InstalledEngine],
     limits: Limits | None = None,
-    made_by: tuple[str, ...] = (),
+    programs: Programs = (),
 ) -> str:
     """Return the hash of everything that determines a result.
 
     Args:
-        source: The files.
+        robot: What the robot was read from, and what was read, as values that msgspec
+            can encode.
         options: Of the conversion, without folders of packages.
         engines: The engines and their versions.
         limits: If something crashed; else None.
-        made_by: Name, version and command of the converter.
+        programs: The converter and the plugins; see :func:`converter_programs` and
+            :func:`engine_programs`.
     """
     packages = tuple(name for name, _ in options.packages)
     parts = (
-        msgspec.to_builtins(source),
+        msgspec.to_builtins(robot),
         _plain(dataclasses.replace(options, packages=())),
         packages,
         tuple(_plain(engine) for engine in engines),
         None if limits is None else _plain(limits),
-        made_by,
-        present_versions(),
+        programs,
+        _all_versions(),
     )
     text = msgspec.json.encode(parts, order="sorted")
     return hashlib.sha256(text).hexdigest()
 
 
+def converter_programs(candidate: Candidate) -> Programs:
+    """Return name, version and command of a converter, and hashes of its code.
+
+    These are the files that a command names, such as the program or a script, or the
+    modules of a plugin.
+    """
+    named = (candidate.name, candidate.title), ("recipe", candidate.recipe)
+    match candidate:
+        case CommandConverter(words=words):
+            files = (Path(word) for word in words if _is_file(word))
+            return (*named, *((file.name, _hash(file)) for file in files))
+        case RegisteredConverter():
+            return (*named, *_plugin(candidate.recipe))
+        case _:
+            return named
+
+
+def engine_programs(names: Iterable[str]) -> Programs:
+    """Return hashes of the code of engines that other packages registered."""
+    return tuple(part for name in names for part in _plugin(registry.target(name)))
+
+
+@functools.cache
+def _plugin(target: str) -> Programs:
+    """Return the hash of the package that an entry point leads to; ours is left out.
+
+    Args:
+        target: Module and attribute, as ``package.module:attribute``.
+    """
+    package = target.partition(":")[0].partition(".")[0]
+    # Only finds it: nothing of it is imported.
+    spec = PathFinder.find_spec(package)
+    if package == _OURS or spec is None:
+        return ()
+    folders = map(Path, spec.submodule_search_locations or ())
+    files = [file for folder in folders for file in folder.rglob("*.py")]
+    if spec.origin and _is_file(spec.origin):
+        files.append(Path(spec.origin))
+    total = hashlib.sha256()
+    for file in sorted(set(files)):
+        total.update(f"{file.name} {_hash(file)}\n".encode())
+    return ((target, total.hexdigest()),)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        # A word that is too long for a path, or has a null character.
+        return False
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def present_versions() -> dict[str, str]:
     """Return the version of each library, and the hash of our own code."""
     return {**environment(), "code": code_hash()}
+
+
+@functools.cache
+def _all_versions() -> dict[str, str]:
+    """Return :func:`present_versions` and the versions of all requirements."""
+    versions = present_versions()
+    for requirement in metadata.requires(DISTRIBUTION) or ():
+        name = _NAME.match(requirement)
+        if name and name[0] not in versions:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                versions[name[0]] = metadata.version(name[0])
+    return versions
 
 
 @functools.cache

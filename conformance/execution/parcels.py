@@ -24,11 +24,13 @@ from urdf_usd.conformance.execution.examination import (
     subject_of,
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
+from urdf_usd.conformance.execution.run_folder import discard_former
 from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
 from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.urdf.xacro.expansion import allowed_environment
 
 # Where ROS packages are, besides around the robot.
 _PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
@@ -51,7 +53,7 @@ class Parcel:
         files: Absolute paths and contents.
         links: Absolute paths of symbolic links, and their targets.
         folders: Absolute paths of folders that have to exist, even empty.
-        variables: The sender's environment variables that list package folders.
+        variables: The environment variables of the sender that a xacro file may read.
     """
 
     assignment: Assignment
@@ -97,7 +99,7 @@ def pack(assignment: Assignment) -> Parcel | None:
         files=tuple((str(path), content) for path, content in contents.items()),
         links=tuple((str(path), str(path.resolve())) for path in _links(paths)),
         folders=tuple(os.path.abspath(folder) for folder in subject.packages.values()),  # noqa: PTH100  likewise
-        variables=tuple((n, os.environ[n]) for n in _PLACES if n in os.environ),
+        variables=tuple(allowed_environment(subject.environment).items()),
     )
 
 
@@ -142,12 +144,16 @@ def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(_below(root, target))
         variables = {
-            name: os.pathsep.join(
-                str(_below(root, place)) for place in value.split(os.pathsep) if place
-            )
+            name: _moved_places(root, value) if name in _PLACES else value
             for name, value in parcel.variables
         }
         yield _moved(parcel.assignment, root, out), variables
+
+
+def _moved_places(root: Path, value: str) -> str:
+    """Put the folders of a search path below another root."""
+    places = filter(None, value.split(os.pathsep))
+    return os.pathsep.join(str(_below(root, place)) for place in places)
 
 
 def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
@@ -166,6 +172,7 @@ def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
             ),
         ),
         out=out,
+        root=root,
     )
 
 
@@ -189,24 +196,33 @@ def examine_parcel(pool: WorkerPool, parcel: Parcel) -> Delivery | None:
         return Delivery(result, tuple(_files_of(assignment.out)))
 
 
-def deliver(delivery: Delivery, out: Path) -> None:
-    """Put the files of a result into the folder of a run, in place of former ones."""
-    by_place: dict[Path, dict[Path, bytes]] = {}
+def deliver(delivery: Delivery, out: Path, place: str) -> None:
+    """Put the files of a result into the folder of a run, in place of former ones.
+
+    Args:
+        delivery: The result.
+        out: Folder of the run.
+        place: Path of the robot within each folder of the run.
+    """
+    if isinstance(delivery.result, RobotRecord):
+        discard_former(out, place)
+    by_target: dict[Path, dict[Path, bytes]] = {}
     for name, content in delivery.files:
         path = Path(name)
-        place = out / Path(*path.parts[:2])
-        by_place.setdefault(place, {})[Path(*path.parts[2:])] = content
-    for place, contents in by_place.items():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=place.parent) as name:
+        target = out / Path(*path.parts[:2])
+        by_target.setdefault(target, {})[Path(*path.parts[2:])] = content
+    for target, contents in by_target.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        folder = target.parent
+        with tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=folder) as name:
             part = Path(name, "part")
             for inner, content in contents.items():
                 file = part / inner
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
-            if place.is_dir():
-                shutil.rmtree(place)
-            part.replace(place)
+            if target.is_dir():
+                shutil.rmtree(target)
+            part.replace(target)
 
 
 def _files_of(out: Path) -> Iterator[tuple[str, bytes]]:

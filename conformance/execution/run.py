@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from types import ModuleType
 from typing import TypeAlias
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
@@ -35,8 +35,13 @@ from urdf_usd.conformance.execution.examination import (
     examine_isolated,
     examine_pair,
 )
+from urdf_usd.conformance.execution.fingerprint import (
+    converter_programs,
+    engine_programs,
+)
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.parcels import ClusterError
+from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -46,7 +51,12 @@ from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-from urdf_usd.conformance.records.results import read_record, read_stored, write_record
+from urdf_usd.conformance.records.results import (
+    read_fingerprint,
+    read_record,
+    record_path,
+    write_record,
+)
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.bodies import BaseOption
@@ -210,7 +220,8 @@ def run(  # noqa: PLR0913  # the public interface
         out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
             ``scenes/<id>.gz`` for pages, and ``expanded/<id>.urdf`` of xacro files;
             with several converters, each has folders of its own in there, and one in
-            ``timings``.
+            ``timings``. What a former run wrote is removed first, unless this one
+            resumes it.
         options: Options.
         corpus: The references that were resolved to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
@@ -218,26 +229,52 @@ def run(  # noqa: PLR0913  # the public interface
 
     Raises:
         ClusterError: The cluster cannot be reached or used.
+        RunFolderError: Another run uses the folder, or it has files that no run wrote.
         UnknownEngineError: An engine is named that is not installed.
     """
-    folder = Path(out)
+    # Before the folder is emptied.
+    for name in options.engines:
+        registry.require(name)
+    if options.scheduler is not None:
+        require_scheduler(options.scheduler)
+    claimed = claim_run_folder(
+        Path(out), places(sources, options), resume=options.resume, announce=announce
+    )
+    with claimed as folder:
+        return run_in_folder(
+            sources,
+            folder,
+            options,
+            corpus=corpus,
+            progress=progress,
+            announce=announce,
+        )
+
+
+def run_in_folder(  # noqa: PLR0913  # as above
+    sources: Sequence[Resolved],
+    folder: RunFolder,
+    options: RunOptions = RUN_DEFAULTS,
+    *,
+    corpus: Sequence[str] = (),
+    progress: Callable[[RobotRecord], None] | None = None,
+    announce: Callable[[str], None] = announce_on_stderr,
+) -> RunSummary:
+    """Run as :func:`run` does, in a folder that is locked already."""
     records: list[RobotRecord] = []
-    try:
-        with closing(_examined(sources, folder, options, announce)) as examined:
-            for name, result in examined:
-                place = folder / "results" / f"{name}.json"
-                match result:
-                    case Unchanged():
-                        record = read_record(place)
-                    case RobotRecord():
-                        record = result
-                        # Right before it counts: an interruption can come any time.
-                        write_record(record, place)
-                records.append(record)
-                if progress:
-                    progress(record)
-    finally:
-        _remove_scraps(folder)
+    with closing(_examined(sources, folder, options, announce)) as examined:
+        for place, result in examined:
+            file = record_path(folder.path, place)
+            # Right before it counts: an interruption can come any time.
+            if isinstance(result, RobotRecord):
+                write_record(result, file)
+                folder.finish(place)
+            # Read back, so that reports are the same as those of a resumed run: in JSON
+            # an integer and the float of its value are one number.
+            record = read_record(file)
+            records.append(record)
+            if progress:
+                progress(record)
     return summarise(records, options, corpus)
 
 
@@ -260,7 +297,7 @@ def summarise(
 
 def _examined(
     sources: Sequence[Resolved],
-    out: Path,
+    folder: RunFolder,
     options: RunOptions,
     announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
@@ -277,17 +314,19 @@ def _examined(
         engines = interrupts.result(
             threads.submit(select_engines, pool, options.engines)
         )
+        readers = engine_programs(engine.name for engine in engines)
         assignments = []
         names = _names(sources)
         compared = len(options.converters) > 1
         for source, candidate in itertools.product(sources, options.converters):
             if isinstance(source, UnavailableSource):
                 place = f"{candidate.name}/{source.id}" if compared else source.id
+                folder.remove(place)
                 yield place, unavailable_record(source, candidate)
                 continue
             assignment = Assignment(
                 source=source,
-                out=out,
+                out=folder.path,
                 options=options.convert,
                 engines=engines,
                 limits=options.limits,
@@ -296,8 +335,9 @@ def _examined(
                 compared=compared,
                 names=names[source.id],
                 timed=options.timed,
+                programs=(*converter_programs(candidate), *readers),
             )
-            former = _former(assignment) if options.resume else None
+            former = _former(folder, assignment.place)
             assignments.append(replace(assignment, former=former))
         try:
             if options.scheduler is None:
@@ -396,17 +436,8 @@ def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _former(assignment: Assignment) -> str | None:
-    """Return the fingerprint of a former result, if its USD is there as well."""
-    out, place = assignment.out, assignment.place
-    stored = read_stored(out / "results" / f"{place}.json")
-    if stored.checks and not (out / "assets" / place).is_dir():
+def _former(folder: RunFolder, place: str) -> str | None:
+    """Return the fingerprint of a former result, if there is one."""
+    if not folder.is_finished(place):
         return None
-    return stored.fingerprint
-
-
-def _remove_scraps(out: Path) -> None:
-    """Remove unfinished assets of conversions that crashed."""
-    for pattern in (".urdf-usd-*", "*/.urdf-usd-*"):
-        for scrap in (out / "assets").glob(pattern):
-            shutil.rmtree(scrap, ignore_errors=True)
+    return read_fingerprint(record_path(folder.path, place))

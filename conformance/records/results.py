@@ -17,6 +17,11 @@ def record_json(record: RobotRecord | RunSummary) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
 
 
+def record_path(run: Path, place: str) -> Path:
+    """Return the path of the record of a robot in the folder of a run."""
+    return run / "results" / f"{place}.json"
+
+
 def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
     """Write a record, replacing a former one in one step."""
     write_atomically(path, record_json(record))
@@ -42,24 +47,16 @@ def decode_record(content: bytes) -> RobotRecord:
     return msgspec.json.decode(content, type=RobotRecord, strict=False)
 
 
-class Stored(msgspec.Struct):
-    """The part of a record that decides whether it can be reused.
-
-    Attributes:
-        fingerprint: Hash of its inputs.
-        checks: Not decoded; empty if there was no USD.
-    """
-
-    fingerprint: str | None = None
-    checks: tuple[msgspec.Raw, ...] = ()
-
-
-def read_stored(path: Path) -> Stored:
-    """Read that part; empty if the file is no record."""
+def read_fingerprint(path: Path) -> str | None:
+    """Read the hash of the inputs of a record; None if the file is no record."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Stored)
+        return msgspec.json.decode(path.read_bytes(), type=_Fingerprinted).fingerprint
     except (OSError, msgspec.DecodeError):
-        return Stored()
+        return None
+
+
+class _Fingerprinted(msgspec.Struct):
+    fingerprint: str | None = None
 
 
 def write_seconds(
@@ -81,7 +78,7 @@ def write_seconds(
         former.seconds if seconds is None else round(seconds, 4),
         former.examination if examination is None else round(examination, 4),
     )
-    write_atomically(_timing(run, place), msgspec.json.encode(timing) + b"\n")
+    write_atomically(timing_path(run, place), msgspec.json.encode(timing) + b"\n")
 
 
 def read_seconds(run: Path, place: str) -> float | None:
@@ -96,12 +93,13 @@ class _Timing(msgspec.Struct, omit_defaults=True):
 
 def _read_timing(run: Path, place: str) -> _Timing:
     try:
-        return msgspec.json.decode(_timing(run, place).read_bytes(), type=_Timing)
+        return msgspec.json.decode(timing_path(run, place).read_bytes(), type=_Timing)
     except (OSError, msgspec.DecodeError):
         return _Timing()
 
 
-def _timing(run: Path, place: str) -> Path:
+def timing_path(run: Path, place: str) -> Path:
+    """Return the path of the durations of a robot in the folder of a run."""
     return run / "timings" / f"{place}.json"
 
 

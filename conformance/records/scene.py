@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import base64
 import gzip
+import zlib
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
+
+from urdf_usd.conformance.records.results import write_atomically
 
 SCENE_VERSION = "1.1"
 
@@ -22,6 +25,10 @@ Affine = tuple[
     float, float, float, float,
     float, float, float, float,
 ]  # fmt: skip
+
+
+class SceneError(ValueError):
+    """A file is not a scene, or it is damaged."""
 
 
 class MotionKind(StrEnum):
@@ -218,10 +225,12 @@ def unpack_scene(packed: bytes) -> Scene:
     """Decode a scene.
 
     Raises:
-        msgspec.DecodeError: It is not one.
-        OSError: It is damaged.
+        SceneError: It is not one, or it is damaged.
     """
-    return msgspec.json.decode(gzip.decompress(packed), type=Scene)
+    try:
+        return msgspec.json.decode(gzip.decompress(packed), type=Scene)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        raise SceneError(f"not a scene: {error}") from error
 
 
 def scene_path(run: Path, robot: str) -> Path:
@@ -231,8 +240,7 @@ def scene_path(run: Path, robot: str) -> Path:
 
 def write_scene(scene: Scene, path: Path) -> None:
     """Write a packed scene, and the folder it lies in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pack_scene(scene))
+    write_atomically(path, pack_scene(scene))
 
 
 def scene_text(packed: bytes) -> str:

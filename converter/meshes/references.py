@@ -50,10 +50,11 @@ def _references(data: bytes, suffix: str) -> Iterator[str]:
         pass
     elif head.startswith(b"<"):
         yield from _images_of_collada(data)
+    elif head.startswith((b"{", b"glTF")):
+        yield from map(_reference, _found(data, *_IN_GLTF))
     else:
-        is_gltf = head.startswith((b"{", b"glTF"))
-        for match in _found(data, *(_IN_GLTF if is_gltf else _IN_OBJ)):
-            yield _reference(match)
+        for match in _found(data, *_IN_OBJ):
+            yield from _libraries(match)
     if suffix == ".mtl":
         for match in _IMAGE_OF_MTL.finditer(data):
             yield _reference(match)
@@ -103,6 +104,14 @@ def _found(
         if match:
             yield match
         place = data.find(word, match.end() if match else place + len(word))
+
+
+def _libraries(match: re.Match[bytes]) -> Iterator[str]:
+    """Yield the references of a line: one name with spaces, or several names."""
+    whole = _reference(match)
+    yield whole
+    if len(names := whole.split()) > 1:
+        yield from names
 
 
 def _reference(match: re.Match[bytes]) -> str:

@@ -56,7 +56,11 @@ class View:
 
     @classmethod
     def of(cls, packed: bytes) -> View:
-        """Decode a scene."""
+        """Decode a scene.
+
+        Raises:
+            SceneError: It is not one, or it is damaged.
+        """
         return cls(packed, unpack_scene(packed))
 
     @property

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-from urdf_usd.conformance.records.scene import scene_path
+from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.matrix import matrix
@@ -42,7 +42,8 @@ def write_site(
         summary: The run, or the part of one converter.
         robots: Its records.
         directory: Target folder.
-        scenes: Folder of the 3D scenes; by default that in ``directory``.
+        scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
+            robot whose scene is damaged has no 3D view.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -91,7 +92,13 @@ def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
 
 
 def _view(path: Path) -> View | None:
-    return View.of(path.read_bytes()) if path.is_file() else None
+    """Read a scene; None if there is none, or if it is damaged."""
+    if not path.is_file():
+        return None
+    try:
+        return View.of(path.read_bytes())
+    except SceneError:
+        return None
 
 
 def _write(path: Path, text: str) -> None:

@@ -40,6 +40,8 @@ ROBOT = """<robot name="{name}">
 """
 # So long that what has not happened by then never will, on whatever machine [s].
 HANGS = 600
+# A time of modification [s].
+_LONG_AGO = 1_000_000_000
 _CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
 _FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
@@ -62,6 +64,15 @@ def write_mesh(path: Path, scale: float) -> None:
             lines.append(f"vertex {x} {y} {z}")
         lines += ["endloop", "endfacet"]
     path.write_text("\n".join([*lines, "endsolid", ""]))
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Read all files of a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 class Run:
@@ -93,8 +104,7 @@ class Run:
 
     def record(self, robot: str) -> dict[str, Any]:
         """Read a record."""
-        file = self.out / "results" / f"dir--{robot}.json"
-        read: dict[str, Any] = json.loads(file.read_text())
+        read: dict[str, Any] = json.loads(self._record(robot).read_text())
         return read
 
     def hostile(self, robot: str) -> dict[str, Any]:
@@ -105,15 +115,16 @@ class Run:
         return found
 
     def mark(self, *robots: str) -> None:
-        """Change records such that one that is written again can be told."""
+        """Set the times of records such that one that is written again can be told."""
         for robot in robots:
-            file = self.out / "results" / f"dir--{robot}.json"
-            record = self.record(robot) | {"reason": "this was here before"}
-            file.write_text(json.dumps(record))
+            os.utime(self._record(robot), (_LONG_AGO, _LONG_AGO))
 
     def kept(self, *robots: str) -> list[str]:
-        """Those of the robots whose marked record is still there."""
-        return [r for r in robots if self.record(r)["reason"] == "this was here before"]
+        """Those of the robots whose record was not written since it was marked."""
+        return [r for r in robots if self._record(r).stat().st_mtime == _LONG_AGO]
+
+    def _record(self, robot: str) -> Path:
+        return self.out / "results" / f"dir--{robot}.json"
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -8,9 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pybullet_data
 import pytest
 
 from tests.conformance.misbehaviour import CRASHES, HANGS, LITTER
@@ -18,6 +19,7 @@ from tests.conformance.runs import HANGS as _HANGS
 from tests.conformance.runs import (
     Run,
     processes_with,
+    tree,
     wait_until,
     write_mesh,
     write_robot,
@@ -26,6 +28,7 @@ from tests.conformance.runs import (
 _LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux keeps to limits"
 )
+BULLET = Path(pybullet_data.getDataPath())
 _POSIX = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
 
@@ -122,6 +125,215 @@ def _scraps(out: Path) -> list[Path]:
     return [path for path in out.rglob(".*") if path.name != ".urdf-usd-run"]
 
 
+def _environment_robot(folder: Path) -> None:
+    """Write a xacro file of which the mass is a variable of the environment."""
+    (folder / "variable.urdf.xacro").write_text(
+        """<robot name="variable"><link name="only"><inertial>
+        <mass value="$(optenv MASS_OF_TEST 2)"/>
+        <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/>
+        </inertial></link></robot>"""
+    )
+
+
+def test_changed_variable_of_xacro_is_a_change(run: Run, robots: Path) -> None:
+    """The expansion of a xacro file depends on the environment."""
+    for name in ("abort", "hang", "calm"):
+        (robots / f"{name}.urdf").unlink()
+    _environment_robot(robots)
+    command = (f"dir:{robots}", "--env", "MASS_OF_TEST")
+    run(*command, MASS_OF_TEST="3")
+    run.mark("variable", "quiet")
+
+    run(*command, "--resume", MASS_OF_TEST="3")
+    kept_same = run.kept("variable", "quiet")
+    run(*command, "--resume", MASS_OF_TEST="4")
+
+    assert kept_same == ["variable", "quiet"]
+    assert run.kept("variable", "quiet") == ["quiet"]
+    assert run.record("variable")["total_mass"] == 4.0
+
+
+_TEXTURED_URDF = """<robot name="{name}"><link name="base">
+<visual><geometry><mesh filename="{mesh}"/></geometry>{material}</visual>
+<inertial><mass value="2"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial>
+</link></robot>"""
+_OBJ = """mtllib {library}
+v 0 0 0
+v 0.3 0 0
+v 0 0.2 0
+v 0 0 0.1
+vt 0 0
+vt 1 0
+vt 0 1
+usemtl red
+f 1/1 3/2 2/3
+f 1/1 2/2 4/3
+f 1/1 4/2 3/3
+f 2/1 3/2 4/3
+"""
+_MTL = "newmtl red\nKd 0.8 0.1 0.1\n{image}"
+_XACRO = """<robot name="{name}" xmlns:xacro="http://www.ros.org/wiki/xacro">
+{line}
+<link name="only"><inertial><mass value="${{mass}}"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/>
+</inertial></link></robot>"""
+_PROPERTY = (
+    '<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    '<xacro:property name="mass" value="{}"/></robot>'
+)
+
+
+def _dependent_robots(folder: Path) -> dict[str, Callable[[], object]]:
+    """Write robots; return how to change a file on which each depends."""
+
+    def change(name: str, before: str, after: str) -> Callable[[], object]:
+        file = folder / name
+        content = file.read_text()
+        assert before in content
+        return lambda: file.write_text(content.replace(before, after))
+
+    def write_urdf(name: str, mesh: str, material: str = "") -> None:
+        text = _TEXTURED_URDF.format(name=name, mesh=mesh, material=material)
+        (folder / f"{name}.urdf").write_text(text)
+
+    def write_xacro(name: str, line: str) -> None:
+        text = _XACRO.format(name=name, line=line)
+        (folder / f"{name}.urdf.xacro").write_text(text)
+
+    holes = (BULLET / "table" / "table.png").read_bytes()
+    other = (BULLET / "cube.png").read_bytes()
+
+    def change_image(name: str) -> Callable[[], object]:
+        (folder / name).write_bytes(holes)
+        return lambda: (folder / name).write_bytes(other)
+
+    write_urdf("library", "library.obj")
+    (folder / "library.obj").write_text(_OBJ.format(library="library.mtl"))
+    (folder / "library.mtl").write_text(_MTL.format(image=""))
+    write_urdf("libraries", "libraries.obj")
+    (folder / "libraries.obj").write_text(_OBJ.format(library="first.mtl second.mtl"))
+    (folder / "first.mtl").write_text(_MTL.format(image=""))
+    (folder / "second.mtl").write_text("newmtl blue\nKd 0 0 1\n")
+    write_urdf("map", "map.obj")
+    (folder / "map.obj").write_text(_OBJ.format(library="map.mtl"))
+    (folder / "map.mtl").write_text(_MTL.format(image="map_Kd map.png\n"))
+    texture = '<material name="skin"><texture filename="texture.png"/></material>'
+    write_urdf("texture", "texture.obj", texture)
+    (folder / "texture.obj").write_text(_OBJ.format(library="map.mtl"))
+    collada = (BULLET / "duck.dae").read_text()
+    write_urdf("image", "image.dae")
+    (folder / "image.dae").write_text(collada.replace("duckCM.png", "image.png"))
+    write_xacro("included", '<xacro:include filename="part.xacro"/>')
+    (folder / "part.xacro").write_text(_PROPERTY.format(2))
+    table = "${xacro.load_yaml('table.yaml')['mass']}"
+    write_xacro("yaml", f'<xacro:property name="mass" value="{table}"/>')
+    (folder / "table.yaml").write_text("mass: 2\n")
+    write_robot(folder, "same")
+    return {
+        "library": change("library.mtl", "0.8", "0.7"),
+        "libraries": change("first.mtl", "0.8", "0.7"),
+        "map": change_image("map.png"),
+        "texture": change_image("texture.png"),
+        "image": change_image("image.png"),
+        "included": change("part.xacro", '"2"', '"3"'),
+        "yaml": change("table.yaml", "2", "3"),
+        "same": lambda: None,
+    }
+
+
+def test_every_file_that_a_robot_refers_to_is_a_dependency(
+    run: Run, tmp_path: Path
+) -> None:
+    """Material libraries, textures, images of meshes, includes and YAML files."""
+    folder = tmp_path / "dependent"
+    folder.mkdir()
+    changes = _dependent_robots(folder)
+    corpus = f"dir:{folder}"
+    done = run(corpus)
+    run.mark(*changes)
+
+    run(corpus, "--resume")
+    kept_all = run.kept(*changes)
+    for change in changes.values():
+        change()
+    run(corpus, "--resume")
+
+    assert done.returncode == 0, done.stderr
+    assert kept_all == list(changes)
+    assert run.kept(*changes) == ["same"]
+
+
+def _truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:40])
+
+
+def test_resumed_run_equals_a_fresh_one(run: Run, robots: Path, tmp_path: Path) -> None:
+    """To the byte, whatever happened to the files of the first one."""
+    (robots / "hang.urdf").unlink()
+    names = ("record", "layer", "lost", "added", "scene", "garbage", "turned", "kept")
+    for name in names:
+        write_robot(robots, name)
+    _environment_robot(robots)
+    (robots / "empty.urdf").write_text('<robot name="empty"><link name="a"/></robot>')
+    (robots / "broken.urdf").write_text('<robot name="broken"><link/></robot>')
+    missing = (robots / "calm.urdf").read_text().replace("calm.stl", "gone.stl")
+    (robots / "missing.urdf").write_text(missing)
+    corpus = f"dir:{robots}"
+    run(corpus)
+    out, everything = run.out, (*names, "abort", "calm", "empty", "broken", "missing")
+    run.mark(*everything)
+    record = out / "results" / "dir--record.json"
+    record.write_text(record.read_text().replace('"exact"', '"close"', 1))
+    _truncate(out / "assets" / "dir--layer" / "payload" / "Physics.usda")
+    (out / "assets" / "dir--lost" / "payload" / "Geometry.usda").unlink()
+    (out / "assets" / "dir--added" / "payload" / "Extra.usda").write_text("#usda 1.0\n")
+    _truncate(out / "scenes" / "dir--scene.gz")
+    (out / "scenes" / "dir--garbage.gz").write_text("garbage")
+    (robots / "turned.urdf").write_text('<robot name="turned"><link/></robot>')
+
+    resumed = run(corpus, "--resume")
+
+    kept = run.kept(*everything)
+    assert kept == ["kept", "abort", "calm", "empty", "broken", "missing"]
+    assert "dir--added is examined again: assets/dir--added/" in resumed.stderr
+    out.rename(tmp_path / "resumed")
+    fresh = run(corpus)
+    assert resumed.returncode == fresh.returncode == 0
+    assert resumed.stdout == fresh.stdout
+    assert tree(tmp_path / "resumed") == tree(out)
+
+
+def test_resumed_comparison_equals_a_fresh_one(
+    run: Run, robots: Path, tmp_path: Path
+) -> None:
+    """With several converters, and after a conversion by one of them changed."""
+    for name in ("abort", "hang"):
+        (robots / f"{name}.urdf").unlink()
+    script = tmp_path / "convert.py"
+    program = "import sys\nfrom urdf_usd import convert\nconvert(*sys.argv[1:])\n"
+    script.write_text(program)
+    command = f"other={sys.executable} {script} {{urdf}} {{out}}"
+    options = "--converter", command, "--converter", "urdf-usd"
+    corpus = f"dir:{robots}"
+    run(corpus, *options)
+    records = {name: run.out / "results" / name for name in ("other", "urdf-usd")}
+    before = {name: _times(folder) for name, folder in records.items()}
+
+    run(corpus, *options, "--resume")
+    again = {name: _times(folder) for name, folder in records.items()}
+    script.write_text(f"{program}# Another version.\n")
+    run(corpus, *options, "--resume")
+
+    assert again == before
+    assert _times(records["urdf-usd"]) == before["urdf-usd"]
+    assert not {*_times(records["other"])} & {*before["other"]}
+
+
+def _times(folder: Path) -> list[int]:
+    return sorted(file.stat().st_mtime_ns for file in folder.iterdir())
+
+
 def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
     """And what has is made anew: a mesh, an option, an asset that is gone."""
     corpus = f"dir:{robots}"
@@ -134,14 +346,14 @@ def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
     write_mesh(robots / "calm.stl", 2.0)
     shutil.rmtree(run.out / "assets" / "dir--quiet")
     (robots / "hang.urdf").unlink()
-    run(corpus, "--resume", SPARE="1")
+    some = run(corpus, "--resume", SPARE="1")
     kept_some = run.kept("abort", "calm", "quiet")
     run(corpus, "--resume", "--bodies", "flat", SPARE="1")
     kept_none = run.kept("abort", "calm", "quiet")
 
     assert again.returncode == 0
     assert kept_all == list(everything)
-    assert kept_some == ["abort"]
+    assert kept_some == ["abort"], some.stderr
     assert kept_none == []
     # What is no longer in the corpus is gone.
     names = sorted(path.name for path in (run.out / "results").iterdir())
@@ -249,11 +461,38 @@ def test_stopped_run_reports_and_can_be_resumed(
     assert len(summary["robots"]) == 3
 
 
+@_POSIX
+def test_second_run_in_a_folder_is_refused(
+    run: Run, robots: Path, stopped: list[subprocess.Popen[str]]
+) -> None:
+    """With exit status 2 and the process of the first, which goes on."""
+    (robots / "abort.urdf").unlink()
+    first = subprocess.Popen(  # our own command
+        run.command(f"dir:{robots}", "--timeout", "6000"),
+        env=run.environment | {"PATIENT": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    stopped.append(first)
+    wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
+    before = tree(run.out / "results") | tree(run.out / "assets")
+
+    second = run(f"dir:{robots}", SPARE="1")
+    resumed = run(f"dir:{robots}", "--resume", SPARE="1")
+
+    for refused in (second, resumed):
+        assert refused.returncode == 2
+        assert f"in use by the run of process {first.pid} on " in refused.stderr
+    assert first.poll() is None
+    assert tree(run.out / "results") | tree(run.out / "assets") == before
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_run_leaves_no_process(
     run: Run, robots: Path, stopped: list[subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    """It has no chance to stop them itself."""
+    """It has no chance to stop them itself; its folder can be used again."""
     mark = str(tmp_path)
     for name in ("abort", "calm"):
         (robots / f"{name}.urdf").unlink()
@@ -271,3 +510,11 @@ def test_killed_run_leaves_no_process(
     process.wait()
 
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
+    (run.out / "assets" / ".urdf-usd-unfinished").mkdir()
+    run.mark("quiet")
+    resumed = run(f"dir:{robots}", "--resume", SPARE="1")
+    assert resumed.returncode == 0, resumed.stderr
+    assert run.kept("quiet") == ["quiet"]
+    run.out.rename(tmp_path / "resumed")
+    run(f"dir:{robots}", SPARE="1")
+    assert tree(tmp_path / "resumed") == tree(run.out)

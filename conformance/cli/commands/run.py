@@ -26,6 +26,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     require_engines,
     selection_options,
 )
+from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import CommandError, held_interrupts
 from urdf_usd.conformance.cli.output.status import shown_status
 
@@ -53,8 +54,9 @@ DEFAULT_CORPUS = "pybullet"
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the report. A previous report in it is replaced, or with --resume "
-    "updated.",
+    help="Folder of the report: new, empty, or with a previous report, which is "
+    "replaced, or with --resume updated. Other files in it are refused, and a folder "
+    "that another run is using.",
 )
 @click.option(
     "--compare",
@@ -126,13 +128,16 @@ def run_command(  # noqa: PLR0913  # one parameter per option
             from urdf_usd.conformance.cli.output.run_report import (
                 PreviousRun,
                 Report,
-                prepare_run_folder,
                 run_and_report,
             )
             from urdf_usd.conformance.execution.run import (
                 RunOptions,
                 places,
                 require_scheduler,
+            )
+            from urdf_usd.conformance.execution.run_folder import (
+                RunFolderError,
+                claim_run_folder,
             )
 
         options = RunOptions(
@@ -150,13 +155,21 @@ def run_command(  # noqa: PLR0913  # one parameter per option
         )
         if options.scheduler is not None:
             require_scheduler(options.scheduler)
-        prepare_run_folder(out, places(sources, options) if options.resume else ())
     compared = (
         PreviousRun(previous.resolve().name, stored) if previous and stored else None
     )
-    report = Report(out, (*named, *selection.words), gate, baseline, compared)
-    records = run_and_report(sources, options, report)
-    click.get_current_context().exit(report.decide(records, options))
+    claimed = claim_run_folder(
+        out, places(sources, options), resume=options.resume, announce=say
+    )
+    try:
+        with claimed as folder:
+            words = (*named, *selection.words)
+            report = Report(folder, words, gate, baseline, compared)
+            records = run_and_report(sources, options, report)
+            ending = report.decide(records, options)
+    except RunFolderError as error:
+        raise CommandError(str(error)) from error
+    click.get_current_context().exit(ending)
 
 
 def _stored_run(folder: Path) -> StoredRun:

@@ -95,7 +95,7 @@ execution_options = options_as(
             "--resume",
             is_flag=True,
             help="Reuse results in OUT whose inputs, options and versions are the "
-            "same.",
+            "same and whose files were not changed.",
         ),
         click.option(
             "--retry",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +15,10 @@ from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
 from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
 from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.parcels import ClusterError
-from urdf_usd.conformance.execution.run import RunOptions, run, summarise
+from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
 from urdf_usd.conformance.records.changes import former_record
 from urdf_usd.conformance.records.results import (
     read_seconds,
-    write_atomically,
     write_record,
 )
 from urdf_usd.conformance.records.stored_run import StoredRun
@@ -41,6 +38,7 @@ from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.cli.options.execution import GateOptions
+    from urdf_usd.conformance.execution.run_folder import RunFolder
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.conformance.records.change_record import FormerRunRecord
     from urdf_usd.conformance.records.record import (
@@ -49,20 +47,6 @@ if TYPE_CHECKING:
         RunSummary,
     )
     from urdf_usd.corpus import Resolved
-
-
-# Marks the folder of a run. Without it, a folder of the user that happens to contain
-# "assets" would be emptied.
-MARKER = ".urdf-usd-run"
-_MARKER_TEXT = "urdf-usd run writes this folder, and replaces all of it.\n"
-# Folders with one entry per robot, named by its id with or without a suffix.
-_PER_ROBOT = ("results", "assets", "expanded", "scenes", "timings")
-_FOLDERS = (*_PER_ROBOT, "robots", "scripts", CONVERTERS)
-_FILES = (
-    *("summary.json", "summary.md", "junit.xml", "index.html"),
-    *("findings.sarif", "measurements.parquet", "badge.svg"),
-)
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +67,14 @@ class Report:
     """How the records of a run are reported and judged.
 
     Attributes:
-        folder: Target folder.
+        folder: Target folder, locked.
         corpus: The references that led to the robots.
         gate: What makes the run fail.
         baseline: Known failures.
         previous: The run to compare with.
     """
 
-    folder: Path
+    folder: RunFolder
     corpus: tuple[str, ...]
     gate: GateOptions
     baseline: Baseline | None
@@ -113,11 +97,11 @@ class Report:
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
         try:
-            return summary, write_reports(summary, records, self.folder)
+            return summary, write_reports(summary, records, self.folder.path)
         except OSError as error:
             if error.filename is None:
                 # As of a full disk.
-                error.filename = str(self.folder)
+                error.filename = str(self.folder.path)
             raise
 
     def _with_baseline(
@@ -149,57 +133,6 @@ def gated_records(
     return [record for record in records if record.candidate == options.gated]
 
 
-def prepare_run_folder(out: Path, keep: Collection[str] = ()) -> None:
-    """Make the folder of a run, or empty that of a previous one.
-
-    Args:
-        out: The folder.
-        keep: Ids of robots whose results and assets stay, prefixed with
-            ``<converter>/`` if there are several converters.
-
-    Raises:
-        CommandError: The folder contains files that no run wrote, or its name is not
-            UTF-8; nothing is removed.
-    """
-    try:
-        str(out).encode()
-    except UnicodeEncodeError:
-        shown = os.fsencode(out).decode("utf-8", "backslashreplace")
-        raise CommandError(
-            f"{shown}: the name of the folder is not UTF-8; choose another"
-        ) from None
-    names = {entry.name for entry in out.iterdir()} if out.exists() else set()
-    ours = {*_FOLDERS, *_FILES, MARKER} if MARKER in names else set()
-    foreign = sorted(names - ours)
-    if foreign:
-        more = ", …" if len(foreign) > _SHOWN else ""
-        raise CommandError(
-            f"{out} contains files that no run wrote "
-            f"({', '.join(foreign[:_SHOWN])}{more}); choose another folder"
-        )
-    for name in names.intersection(_FOLDERS):
-        _empty(out / name, keep if name in _PER_ROBOT else ())
-    for name in _FILES:
-        (out / name).unlink(missing_ok=True)
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / MARKER, _MARKER_TEXT.encode())
-
-
-def _empty(folder: Path, keep: Collection[str], prefix: str = "") -> None:
-    """Remove a folder, or its entries except those of some robots."""
-    if not keep:
-        shutil.rmtree(folder)
-        return
-    for entry in folder.iterdir():
-        if entry.is_file():
-            if f"{prefix}{entry.stem}" not in keep:
-                entry.unlink()
-        elif any(place.startswith(f"{prefix}{entry.name}/") for place in keep):
-            _empty(entry, keep, f"{prefix}{entry.name}/")
-        elif f"{prefix}{entry.name}" not in keep:
-            shutil.rmtree(entry)
-
-
 def run_and_report(
     sources: Sequence[Resolved], options: RunOptions, report: Report
 ) -> list[RobotRecord]:
@@ -211,7 +144,7 @@ def run_and_report(
         CommandError: The cluster failed.
     """
     records: list[RobotRecord] = []
-    out = report.folder
+    out = report.folder.path
     expected = len(sources) * len(options.converters)
     try:
         with shown_progress(expected, named=len(options.converters) > 1) as show:
@@ -220,16 +153,16 @@ def run_and_report(
                 records.append(record)
                 show(record)
 
-            summary = run(
+            summary = run_in_folder(
                 sources,
-                out,
+                report.folder,
                 options,
                 corpus=report.corpus,
                 progress=finished,
                 announce=say,
             )
     except (KeyboardInterrupt, ClusterError) as error:
-        records.sort(key=lambda record: record.id)
+        _sort(records, options)
         missing = expected - len(records)
         partial = summarise(records, options, report.corpus, missing)
         report.write(partial, records, options)
@@ -238,7 +171,7 @@ def run_and_report(
         if isinstance(error, ClusterError):
             raise CommandError(str(error)) from error
         raise
-    records.sort(key=lambda record: record.id)
+    _sort(records, options)
     summary, index = report.write(summary, records, options)
     if len(summary.converters) <= 1:
         stdout().print(terminal_summary(summary, records))
@@ -247,6 +180,12 @@ def run_and_report(
         stdout().print(terminal_comparison(summary, records, seconds))
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
+
+
+def _sort(records: list[RobotRecord], options: RunOptions) -> None:
+    """Sort records by robot, then in the order of converters."""
+    converters = [candidate.name for candidate in options.converters]
+    records.sort(key=lambda one: (one.id, converters.index(one.candidate)))
 
 
 def write_reports(

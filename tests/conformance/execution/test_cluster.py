@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.runs import Run, wait_until, write_robot
+from tests.conformance.runs import Run, tree, wait_until, write_robot
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
@@ -112,20 +112,12 @@ def test_a_worker_that_is_killed_loses_nothing(
     assert "Traceback" not in stderr
     # The robot that it was at has been begun by the other.
     assert (linger / f"{begun} other").exists()
-    there = _tree(run.out)
+    there = tree(run.out)
     assert len([name for name in there if name.startswith("results/")]) == 4
     assert json.loads(there["summary.json"])["complete"] is True
     run.out.rename(tmp_path / "there")
     run(f"dir:{robots}")
-    assert _tree(run.out) == there
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    assert tree(run.out) == there
 
 
 def test_files_that_workers_see_as_well_are_not_sent(
@@ -135,7 +127,7 @@ def test_files_that_workers_see_as_well_are_not_sent(
     cluster.add_worker("only")
     options = ("--scheduler", cluster.address, "--shared")
     done = run(f"dir:{robots}", *options)
-    there = _tree(run.out)
+    there = tree(run.out)
     run.mark("first", "second", "third", "fourth")
 
     again = run(f"dir:{robots}", *options, "--resume")
@@ -146,7 +138,7 @@ def test_files_that_workers_see_as_well_are_not_sent(
     assert run.kept(*everything) == everything
     run.out.rename(tmp_path / "there")
     run(f"dir:{robots}")
-    assert _tree(run.out) == there
+    assert tree(run.out) == there
 
 
 @pytest.mark.parametrize(
@@ -157,16 +149,16 @@ def test_a_scheduler_that_is_not_there_changes_nothing(
 ) -> None:
     """A former report is still there, and the message says what is wrong."""
     run.out.mkdir()
-    (run.out / ".urdf-usd-run").touch()
+    (run.out / ".urdf-usd-run").mkdir()
     (run.out / "summary.md").write_text("of a former run")
-    before = _tree(run.out)
+    before = tree(run.out)
 
     refused = run(f"dir:{robots}", "--scheduler", address)
 
     assert refused.returncode == 2
     assert f"there is no scheduler at {address}: " in refused.stderr
     assert "Traceback" not in refused.stderr
-    assert _tree(run.out) == before
+    assert tree(run.out) == before
 
 
 def test_workers_of_another_version_are_refused(

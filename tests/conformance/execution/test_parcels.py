@@ -157,7 +157,7 @@ def test_a_delivery_replaces_what_was_there(tmp_path: Path) -> None:
         ("expanded/arm.urdf", b"text"),
     )
 
-    deliver(Delivery(Unchanged(), files), tmp_path)
+    deliver(Delivery(Unchanged(), files), tmp_path, "r2d2")
 
     found = {
         path.relative_to(tmp_path).as_posix(): path.read_bytes()

@@ -194,7 +194,7 @@ def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
     )
     sources = resolve_corpora([str(light), "pybullet:torus_deform.urdf"])
 
-    records = _run(sources, tmp_path)
+    records = _run(sources, tmp_path / "out")
 
     refused = records["file--light"]
     torus = records["pybullet--torus_deform"]
@@ -203,7 +203,7 @@ def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
     assert "all the same" not in torus.reason
     assert torus.diagnostics[0].rule == "robot-empty"
     assert torus.diagnostics[0].file == "torus_deform.urdf"
-    assert not (tmp_path / "assets").exists()
+    assert not (tmp_path / "out" / "assets").exists()
 
 
 def test_a_robot_that_the_converter_refuses_is_not_comparable(tmp_path: Path) -> None:
@@ -232,9 +232,11 @@ def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
-    """The message lists those that are."""
+    """The message lists those that are, and the folder stays as it was."""
     with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, reference"):
         run((), tmp_path, RunOptions(engines=("oracle",), jobs=1))
+
+    assert list(tmp_path.iterdir()) == []
 
 
 # check

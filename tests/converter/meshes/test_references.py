@@ -38,6 +38,20 @@ def test_every_format_says_where_the_rest_lies(
     assert referred_files(content, tmp_path / name) == (tmp_path / found,)
 
 
+def test_every_library_of_a_line_is_found(tmp_path: Path) -> None:
+    """A line names one library with spaces, or several."""
+    names = ("first.mtl", "sub/second.mtl", "one.mtl two.mtl")
+    (tmp_path / "sub").mkdir()
+    for name in names:
+        (tmp_path / name).touch()
+    several = b"mtllib first.mtl missing.mtl sub/second.mtl\n"
+    spaced = b"mtllib one.mtl two.mtl\n"
+
+    found = referred_files(several + spaced, tmp_path / "a.obj")
+
+    assert set(found) == {tmp_path / name for name in names}
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from urdf_usd.conformance.records.record import (
     RobotRecord,
     Verdict,
 )
+from urdf_usd.conformance.records.scene import Scene, pack_scene, scene_path
 from urdf_usd.reports.appearance import appearance
 from urdf_usd.reports.html.site import render_robot, write_site
 
@@ -460,6 +463,35 @@ def test_output_is_deterministic(tmp_path: Path) -> None:
     names = sorted(p.relative_to(first) for p in first.rglob("*.html"))
     assert len(names) == 9
     assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda packed: packed[:40],
+        lambda packed: packed[:-4],
+        lambda packed: packed[:30] + bytes(20) + packed[50:],
+        lambda _: b"",
+        lambda _: b"garbage",
+        lambda _: gzip.compress(b"{}"),
+        lambda _: gzip.compress(b"\xff{"),
+    ],
+)
+def test_damaged_scene_costs_the_3d_view_alone(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """The page of the robot and the report are written without it."""
+    robots = records.corpus()[:2]
+    packed = pack_scene(Scene(mark=0.1, models=()))
+    damaged, whole = (scene_path(tmp_path, robot.id) for robot in robots)
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(damage(packed))
+    whole.write_bytes(packed)
+
+    _index(robots, tmp_path)
+
+    pages = [(tmp_path / "robots" / f"{robot.id}.html").read_text() for robot in robots]
+    assert ['id="scene"' in page for page in pages] == [False, True]
 
 
 def test_empty_run_has_an_index(tmp_path: Path) -> None:
