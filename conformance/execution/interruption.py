@@ -8,32 +8,44 @@ that lock then wait for ever, and so does the program, which waits for its threa
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Self, TypeVar
+from types import FrameType, TracebackType
+from typing import Self, TypeAlias, TypeVar
 
 _T = TypeVar("_T")
+_Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
-_SIGNALS = {
+_SIGNALS = [
     number
     for number in signal.Signals
     if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}
-}
+]
 
 
 class DeferredInterrupts:
-    """Holds signals back within the block, except while :meth:`get` waits.
+    """Calls the handlers of signals only while :meth:`get` waits, within the block.
 
-    Threads that are started in the block inherit this, so that signals reach the thread
-    that waits. On systems without signal masks nothing is held back.
+    A signal that comes at another time is handled by the next call, or at the end of
+    the block. Handlers run in the main thread; in a block of another thread, nothing is
+    deferred.
     """
 
     def __init__(self) -> None:
-        self._former: set[signal.Signals | int] = set()
+        self._former: dict[signal.Signals, _Handler] = {}
+        self._pending: list[tuple[int, FrameType | None]] = []
+        self._waiting = False
 
     def __enter__(self) -> Self:
-        self._former = _hold()
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                handler = signal.getsignal(number)
+                # Others are ignored, or end the process at once.
+                if callable(handler):
+                    self._former[number] = handler
+                    signal.signal(number, self._receive)
         return self
 
     def __exit__(
@@ -42,8 +54,11 @@ class DeferredInterrupts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let signals through again, as before."""
-        _restore(self._former)
+        """Restore the handlers, and handle a signal that is left."""
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        if error is None:
+            self._handle_pending()
 
     def get(self, queue: SimpleQueue[_T], timeout: float | None = None) -> _T:
         """Wait for the next item of a queue.
@@ -56,11 +71,12 @@ class DeferredInterrupts:
             Empty: There is no item in time.
             KeyboardInterrupt: A signal came, now or since the last call.
         """
+        self._waiting = True
         try:
-            _restore(self._former)
+            self._handle_pending()
             return queue.get(timeout=timeout)
         finally:
-            _hold()
+            self._waiting = False
 
     def result(self, future: Future[_T]) -> _T:
         """Wait for the result of a call in another thread.
@@ -72,13 +88,13 @@ class DeferredInterrupts:
         future.add_done_callback(done.put)
         return self.get(done).result()
 
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._waiting:
+            self._former[signal.Signals(number)](number, frame)
+        else:
+            self._pending.append((number, frame))
 
-def _hold() -> set[signal.Signals | int]:
-    if not hasattr(signal, "pthread_sigmask"):
-        return set()
-    return signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-
-
-def _restore(mask: set[signal.Signals | int]) -> None:
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    def _handle_pending(self) -> None:
+        if self._pending:
+            number, frame = self._pending.pop(0)
+            self._former[signal.Signals(number)](number, frame)

@@ -303,7 +303,6 @@ def _examined(
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
-    # Processes that the pool starts should not inherit the signal mask.
     pool = WorkerPool(options.limits.memory)
     # On an interruption the pool is closed first, for which the threads wait.
     with (

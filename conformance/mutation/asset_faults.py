@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, REFUSED, Fault, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    EXTRA_PRIM,
+    PARTS_MISSING,
+    REFUSED,
+    Fault,
+    Scale,
+    Seed,
+)
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
@@ -217,6 +224,6 @@ ASSET_FAULTS = (
         partial(_once, _lean),
         Scale("direction of gravity", "rad", Tolerance().rotation),
     ),
-    _fault("payload", "payload missing", (REFUSED,), _lose_payload),
+    _fault("payload", "payload missing", (PARTS_MISSING,), _lose_payload),
     _fault("default", "no default prim", (REFUSED,), _lose_default),
 )

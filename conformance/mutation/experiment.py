@@ -18,7 +18,14 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.fault import REFUSED, Fault, ProfileName, Scale, Seed
+from urdf_usd.conformance.mutation.fault import (
+    PARTS_MISSING,
+    REFUSED,
+    Fault,
+    ProfileName,
+    Scale,
+    Seed,
+)
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.records.record import Grade
@@ -196,9 +203,10 @@ class _Trials:
         judgement = judge(
             {"reference": Observed(self.spec)}, outcome, expected_base=self.asset.base
         )
-        return tuple(
-            check.id for check in judgement.checks if check.grade is Grade.FAILS
-        )
+        failed = [check.id for check in judgement.checks if check.grade is Grade.FAILS]
+        if isinstance(outcome, Observed) and outcome.observation.missing:
+            failed.append(PARTS_MISSING)
+        return tuple(failed)
 
     def outcome(self, usd: str) -> Outcome:
         """Read a USD."""

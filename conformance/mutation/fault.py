@@ -15,6 +15,8 @@ from urdf_usd.conformance.mutation.good_asset import GoodAsset
 ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx"]
 # In place of a check, if the USD engine rejects the USD.
 REFUSED = "reader.refuses"
+# The verdict is at best *incomplete*, because parts of the USD are missing.
+PARTS_MISSING = "reader.parts-missing"
 # A direction that is parallel to no axis of any robot.
 OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 # Name of a prim that no good asset has.

@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.mutation.fault import (
     OBLIQUE,
+    REFUSED,
     Fault,
     Scale,
     Seed,
@@ -252,13 +253,13 @@ MASS_FAULTS = (
     Fault(
         "mass.not-a-number",
         "mass not a number",
-        _MASS,
+        (REFUSED,),
         partial(_changed_everywhere, lambda a: replace(a, mass=math.nan)),
     ),
     Fault(
         "mass.moments-not-a-number",
         "diagonal inertia not a number",
-        _INERTIA,
+        (REFUSED,),
         partial(
             _changed_everywhere, lambda a: replace(a, moments=a.moments * math.nan)
         ),

@@ -11,10 +11,6 @@ import pytest
 
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "pthread_sigmask"), reason="the system has no signal masks"
-)
-
 
 def _interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
@@ -36,7 +32,7 @@ def test_signal_is_held_back_until_the_next_wait() -> None:
 
 
 def test_signal_ends_a_wait() -> None:
-    """Also if another thread sends it, which holds it back itself."""
+    """Also if another thread sends it."""
 
     def go() -> None:
         with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads:
@@ -66,14 +62,39 @@ def test_cleanup_after_a_signal_is_not_interrupted() -> None:
     assert executed == ["cleanup"]
 
 
-def test_former_mask_is_restored() -> None:
-    """A caller may hold back signals of its own."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+def test_former_handlers_are_restored() -> None:
+    """Those of the caller."""
+    before = signal.getsignal(signal.SIGINT)
     with DeferredInterrupts():
-        inside = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        inside = signal.getsignal(signal.SIGINT)
 
-    assert signal.SIGINT in inside
-    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    assert inside is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ignored_signal_stays_ignored() -> None:
+    """As SIGHUP with nohup."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with DeferredInterrupts() as interrupts:
+            _interrupt()
+            with pytest.raises(Empty):
+                interrupts.get(SimpleQueue(), timeout=0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_defer_nothing() -> None:
+    """Only the main thread handles signals."""
+
+    def waited() -> int:
+        queue: SimpleQueue[int] = SimpleQueue()
+        queue.put(7)
+        with DeferredInterrupts() as interrupts:
+            return interrupts.get(queue)
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(waited).result() == 7
 
 
 def test_items_and_results_are_returned() -> None:

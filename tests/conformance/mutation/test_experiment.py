@@ -17,7 +17,7 @@ from urdf_usd.conformance.checks.comparers import COMPARERS
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
-from urdf_usd.conformance.mutation.fault import REFUSED, ProfileName
+from urdf_usd.conformance.mutation.fault import PARTS_MISSING, REFUSED, ProfileName
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 OWN = Path(mutation.__file__).parent / "robots"
@@ -51,7 +51,7 @@ def _trials_by_profile(
 
 def test_faults_have_distinct_names_and_name_existing_checks() -> None:
     """At least forty kinds."""
-    known = {check.id for check in CHECKS} | {REFUSED}
+    known = {check.id for check in CHECKS} | {PARTS_MISSING, REFUSED}
 
     assert len(FAULTS) >= 40
     assert len({fault.id for fault in FAULTS}) == len(FAULTS)
