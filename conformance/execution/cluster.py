@@ -25,6 +25,7 @@ from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
@@ -33,7 +34,6 @@ from urdf_usd.conformance.execution.examination import (
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.parcels import (
-    ClusterError,
     Delivery,
     Parcel,
     deliver,

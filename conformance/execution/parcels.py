@@ -39,10 +39,6 @@ _MANIFEST = "package.xml"
 _REPOSITORY = ".git"
 
 
-class ClusterError(Exception):
-    """A cluster cannot be used; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """One robot with its files.

@@ -28,6 +28,7 @@ from urdf_usd.conformance.execution.assembly import (
     unavailable_record,
 )
 from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
@@ -40,7 +41,6 @@ from urdf_usd.conformance.execution.fingerprint import (
     engine_programs,
 )
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.parcels import ClusterError
 from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,

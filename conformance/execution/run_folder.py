@@ -30,6 +30,7 @@ from pathlib import Path
 
 import msgspec
 
+from urdf_usd.conformance.execution.errors import RunFolderError
 from urdf_usd.conformance.records.results import (
     record_path,
     timing_path,
@@ -54,10 +55,6 @@ _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
 _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-
-
-class RunFolderError(Exception):
-    """A folder cannot be used for a run; the message says why."""
 
 
 class _Owner(msgspec.Struct):

@@ -166,6 +166,7 @@ def test_json_has_every_finding(robot: Path) -> None:
         "file": "my robot.urdf",
         "line": 2,
         "column": 3,
+        "count": 1,
     }
 
 

@@ -130,15 +130,13 @@ def run_command(  # noqa: PLR0913  # one parameter per option
                 Report,
                 run_and_report,
             )
+            from urdf_usd.conformance.execution.errors import RunFolderError
             from urdf_usd.conformance.execution.run import (
                 RunOptions,
                 places,
                 require_scheduler,
             )
-            from urdf_usd.conformance.execution.run_folder import (
-                RunFolderError,
-                claim_run_folder,
-            )
+            from urdf_usd.conformance.execution.run_folder import claim_run_folder
 
         options = RunOptions(
             convert=choices.options(),

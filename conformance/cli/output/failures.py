@@ -78,7 +78,7 @@ def _explain(error: Exception, *, debug: bool) -> None:
         MissingEngineError,
         UnknownEngineError,
     )
-    from urdf_usd.conformance.execution.parcels import ClusterError
+    from urdf_usd.conformance.execution.errors import ClusterError
     from urdf_usd.converter.diagnostics import ConversionError
     from urdf_usd.converter.diagnostics.messages import truncate
     from urdf_usd.corpus import CorpusError

@@ -14,7 +14,7 @@ from urdf_usd.conformance.cli.output.console import say, stdout
 from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
 from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
 from urdf_usd.conformance.cli.output.progress import shown_progress
-from urdf_usd.conformance.execution.parcels import ClusterError
+from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
 from urdf_usd.conformance.records.changes import former_record
 from urdf_usd.conformance.records.results import (

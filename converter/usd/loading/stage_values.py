@@ -187,7 +187,9 @@ def _parts(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] |
     if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
         value = (value.GetReal(), *value.GetImaginary())
     try:
-        return np.asarray(value, np.float64).ravel()
+        array = np.asarray(value)
+        # Texts such as "nan" are no numbers.
+        return array.astype(np.float64).ravel() if array.dtype.kind in "biuf" else None
     except (TypeError, ValueError):
         return None
 

@@ -13,7 +13,7 @@ import pytest
 
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.failures import explained_failures
-from urdf_usd.conformance.execution.parcels import ClusterError
+from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.usd_limits import compose
 
 _ROBOT = '<robot name="r"><link name="a"/></robot>'

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.runs import tree, wait_until
+from urdf_usd.conformance.execution.errors import RunFolderError
 from urdf_usd.conformance.execution.run_folder import (
     RunFolder,
-    RunFolderError,
     claim_run_folder,
     discard_former,
 )

@@ -15,9 +15,7 @@ from pxr import Usd, UsdUtils, UsdValidation
 from tests.converter.strategies import robots
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
-from urdf_usd.converter.robot.model import (
-    Robot,
-)
+from urdf_usd.converter.robot.model import Link, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
@@ -130,3 +128,13 @@ def test_assets_are_deterministic(
         for name, content in files.items():
             assert Path(second, name).read_bytes() == content
             assert Path(first).name.encode() not in content
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "-Infinity", "1e999"])
+def test_names_that_spell_numbers_are_read_back(tmp_path: Path, name: str) -> None:
+    """They are texts, whatever the values of other attributes may be."""
+    robot = Robot(name="robot", links=(Link(name=name),), joints=())
+    root = _written(robot, BodyNesting.NESTED, BaseOption.AUTO, str(tmp_path))
+    (link,) = read_usd(root).robot.links
+
+    assert link.name == name
