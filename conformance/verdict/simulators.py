@@ -123,14 +123,13 @@ def merge(comparison: Compared, results: tuple[SimulatorResult, ...]) -> Compare
 
 
 def _reported_by(comparison: Compared, simulated: Observation) -> Compared:
-    """Keep reported values; name the engine, and widen bounds to its precision."""
+    """Keep reported values; name the engine, and allow for its precision."""
     scale = max(1.0, roundings(simulated.precision))
 
     def named(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
         return tuple(
             structs.replace(
-                one,
-                bound=one.bound * scale,
+                _allowing_rounding(one, scale),
                 describe=partial(_describe, simulated.engine, one),
             )
             for one in differences
@@ -142,6 +141,15 @@ def _reported_by(comparison: Compared, simulated: Observation) -> Compared:
         differences=named(comparison.differences),
         reported=None if comparison.reported is None else named(comparison.reported),
     )
+
+
+def _allowing_rounding(difference: Difference, scale: float) -> Difference:
+    """Widen the bound, but not beyond the tolerance: what exceeds it is *close*."""
+    rounding = difference.bound * scale
+    if rounding <= difference.tolerance or not difference.tolerance:
+        return structs.replace(difference, bound=rounding)
+    bound = max(difference.bound, difference.tolerance)
+    return structs.replace(difference, bound=bound, tolerance=rounding)
 
 
 def _describe(engine: str, difference: Difference) -> Description:

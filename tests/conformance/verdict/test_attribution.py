@@ -190,6 +190,23 @@ def test_rounding_of_single_precision_is_no_contradiction(
     assert _unexplained(judgement) == deviating
 
 
+@pytest.mark.parametrize(
+    ("precision", "verdict"),
+    [(SINGLE_PRECISION, Verdict.CLOSE), (DOUBLE_PRECISION, Verdict.FAILS)],
+)
+def test_simulator_beyond_the_tolerance_is_never_exact(
+    precision: float, verdict: Verdict
+) -> None:
+    """Rounding of its arithmetic explains millimetres here, and is not exactness."""
+    judgement = judge(
+        {"reference": Observed(urdf_reading(FAR))},
+        Observed(usd_reading(FAR)),
+        simulators=[Observed(_drifting(engine_reading("physx", FAR), precision))],
+    )
+
+    assert judgement.verdict is verdict
+
+
 def test_reference_decides_if_no_engine_reads_the_file() -> None:
     """The other readings have no values."""
     judgement = judge(
