@@ -40,7 +40,6 @@ from urdf_usd.converter.lint import LINT_RULES, Finding, lint_parsed
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 
 
@@ -102,7 +101,7 @@ def read_robot(
         forget_readings()
         parsed = read_kept(path, packages, arguments, environment)
         alone = None
-        if is_xacro(path):
+        if parsed.markup.expanded:
             alone = standalone_urdf(path, packages, arguments, environment)
     except SourceError as error:
         return error

@@ -11,7 +11,6 @@ from urdf_usd.converter.lint.finding import Breach, Breaches
 from urdf_usd.converter.lint.subject import UrdfDocument
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
-from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
 _ABSOLUTE = re.compile(
@@ -53,11 +52,11 @@ def absolute_path(document: UrdfDocument) -> Breaches:
 
     In xacro, ``$(find NAME)`` expands to an absolute path; existing files are ignored.
     """
-    expanded = is_xacro(document.file)
     for uri, nodes in _files(document).items():
         path = uri.strip()
         exists = (
-            expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
+            document.expanded
+            and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
         )
         if _ABSOLUTE.fullmatch(path) and not exists:
             yield _about_path(uri, nodes, "is absolute")

@@ -23,7 +23,7 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
+from urdf_usd.converter.urdf.markup import Markup, read_markup
 from urdf_usd.converter.urdf.reader import Node, read
 from urdf_usd.converter.urdf.xml.elements import Element
 
@@ -39,11 +39,13 @@ class UrdfDocument:
         file: Path, as given.
         root: All elements, as written.
         robot: The elements of the language, with typed values.
+        expanded: Whether they are the result of a xacro expansion.
     """
 
     file: str
     root: Element
     robot: Node
+    expanded: bool = False
 
     @property
     def links(self) -> tuple[Node, ...]:
@@ -74,23 +76,24 @@ def read_document(
         arguments: Values of xacro arguments, by name.
     """
     try:
-        root, _ = drain(read_markup(file, packages, arguments))
+        markup, _ = drain(read_markup(file, packages, arguments))
     except SourceError:
         return None
-    return document_of(root, file)
+    return document_of(markup, file)
 
 
-def document_of(root: Element, file: str) -> UrdfDocument | None:
+def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     """Parse the elements of a robot; None if they are not a robot.
 
     Args:
-        root: The root element, as written.
-        file: Path of its file.
+        markup: All elements of the file.
+        file: Path of the file.
     """
-    if root.tag != g.ROBOT.tag or find_unexpanded(root):
+    root = markup.root
+    if root.tag != g.ROBOT.tag:
         return None
     robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
-    return UrdfDocument(file, root, robot)
+    return UrdfDocument(file, root, robot, markup.expanded)
 
 
 @dataclass(frozen=True, slots=True)

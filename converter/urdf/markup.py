@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.urdf.grammar import LINK, ROBOT
-from urdf_usd.converter.urdf.kinds import Name
+from urdf_usd.converter.urdf.kinds import Name, Text
 from urdf_usd.converter.urdf.reader import walk
 from urdf_usd.converter.urdf.xacro.expansion import (
     Expansion,
@@ -20,13 +23,30 @@ from urdf_usd.converter.urdf.xml.elements import Element, describe
 from urdf_usd.converter.urdf.xml.source import load, parse_markup
 
 
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """The elements of a URDF or xacro file.
+
+    Attributes:
+        root: The root element.
+        expanded: Whether it is the result of a xacro expansion.
+    """
+
+    root: Element
+    expanded: bool
+
+
 def read_markup(
     file: str,
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: Collection[str] = (),
-) -> Findings[Element]:
-    """Read the root element of a file; xacro is expanded first.
+) -> Findings[Markup]:
+    """Read the elements of a file; xacro is expanded first.
+
+    A file that contains xacro but is not named so is expanded if that is possible.
+    Otherwise its elements are returned as they are: other URDF parsers ignore unknown
+    elements.
 
     Locations of expanded elements are those in the xacro files.
 
@@ -41,10 +61,31 @@ def read_markup(
         SourceError: It cannot be read, expanded or parsed as XML.
     """
     data = load(file)
-    if not is_xacro(file):
-        return (yield from parse_markup(data, file))
-    expansion = expand(file, packages, arguments, environment=environment)
-    return (yield from expanded_markup(expansion, file))
+    if is_xacro(file):
+        expansion = expand(file, packages, arguments, environment=environment)
+        return Markup((yield from expanded_markup(expansion, file)), expanded=True)
+    root = yield from parse_markup(data, file)
+    xacro = _find_xacro(root)
+    if xacro is None:
+        return Markup(root, expanded=False)
+    try:
+        expansion = expand(file, packages, arguments, environment=environment)
+        expanded, found = drain(expanded_markup(expansion, file))
+    except SourceError as error:
+        reason = next(
+            one.message for one in error.diagnostics if one.severity is Severity.ERROR
+        )
+        message = f"{xacro.message}, but the file cannot be expanded: {reason}"
+        ignored = Diagnostic("xacro-ignored", message, xacro.location)
+        needed = _find_needed(root)
+        if needed:
+            raise SourceError((ignored, needed)) from None
+        yield ignored
+        return Markup(root, expanded=False)
+    message = f"{xacro.message}; the file is expanded"
+    yield Diagnostic("xacro-in-urdf", message, xacro.location)
+    yield from found
+    return Markup(expanded, expanded=True)
 
 
 def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:
@@ -67,39 +108,62 @@ _PREFIX = "xacro:"
 _NAMESPACE_END = "/xacro"
 # Unused definitions have no effect on the robot.
 _DEFINITIONS = {"property", "arg", "macro"}
-_SUBSTITUTIONS = ("${", "$(")
 _MARK = "$"
+_SUBSTITUTION = re.compile(r"\$[({]")
+# File references may contain $(find PACKAGE), which is resolved without xacro.
+_SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
 
 
-def find_unexpanded(root: Element) -> Diagnostic | None:
-    """Find the first element that xacro would change.
+def _find_needed(root: Element) -> Diagnostic | None:
+    """Find xacro without which the robot is unknown.
 
-    Substitutions in numbers are ignored: as in other parsers, the default is used, with
-    a warning.
+    That is a substitution in a name or a number, or any element of xacro if there are
+    no links.
     """
-    has_links = any(child.tag == LINK.tag for child in root.children)
+    needed = _find_xacro(root, elements=not _has_links(root), files=False)
+    return replace(needed, rule="xacro-unexpanded") if needed else None
+
+
+def _find_xacro(
+    root: Element, *, elements: bool = True, files: bool = True
+) -> Diagnostic | None:
+    """Find the first element or attribute that xacro would change.
+
+    Args:
+        root: The root element.
+        elements: Whether elements of xacro count.
+        files: Whether substitutions in file references count.
+    """
+    has_links = _has_links(root)
     for element, element_type in walk(root, ROBOT):
         if element_type is None:
             name = element.tag.rpartition(":")[2]
-            if _is_xacro(element) and not (has_links and name in _DEFINITIONS):
-                return _diagnose(f"{describe(element)} is a xacro element", element)
+            unused = has_links and name in _DEFINITIONS
+            if elements and _is_xacro(element) and not unused:
+                message = f"{describe(element)} is a xacro element"
+                return Diagnostic("xacro-in-urdf", message, element.location)
             continue
         if not any(_MARK in text for _, text in element.attributes):
             continue
         for attribute in element_type.attributes:
             text = element.get(attribute.name) or ""
-            if isinstance(attribute.kind, Name) and any(
-                mark in text for mark in _SUBSTITUTIONS
-            ):
-                what = f"{attribute.name} of <{element.tag}> is {truncate(repr(text))}"
-                return _diagnose(what, element)
+            of_file = isinstance(attribute.kind, Text) and not isinstance(
+                attribute.kind, Name
+            )
+            if of_file and not files:
+                continue
+            pattern = _SUBSTITUTION_IN_TEXT if of_file else _SUBSTITUTION
+            if pattern.search(text):
+                value = truncate(repr(text))
+                message = f"{attribute.name} of <{element.tag}> is {value}"
+                return Diagnostic("xacro-in-urdf", message, element.location)
     return None
+
+
+def _has_links(root: Element) -> bool:
+    return any(child.tag == LINK.tag for child in root.children)
 
 
 def _is_xacro(element: Element) -> bool:
     namespace = (element.namespace or "").rstrip("/")
     return element.tag.startswith(_PREFIX) or namespace.endswith(_NAMESPACE_END)
-
-
-def _diagnose(what: str, element: Element) -> Diagnostic:
-    return Diagnostic("xacro-unexpanded", what, element.location)

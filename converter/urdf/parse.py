@@ -34,7 +34,7 @@ from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.grammar import ROBOT, ElementType
 from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
 from urdf_usd.converter.urdf.links import build_link
-from urdf_usd.converter.urdf.markup import find_unexpanded, read_markup
+from urdf_usd.converter.urdf.markup import Markup, read_markup
 from urdf_usd.converter.urdf.materials import build_materials
 from urdf_usd.converter.urdf.reader import Node, read, walk
 from urdf_usd.converter.urdf.repairs import (
@@ -56,12 +56,12 @@ class Parsed:
     Attributes:
         robot: A tree of uniquely named links and joints.
         diagnostics: Warnings and notes, in document order.
-        markup: The root element as written; for xacro, after expansion.
+        markup: The elements as written; for xacro, after expansion.
     """
 
     robot: Robot
     diagnostics: tuple[Diagnostic, ...]
-    markup: Element
+    markup: Markup
 
     def __repr__(self) -> str:
         return f"<Parsed {robot_line(self.robot, self.diagnostics)}>"
@@ -95,12 +95,12 @@ def parse(
 
 
 def parse_markup(
-    markup: Element,
+    markup: Markup,
     path: str | os.PathLike[str],
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
 ) -> Parsed:
-    """Read a robot from the root element of its file; see :func:`parse`.
+    """Read a robot from the elements of its file; see :func:`parse`.
 
     Args:
         markup: As :func:`~urdf_usd.converter.urdf.markup.read_markup` returns it.
@@ -114,17 +114,17 @@ def parse_markup(
 
 
 def _parsed(
-    markup: Findings[Element], file: str, packages: Mapping[str, str], root: str | None
+    markup: Findings[Markup], file: str, packages: Mapping[str, str], root: str | None
 ) -> Parsed:
     resolver = FileResolver(Path(file), packages, os.environ)
-    (element, robot), found = drain(_element_and_robot(markup, resolver, root))
+    (elements, robot), found = drain(_markup_and_robot(markup, resolver, root))
     diagnostics = tuple(sorted(found, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
-    return Parsed(robot, diagnostics, element)
+    return Parsed(robot, diagnostics, elements)
 
 
-def _no_findings(markup: Element) -> Findings[Element]:
+def _no_findings(markup: Markup) -> Findings[Markup]:
     yield from ()
     return markup
 
@@ -134,17 +134,17 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
-def _element_and_robot(
-    markup: Findings[Element], resolver: FileResolver, tree_root: str | None
-) -> Findings[tuple[Element, Robot]]:
-    root = yield from markup
-    return root, (yield from _robot(root, resolver, tree_root))
+def _markup_and_robot(
+    findings: Findings[Markup], resolver: FileResolver, tree_root: str | None
+) -> Findings[tuple[Markup, Robot]]:
+    markup = yield from findings
+    return markup, (yield from _robot(markup.root, resolver, tree_root))
 
 
 def _robot(
     root: Element, resolver: FileResolver, tree_root: str | None
 ) -> Findings[Robot]:
-    fatal = _not_a_robot(root) or find_unexpanded(root)
+    fatal = _not_a_robot(root)
     if fatal:
         raise SourceError((fatal,))
     version = yield from _read_version(root)

@@ -274,6 +274,8 @@ def _write_repaired(
         raise CommandError(
             f"{robot.path} cannot be read; run lint without --fix for the reasons"
         )
+    if document.expanded:
+        raise CommandError(f"{robot.path} contains xacro; --fix supports URDF only")
     found = repairs(document, frozenset(broken.intersection(rules)))
     try:
         content = apply_edits(robot.path.read_bytes(), [one.edit for one in found])

@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from urdf_usd.converter import ConversionError, Diagnostic, Robot, Severity, read_urdf
+from urdf_usd.converter import (
+    ConversionError,
+    Diagnostic,
+    Parsed,
+    Robot,
+    Severity,
+    read_urdf,
+)
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
-from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 from urdf_usd.corpus import Candidate, Download, RobotSource
 from urdf_usd.reports.text import plain
@@ -67,7 +73,7 @@ def robot_row(robot: Candidate) -> Row:
     freedoms, note = None, None
     if isinstance(robot, RobotSource):
         try:
-            freedoms = _freedoms(_read(robot))
+            freedoms = _freedoms(_parse(robot).robot)
         except ConversionError as error:
             note = _first_error(error.diagnostics)
     elif not isinstance(robot, Download):
@@ -119,9 +125,10 @@ def description(robot: RobotSource) -> dict[str, object]:
     Raises:
         ConversionError: The robot cannot be read.
     """
-    read = _read(robot)
+    parsed = _parse(robot)
+    read = parsed.robot
     names = [str(robot.path)]
-    if is_xacro(names[0]):
+    if parsed.markup.expanded:
         names += standalone_urdf(names[0], _packages(robot), _arguments(robot)).included
     origin = robot.origin
     return {
@@ -177,9 +184,9 @@ def _file_line(file: object) -> str:
     return "  " + "  ".join(plain(str(item)) for item in items)
 
 
-def _read(robot: RobotSource) -> Robot:
+def _parse(robot: RobotSource) -> Parsed:
     packages, arguments = _packages(robot), _arguments(robot)
-    return read_urdf(robot.path, packages=packages, arguments=arguments).robot
+    return read_urdf(robot.path, packages=packages, arguments=arguments)
 
 
 def _packages(robot: RobotSource) -> dict[str, str]:

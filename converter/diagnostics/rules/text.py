@@ -104,8 +104,24 @@ TEXT_RULES = (
     Rule(
         "xacro-unexpanded",
         _E,
-        "The file contains xacro but its name does not end in .xacro.",
-        "Rename the file to .xacro, so that it is expanded.",
+        "A name or a number depends on xacro that cannot be expanded, or there is "
+        "nothing else in the file.",
+        "Provide the files and macros that the message before names, or pass the "
+        "expanded URDF.",
+    ),
+    Rule(
+        "xacro-ignored",
+        _W,
+        "The file contains xacro that cannot be expanded; its elements are ignored, as "
+        "by other URDF parsers.",
+        "Provide what is missing, or pass the expanded URDF.",
+    ),
+    Rule(
+        "xacro-in-urdf",
+        _W,
+        "The file contains xacro although its name does not end in .xacro; it is "
+        "expanded. Other URDF parsers ignore xacro.",
+        "Rename the file to .xacro.",
     ),
     Rule(
         "urdf-version",

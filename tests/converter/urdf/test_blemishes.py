@@ -21,6 +21,7 @@ from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
 from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
 from urdf_usd.converter.robot.model import CustomAttribute
+from urdf_usd.converter.urdf.markup import Markup
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.parse import parse_markup as build
 from urdf_usd.converter.urdf.xml.elements import Element
@@ -80,7 +81,7 @@ class _Reading:
         if self.markup is None:
             return self.told, ()
         try:
-            parsed = build(self.markup, self.file)
+            parsed = build(Markup(self.markup, expanded=False), self.file)
         except SourceError as error:
             return tuple((d.rule, d.message) for d in error.diagnostics), ()
         return _plain(parsed.robot), parsed.diagnostics

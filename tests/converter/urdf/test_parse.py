@@ -31,7 +31,6 @@ def _fixed(name: str, parent: str, child: str) -> str:
 
 
 _LINKS = '<link name="a"/><link name="b"/>'
-_XACRO = '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">'
 _BOX = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
 _LINK_C = '<link name="c"/>'
 
@@ -177,8 +176,6 @@ def test_a_quaternion_counts_from_version_1_1_on(read: Read, version: str) -> No
         ('version="1.1"', 'quat_xyzw="0 0 0 1 1"', ["vector-length"]),
         ('version="1.1"', 'rpy="0 0 0" quat_xyzw="0 0 0 -2"', ["rotation-repeated"]),
         ("", 'rpy=""', ["number-invalid"]),
-        ("", 'rpy="${pi} 0 0"', ["number-invalid"]),
-        ("", 'rpy="$(optenv R 0 1 2)"', ["number-invalid"]),
     ],
 )
 def test_an_orientation_that_does_not_count_is_said(
@@ -210,38 +207,6 @@ def test_an_unknown_version_is_said_and_read(read: Read, version: str) -> None:
     _, rules = _origin(read, f'version="{version}"', "")
 
     assert rules == ["urdf-version"]
-
-
-@pytest.mark.parametrize(
-    "inside",
-    [
-        '<xacro:include filename="x"/>',
-        '<x:if value="1" xmlns:x="http://www.ros.org/wiki/xacro"/>',
-        '<link name="b"><xacro:insert_block name="i"/></link>',
-        '<link name="${prefix}b"/>',
-        '<joint name="$(arg j)"/>',
-    ],
-)
-def test_xacro_that_would_change_the_robot_is_refused(
-    refuse: Refuse, inside: str
-) -> None:
-    """Once, whatever else would follow from it."""
-    found = refuse(f'{_XACRO}<link name="a"/>{inside}<link/></robot>')
-
-    assert [d.rule for d in found] == ["xacro-unexpanded"]
-
-
-def test_xacro_definitions_that_nothing_uses_do_no_harm(
-    read: Read, refuse: Refuse
-) -> None:
-    """Unless there is nothing else in the file."""
-    definition = '<xacro:macro name="m"><link name="${n}"/></xacro:macro>'
-
-    parsed = read(f'{_XACRO}{definition}<link name="a"/></robot>')
-    found = refuse(f"{_XACRO}{definition}</robot>")
-
-    assert [d.rule for d in parsed.diagnostics] == ["element-unknown"]
-    assert [d.rule for d in found] == ["xacro-unexpanded"]
 
 
 def test_packages_are_passed_on(tmp_path: Path) -> None:

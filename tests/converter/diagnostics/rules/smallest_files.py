@@ -120,6 +120,8 @@ _TEXT = {
     "xml-prefix": SmallestFile(robot(f"{A}<x:y/>")),
     "root-element": SmallestFile("<sdf/>"),
     "xacro-unexpanded": SmallestFile(robot('<link name="${a}"/>')),
+    "xacro-ignored": SmallestFile(robot(f"{A}<xacro:arm/>")),
+    "xacro-in-urdf": SmallestFile(robot('<link name="${1 + 1}"/>')),
     "urdf-version": SmallestFile(robot(A, 'name="r" version="3.0"')),
     "attribute-missing": SmallestFile(robot("<link/>")),
     "attribute-version": SmallestFile(joint('<origin quat_xyzw="0 0 0.6 0.8"/>')),
