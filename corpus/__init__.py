@@ -8,6 +8,7 @@ from urdf_usd.corpus.references import (
     parse_reference,
 )
 from urdf_usd.corpus.resolution import (
+    candidate,
     list_corpora,
     resolve_corpora,
     resolve_robot,
@@ -45,6 +46,7 @@ __all__ = [
     "UnavailableError",
     "UnavailableSource",
     "UnknownRobotError",
+    "candidate",
     "list_corpora",
     "parse_reference",
     "resolve_corpora",

@@ -74,19 +74,31 @@ def resolve_robot(
         ReferenceSyntaxError: The text is no reference, or names many robots.
         UnavailableError: The robot is not available.
     """
+    match candidate(text, mirror=mirror):
+        case RobotSource() as robot:
+            return robot
+        case UnavailableSource(reason=reason):
+            raise UnavailableError(reason)
+        case Download() as download:
+            mirror = _mirror(mirror)
+            return sources.description_modules.fetch(download, announce, mirror)
+
+
+def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
+    """Resolve a reference to one robot without a download.
+
+    Arguments and errors as in :func:`resolve_robot`.
+    """
     reference = parse_reference(text)
     if reference.target is None or reference.whole:
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
     if reference.scheme is Scheme.FILE:
         return sources.files.describe(reference.target)
     mirror = _mirror(mirror)
-    match _candidate(reference.scheme, reference.target, mirror, None):
-        case RobotSource() as robot:
-            return robot
-        case UnavailableSource(reason=reason):
-            raise UnavailableError(reason)
-        case Download() as download:
-            return sources.description_modules.fetch(download, announce, mirror)
+    found = _candidate(reference.scheme, reference.target, mirror, None)
+    if isinstance(found, Download) and found.cached:
+        return sources.description_modules.fetch(found, announce_on_stderr, mirror)
+    return found
 
 
 def resolve_corpora(

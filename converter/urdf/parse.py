@@ -47,6 +47,7 @@ from urdf_usd.converter.urdf.xml.elements import Element, describe
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
+_DEFORMABLE = "deformable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _markup_and_robot(
 def _robot(
     root: Element, resolver: FileResolver, tree_root: str | None
 ) -> Findings[Robot]:
-    fatal = _not_a_robot(root)
+    fatal = _not_a_robot(root) or _deformable(root)
     if fatal:
         raise SourceError((fatal,))
     version = yield from _read_version(root)
@@ -191,6 +192,19 @@ def _not_a_robot(root: Element) -> Diagnostic | None:
         return None
     message = f"the root element is {describe(root)}, not <robot>"
     return Diagnostic("root-element", message, root.location)
+
+
+def _deformable(root: Element) -> Diagnostic | None:
+    """Find a deformable body in a file without links.
+
+    https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
+    """
+    tags = [child.tag for child in root.children]
+    if _DEFORMABLE not in tags or g.LINK.tag in tags:
+        return None
+    body = root.children[tags.index(_DEFORMABLE)]
+    message = f"{describe(body)} is a deformable body, which is not supported"
+    return Diagnostic("robot-deformable", message, body.location)
 
 
 def _is_connected(robot: Robot) -> bool:

@@ -122,6 +122,24 @@ def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
     assert facts["tags"] == ["biped", "wheeled"]
 
 
+def test_show_downloads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a robot that is not on this machine, the catalogue's details are shown."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+
+    shown = _invoke("corpus", "show", "rd:upkie_description", "--format", "json")
+
+    assert shown.exit_code == 0
+    facts = json.loads(shown.stdout)
+    assert facts["repository"] == "https://github.com/upkie/upkie_description.git"
+    assert facts["downloaded"] is False
+    assert "files" not in facts
+    assert "is not downloaded" in shown.stderr
+    assert not (tmp_path / "cache").exists()
+
+
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +17,12 @@ from urdf_usd.conformance.cli.options.parameters import (
     existing_robot,
     xacro_arguments,
 )
-from urdf_usd.conformance.cli.output.console import show_diagnostics
+from urdf_usd.conformance.cli.output.console import say, show_diagnostics
 from urdf_usd.conformance.cli.output.failures import held_interrupts
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.conversion import Conversion
+    from urdf_usd.converter.robot.bodies import BaseOption
 
 
 @click.command(
@@ -82,4 +87,17 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     )
     conversion = convert(robot.path, directory, options)
     show_diagnostics(conversion.diagnostics)
+    say(_summary(conversion, chosen.base))
     click.echo(conversion.root_layer)
+
+
+def _summary(conversion: Conversion, requested: BaseOption) -> str:
+    """Return one line on the robot, its base and the number of diagnostics."""
+    from urdf_usd.converter.robot.bodies import Base, BaseOption
+    from urdf_usd.converter.robot.text import robot_line
+
+    line = robot_line(conversion.robot, conversion.diagnostics)
+    summary = f"converted {line}; {conversion.base} base"
+    if requested is BaseOption.AUTO and conversion.base is Base.FLOATING:
+        summary += " (--base fixed attaches it to the world)"
+    return summary

@@ -143,16 +143,26 @@ def _print_table(rows: Sequence[Row]) -> None:
 def show_command(*, reference: str, output_format: str, mirror: Path | None) -> None:
     """Show origin, packages, files and hashes of the robot REF.
 
-    A robot that is not available locally is downloaded first.
+    Nothing is downloaded: of a robot that is not available locally, the details in its
+    catalogue are shown.
     """
-    robot = existing_robot(reference, mirror=mirror)
+    from urdf_usd.corpus import Download, candidate
+
+    found = candidate(reference, mirror=mirror)
+    if not isinstance(found, Download):
+        found = existing_robot(reference, mirror=mirror)
     with held_interrupts():
         from urdf_usd.conformance.cli.output.catalogue import (
             description,
             description_lines,
+            download_description,
         )
 
-    facts = description(robot)
+    if isinstance(found, Download):
+        facts = download_description(found)
+        say(f"{reference} is not downloaded; commands that read it download it")
+    else:
+        facts = description(found)
     if output_format == "json":
         click.echo(json.dumps(facts, indent=1))
         return

@@ -148,10 +148,28 @@ def description(robot: RobotSource) -> dict[str, object]:
         "links": len(read.links),
         "joints": len(read.joints),
         "degrees_of_freedom": _freedoms(read),
+        "downloaded": True,
         "files": [
             {"sha256": file.sha256, "size": file.size, "path": file.path}
             for file in input_files(names, read)
         ],
+    }
+
+
+def download_description(robot: Download) -> dict[str, object]:
+    """Return what the catalogue of a robot states that is not downloaded, for JSON."""
+    origin = robot.origin
+    return {
+        "reference": robot.reference,
+        "id": robot.id,
+        "robot": origin.robot,
+        "maker": origin.maker,
+        "tags": list(origin.tags),
+        "license": origin.license or UNKNOWN,
+        "repository": origin.repository,
+        "commit": origin.commit,
+        "distribution": origin.distribution,
+        "downloaded": False,
     }
 
 

@@ -106,6 +106,12 @@ ROBOT_RULES = (
         "A joint refers to a link that is not defined.",
         "Define the link, or correct the name.",
     ),
+    Rule(
+        "robot-deformable",
+        _E,
+        "The file describes a deformable body, an extension of PyBullet, and no robot.",
+        "Pass a file with links.",
+    ),
     Rule("robot-empty", _E, "The robot has no links.", "Define at least one link."),
     Rule(
         "tree-roots",

@@ -12,6 +12,12 @@ TEXT_RULES = (
     Rule("file-unreadable", _E, "The file cannot be read.", "Check permissions."),
     Rule("file-empty", _E, "The file is empty.", "Write a <robot> element."),
     Rule(
+        "file-format",
+        _E,
+        "The file has another format than URDF, recognised by its first bytes.",
+        "Pass a URDF or xacro file; `urdf-usd export` reads USD.",
+    ),
+    Rule(
         "xml-syntax",
         _E,
         "The text is not well-formed XML and cannot be repaired unambiguously.",

@@ -45,6 +45,16 @@ _ANY_BYTES = "latin-1"
 _SINGLE_BYTES = "urdf_usd.single_bytes"
 # Conflict marker of git.
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
+_OTHER_FORMATS = (
+    (b"#usda", "a text layer of USD"),
+    (b"PXR-USDC", "a binary layer of USD"),
+    (b"PK\x03\x04", "a zip archive (such as USDZ)"),
+    (b"glTF", "a binary glTF file"),
+    (b"\x7fELF", "an executable"),
+    (b"\x89PNG", "a PNG image"),
+    (b"{", "a JSON document"),
+    (b"solid ", "an STL mesh"),
+)
 _KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
 
 
@@ -81,6 +91,9 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     Raises:
         SourceError: There is no well-formed XML, or it declares entities.
     """
+    for start, kind in _OTHER_FORMATS:
+        if data.startswith(start):
+            raise _fatal("file-format", f"{file} is {kind}, not URDF", file)
     text = yield from _decode(data, file)
     if not text.strip():
         raise _fatal("file-empty", f"{file} is empty", file)

@@ -45,7 +45,7 @@ ROBOTS = (
 )
 ENGINES = ("mujoco", "pybullet", "reference", "openusd")
 # Of the default corpus: one has no link at all.
-NOT_READ = {"pybullet--torus_deform": "robot-empty"}
+NOT_READ = {"pybullet--torus_deform": "robot-deformable"}
 
 
 def _run(
@@ -201,7 +201,7 @@ def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
     assert refused.verdict is torus.verdict is Verdict.UNREADABLE
     assert refused.reason.endswith("pybullet read it all the same")
     assert "all the same" not in torus.reason
-    assert torus.diagnostics[0].rule == "robot-empty"
+    assert torus.diagnostics[0].rule == "robot-deformable"
     assert torus.diagnostics[0].file == "torus_deform.urdf"
     assert not (tmp_path / "out" / "assets").exists()
 

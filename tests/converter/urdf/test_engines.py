@@ -23,7 +23,7 @@ _CORPUS = sorted(
     for file in _BULLET.rglob("*.urdf")
     if "random_urdfs" not in file.parts
 )
-_UNREADABLE = {"torus_deform.urdf": "robot-empty"}
+_UNREADABLE = {"torus_deform.urdf": "robot-deformable"}
 _MALFORMED = {
     "biped/biped2d_pybullet.urdf": "xml-declaration",
     "differential/diff_ring.urdf": "xml-declaration",

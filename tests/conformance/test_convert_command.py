@@ -1,0 +1,75 @@
+"""``urdf-usd convert``: the summary at the end, and refused kinds of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from urdf_usd.conformance.cli.main import main
+
+_ARM = (
+    '<robot name="arm"><link name="{root}"/><link name="a"><inertial>'
+    '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    '</inertial></link><joint name="j" type="{kind}"><parent link="{root}"/>'
+    '<child link="a"/></joint></robot>'
+)
+_HINT = "(--base fixed attaches it to the world)"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments, prog_name="urdf-usd")
+
+
+@pytest.mark.parametrize(
+    ("root", "kind", "options", "base"),
+    [
+        ("base", "continuous", (), f"floating base {_HINT}"),
+        ("base", "continuous", ("--base", "floating"), "floating base"),
+        ("base", "continuous", ("--base", "fixed"), "fixed base"),
+        ("world", "fixed", (), "fixed base"),
+    ],
+)
+def test_convert_ends_with_one_line_on_robot_and_base(
+    root: str, kind: str, options: tuple[str, ...], base: str
+) -> None:
+    """A floating base that was not requested is named with the option that fixes it."""
+    Path("arm.urdf").write_text(_ARM.format(root=root, kind=kind))
+
+    result = _invoke("convert", "arm.urdf", "out", *options)
+
+    assert result.exit_code == 0
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("converted 'arm', 2 links, 1 joint")
+    assert last.endswith(f"; {base}")
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert", "lint"])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'#usda 1.0\ndef Xform "a" {}\n', "USD"),
+        (b"PXR-USDC\x00\x08", "USD"),
+        (b"PK\x03\x04\x0a\x00", "zip"),
+        (b'{"asset": {"version": "2.0"}}', "JSON"),
+    ],
+)
+def test_other_formats_are_recognised_by_their_first_bytes(
+    command: str, content: bytes, kind: str
+) -> None:
+    """Advice on repairing XML would be misleading."""
+    Path("robot.usd").write_bytes(content)
+    target = ("out",) if command == "convert" else ()
+
+    result = _invoke(command, "robot.usd", *target)
+
+    assert result.exit_code == 2
+    assert kind in result.output
+    assert "[file-format]" in result.output
+    assert "xml-syntax" not in result.output
