@@ -69,6 +69,7 @@ class RobotSource:
         notes: Notes of the list that names it.
         searched: Whether it was found in a folder rather than named; a xacro file may
             then be only part of a robot.
+        included: Whether another xacro file of that folder includes it.
         mirrored: Whether its files are in a mirror, which may be incomplete.
     """
 
@@ -81,6 +82,7 @@ class RobotSource:
     base: str | None = None
     notes: str | None = None
     searched: bool = False
+    included: bool = False
     mirrored: bool = False
 
 

@@ -98,6 +98,7 @@ class Subject:
         findings: Of lint, likewise.
         ledger: Coverage, if the converter is ours.
         searched: Whether a search found it: it may be a part of a robot.
+        included: Whether another xacro file of the same folder includes it.
         mirrored: Whether its files are a copy that may be incomplete.
         profile: Target simulator or standard, if the converter is ours.
         candidate: Name of the converter in the run.
@@ -117,6 +118,7 @@ class Subject:
     findings: tuple[Finding, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     searched: bool = False
+    included: bool = False
     mirrored: bool = False
     profile: str | None = None
     candidate: str = ""

@@ -214,7 +214,7 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     ) -> str:
         # Names decide which layer of another converter is the root layer.
         names = () if assignment.candidate == OWN else assignment.names
-        searched = subject.searched, subject.mirrored
+        searched = subject.searched, subject.included, subject.mirrored
         robot = (source_record(subject), searched, names, read)
         return fingerprint(
             robot, options, assignment.engines, limits, assignment.programs
@@ -427,13 +427,15 @@ class _Examination:
             reason = first_error(diagnostics)
             rules = [found.rule for found in diagnostics]
             verdict = Verdict.UNREADABLE
-            if subject.searched and is_part(rules):
+            if subject.searched and is_part(rules, included=subject.included):
                 verdict, reason = (
                     Verdict.NOT_AVAILABLE,
                     f"not a robot by itself: {reason}",
                 )
             elif subject.mirrored and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
+            elif subject.searched and "xacro-file-missing" in rules:
+                verdict, reason = Verdict.NOT_AVAILABLE, f"incomplete: {reason}"
             return unread_record(subject, verdict, reason, diagnostics)
         self.fall_back(_crashed(subject, diagnostics), _REFERENCE_CRASHED)
         requests = self.engine_set.request(Side.URDF, urdf, subject.packages)
@@ -493,6 +495,7 @@ def subject_of(assignment: Assignment) -> Subject:
         origin=source.origin,
         notes=source.notes,
         searched=source.searched,
+        included=source.included,
         mirrored=source.mirrored,
         profile=(
             assignment.options.profile.value if assignment.candidate == OWN else None

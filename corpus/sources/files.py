@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from xml.parsers import expat
 
 from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.packages import declared_license
@@ -92,13 +94,35 @@ def locate_all(
         )
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
+    included = frozenset(name for path in paths for name in _included(path))
     return tuple(
-        _found(path, path.relative_to(folder).as_posix(), shown)
+        _found(path, path.relative_to(folder).as_posix(), shown, included)
         for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
     )
 
 
-def _found(path: Path, name: str, shown: Path) -> RobotSource | UnavailableSource:
+def _included(path: Path) -> frozenset[str]:
+    """Return the names, without folders, of the files that a xacro file includes.
+
+    Folders are usually substitutions, such as ``$(find arm)/urdf/arm.xacro``.
+    """
+    names: set[str] = set()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == "include":
+            names.add(attributes.get("filename", "").rpartition("/")[2])
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    # A file that cannot be parsed is reported when it is read.
+    with suppress(OSError, ValueError, expat.ExpatError):
+        parser.Parse(path.read_bytes(), True)
+    return frozenset(names)
+
+
+def _found(
+    path: Path, name: str, shown: Path, included: frozenset[str]
+) -> RobotSource | UnavailableSource:
     if not _is_utf8(name):
         name = _escaped(name)
         return UnavailableSource(
@@ -112,6 +136,7 @@ def _found(path: Path, name: str, shown: Path) -> RobotSource | UnavailableSourc
         path=path,
         origin=Origin(license=declared_license(path)),
         searched=True,
+        included=path.name in included,
     )
 
 

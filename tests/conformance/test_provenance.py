@@ -66,14 +66,43 @@ def test_what_a_folder_holds_besides_robots_is_not_available(tmp_path: Path) -> 
 
     assert {name: record.verdict for name, record in records.items()} == {
         "dir--arm": Verdict.EXACT,
-        "dir--needy": Verdict.NOT_AVAILABLE,
+        "dir--needy": Verdict.UNREADABLE,
         "dir--part": Verdict.NOT_AVAILABLE,
     }
-    assert records["dir--needy"].reason.startswith("not a robot by itself: ")
+    assert records["dir--part"].reason.startswith("not a robot by itself: ")
     assert "argument 'mass' is needed" in records["dir--needy"].reason
     assert "has no links" in records["dir--part"].reason
     files = [file.path for file in records["dir--arm"].source.files]
     assert files == ["arm.urdf.xacro", "part.xacro"]
+
+
+def test_a_file_that_only_expands_where_it_is_included_is_a_part(
+    tmp_path: Path,
+) -> None:
+    """Another one that lacks a file is incomplete."""
+    robots = tmp_path / "robots"
+    (robots / "parts").mkdir(parents=True)
+    (robots / "parts/tip.xacro").write_text(
+        '<robot><link name="${prefix}tip"/></robot>'
+    )
+    (robots / "arm.xacro").write_text(
+        '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:property name="prefix" value="left_"/>'
+        '<xacro:include filename="parts/tip.xacro"/></robot>'
+    )
+    (robots / "leg.xacro").write_text(
+        '<robot name="leg" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:include filename="parts/no_such_file.xacro"/></robot>'
+    )
+
+    records = _run([f"dir:{robots}"], tmp_path / "out")
+
+    assert records["dir--arm"].verdict is not Verdict.UNREADABLE
+    part, incomplete = records["dir--parts--tip"], records["dir--leg"]
+    assert part.verdict is incomplete.verdict is Verdict.NOT_AVAILABLE
+    assert part.reason.startswith("not a robot by itself: ")
+    assert incomplete.reason.startswith("incomplete: ")
+    assert "no_such_file.xacro" in incomplete.reason
 
 
 def test_a_xacro_file_that_is_named_has_to_be_a_robot(tmp_path: Path) -> None:

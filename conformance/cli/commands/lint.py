@@ -234,7 +234,11 @@ def _examined(
         environment=environment,
     )
     rules = (found.rule.id for found in report.findings)
-    if robot.searched and is_xacro(str(robot.path)) and is_part(rules):
+    if (
+        robot.searched
+        and is_xacro(str(robot.path))
+        and is_part(rules, included=robot.included)
+    ):
         say(f"{robot.reference}: skipped, only part of a robot")
         return None
     return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".xacro"
 
-_OF_PARTS = frozenset(
-    {"xacro-error", "xacro-file-missing", "robot-empty", "root-element"}
-)
+_WITHOUT_LINKS = frozenset({"robot-empty", "root-element"})
+_NOT_EXPANDED = frozenset({"xacro-error", "xacro-file-missing"})
 _PROGRAM = Path(__file__).with_name("xacro_process.py")
 
 
@@ -106,14 +105,18 @@ def is_xacro(file: str) -> bool:
     return file.lower().endswith(SUFFIX)
 
 
-def is_part(refusals: Iterable[str]) -> bool:
-    """Return whether a xacro file is probably a part that others include.
+def is_part(refusals: Iterable[str], *, included: bool) -> bool:
+    """Return whether a xacro file that is not a robot is only a part of one.
 
     Args:
         refusals: Rules of the errors of the file. A part has no links, or does not
-            expand without definitions of other files.
+            expand without the definitions of the files that include it.
+        included: Whether another file includes it.
     """
-    return not _OF_PARTS.isdisjoint(refusals)
+    refused = frozenset(refusals)
+    return bool(refused & _WITHOUT_LINKS) or (
+        included and bool(refused & _NOT_EXPANDED)
+    )
 
 
 def expand(
