@@ -69,6 +69,12 @@ _PLACES = {
     "structure.bodies": (
         "physics:rigidBodyEnabled and physics:kinematicEnabled of the body"
     ),
+    "structure.scene": (
+        "the physics scene: gravity, simulation owners, and prims besides the robot"
+    ),
+    "structure.initial": (
+        "velocities and startsAsleep of the body, and the state of the joint"
+    ),
     "structure.base": (
         "the fixed joint between the world and the base; --base chooses whether there "
         "is one"
@@ -89,10 +95,21 @@ _PLACES = {
     "limits.velocity": "urdf:limit:velocity of the joint, or that of the profile",
     "dynamics.damping": "urdf:dynamics:damping of the joint, or that of the profile",
     "dynamics.friction": "urdf:dynamics:friction of the joint, or that of the profile",
+    "dynamics.drives": (
+        "stiffness and damping of the joint's drive, which belong to a controller"
+    ),
+    "dynamics.joints": "the attribute of the joint that the message names",
+    "dynamics.bodies": "the attribute of the body that the message names",
     "dynamics": "the other failing checks first: forces depend on joints and masses",
     "collision": _SIZE,
+    "collision.filters": (
+        "filtered pairs, collision groups and physics:collisionEnabled of joints"
+    ),
+    "collision.approximation": "physics:approximation of the mesh, and contact offsets",
+    "collision.materials": "the physics material that is bound to the collider",
     "collision.shapes": "prims with PhysicsCollisionAPI below the link",
     "visual": _SIZE,
+    "visual.subdivision": "subdivisionScheme of the mesh, which has to be none",
     "visual.shapes": ("visible shapes below the link, of purpose default or render"),
     "visual.colour": (
         "inputs:diffuseColor (linear) of the bound material, or displayColor"

@@ -187,7 +187,8 @@ CHECKS = (
         Quantity.JOINTS,
         "A robot with moving joints has exactly one articulation root, and all its "
         "joints belong to it. Without one, solvers simulate separate bodies; with two, "
-        "they reject the robot or simulate two.",
+        "they reject the robot or simulate two. Its root is the first body of the "
+        "robot, or holds the joint that fixes it, and no simulator disables it.",
         usd_alone=True,
     ),
     Check(
@@ -209,6 +210,26 @@ CHECKS = (
         Quantity.LINKS,
         "No rigid body of a link is kinematic or disabled: forces do not move such a "
         "body.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.scene",
+        "gravity and surroundings",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "Physics scenes have the gravity of the Earth, down along the up axis; all "
+        "bodies are simulated by the same scene; and the USD has no body or collider "
+        "besides those of the robot.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.initial",
+        "initial state",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "Bodies and joints start at rest, awake, and at the zero configuration.",
         usd_alone=True,
     ),
     Check(
@@ -400,6 +421,38 @@ CHECKS = (
         "Coulomb friction; absent means zero, as in URDF.",
     ),
     Check(
+        "dynamics.drives",
+        "drives without gains",
+        "dynamics",
+        "",
+        Quantity.JOINTS,
+        "No drive has stiffness or damping, and no actuator acts on a joint: URDF "
+        "states the limit of a motor, but no controller. A controller sets gains when "
+        "it is attached.",
+        usd_alone=True,
+    ),
+    Check(
+        "dynamics.joints",
+        "other joint properties",
+        "dynamics",
+        "",
+        Quantity.JOINTS,
+        "No joint breaks, has an armature, a spring at its limits or another property "
+        "of a simulator that URDF does not state.",
+        usd_alone=True,
+    ),
+    Check(
+        "dynamics.bodies",
+        "other body properties",
+        "dynamics",
+        "",
+        Quantity.LINKS,
+        "Gravity acts on every body; no axis of a body is locked, no body is damped "
+        "or moved by a constant force or surface velocity, and none has another "
+        "property of a simulator that URDF does not state.",
+        usd_alone=True,
+    ),
+    Check(
         "dynamics.inertia_matrix",
         "joint-space inertia",
         "dynamics",
@@ -430,7 +483,49 @@ CHECKS = (
         "too large, an earlier state is compared.",
     ),
     *_about_shapes(Role.COLLISION, Quantity.COLLISION),
+    Check(
+        "collision.filters",
+        "collision filters",
+        "collision",
+        "",
+        Quantity.COLLISION,
+        "Links that no joint connects collide with each other and with everything "
+        "else; links that a joint connects do not collide with each other. Filtered "
+        "pairs, collision groups, triggers and self-collision flags change that.",
+        usd_alone=True,
+    ),
+    Check(
+        "collision.approximation",
+        "collision approximations",
+        "collision",
+        "",
+        Quantity.COLLISION,
+        "The approximation of every mesh is one that UsdPhysics or PhysX defines, and "
+        "keeps the surface or its convex hull, perhaps in parts: consumers differ in "
+        "what they make of others. Contacts are at the surface itself.",
+        usd_alone=True,
+    ),
+    Check(
+        "collision.materials",
+        "contact materials",
+        "collision",
+        "",
+        Quantity.COLLISION,
+        "No material with friction or restitution is bound to a collider: URDF states "
+        "none, so that every simulator uses its own.",
+        usd_alone=True,
+    ),
     *_about_shapes(Role.VISUAL, Quantity.VISUAL),
+    Check(
+        "visual.subdivision",
+        "subdivision of visuals",
+        "visual",
+        "",
+        Quantity.VISUAL,
+        "No mesh is subdivided, which would round off its edges; without an authored "
+        "scheme, USD assumes Catmull-Clark.",
+        usd_alone=True,
+    ),
 )
 
 

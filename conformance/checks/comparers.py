@@ -12,11 +12,12 @@ from urdf_usd.conformance.checks import (
     mass,
     names,
     rigid_groups,
+    settings,
     shapes,
     structure,
 )
 from urdf_usd.conformance.checks.catalogue import Check
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import Observation, SettingKind
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.comparison import (
     Comparer,
@@ -34,6 +35,8 @@ COMPARERS: dict[str, Comparer] = {
     "structure.articulation": structure.articulation,
     "structure.world": structure.world,
     "structure.bodies": structure.bodies,
+    "structure.scene": settings.scene,
+    "structure.initial": partial(settings.of_links, SettingKind.INITIAL_STATE),
     "structure.base": structure.base,
     "kinematics.position": partial(kinematics.frames, "position"),
     "kinematics.rotation": partial(kinematics.frames, "rotation"),
@@ -55,6 +58,9 @@ COMPARERS: dict[str, Comparer] = {
     "limits.velocity": partial(limits.ratios, "velocity", None),
     "dynamics.damping": partial(limits.ratios, "damping", 0.0),
     "dynamics.friction": partial(limits.ratios, "friction", 0.0),
+    "dynamics.drives": partial(settings.of_joints, SettingKind.DRIVE),
+    "dynamics.joints": partial(settings.of_joints, SettingKind.JOINT),
+    "dynamics.bodies": partial(settings.of_links, SettingKind.BODY),
     "dynamics.inertia_matrix": dynamics.inertia_matrices,
     "dynamics.bias": dynamics.bias_forces,
     "dynamics.rollout": dynamics.rollout_states,
@@ -63,6 +69,9 @@ COMPARERS: dict[str, Comparer] = {
     "collision.area": partial(shapes.measured, shapes.area, Role.COLLISION),
     "collision.volume": partial(shapes.measured, shapes.volume, Role.COLLISION),
     "collision.triangles": partial(shapes.measured, shapes.triangles, Role.COLLISION),
+    "collision.filters": partial(settings.of_shapes, SettingKind.FILTER),
+    "collision.approximation": partial(settings.of_shapes, SettingKind.APPROXIMATION),
+    "collision.materials": partial(settings.of_shapes, SettingKind.MATERIAL),
     "visual.shapes": partial(shapes.present, Role.VISUAL),
     "visual.support": partial(shapes.measured, shapes.support, Role.VISUAL),
     "visual.area": partial(shapes.measured, shapes.area, Role.VISUAL),
@@ -71,6 +80,7 @@ COMPARERS: dict[str, Comparer] = {
     "visual.colour": partial(appearance.compare_visuals, appearance.color),
     "visual.opacity": partial(appearance.compare_visuals, appearance.opacity),
     "visual.texture": partial(appearance.compare_visuals, appearance.texture),
+    "visual.subdivision": partial(settings.of_shapes, SettingKind.SUBDIVISION),
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
+from urdf_usd.conformance.checks.settings import setting_difference, settings_of
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -14,6 +15,7 @@ from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
     Observation,
+    SettingKind,
     head_coupling,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
@@ -26,6 +28,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     ToleranceModel,
     number,
 )
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 
 _DEGREES = math.degrees(1.0)
 # Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.
@@ -173,7 +176,43 @@ def articulation(
         "joint {} belongs to no articulation",
         ("in the articulation", "outside"),
     )
-    return Compared((robot, *joints))
+    starts = _misplaced_starts(expected, actual)
+    disabled = map(setting_difference, settings_of(SettingKind.ARTICULATION, actual))
+    return Compared((robot, *joints, *starts, *disabled))
+
+
+def _misplaced_starts(
+    expected: Observation, actual: Observation
+) -> tuple[Difference, ...]:
+    """Check that articulations that start at a body start at the first one.
+
+    Simulators take that body as the base, which floats, whatever a joint fixes to the
+    world elsewhere. Bodies that fixed joints connect with the first one pass.
+    """
+    linked = [j for j in expected.joints if j.type is not JointType.FLOATING]
+    parent = {joint.child: joint.parent for joint in linked}
+    named = {link.name for link in expected.links}
+    carried = {link.name for link in actual.links if link.body is not None}
+    groups = rigid_groups(tuple(link.name for link in expected.links), expected.joints)
+
+    def is_first(link: str) -> bool:
+        group = next(group for group in groups if link in group)
+        above = {
+            parent[name]
+            for name in group
+            if name in parent and parent[name] not in group
+        }
+        # A root without a body is the world: what it carries comes first.
+        return not (above & carried)
+
+    starts = [name for name in actual.articulation_starts if name in named]
+    return flag_differences(
+        "link",
+        starts,
+        [name for name in starts if not is_first(name)],
+        "the articulation starts at link {}, as if it were a floating base",
+        ("the first body", "another body"),
+    )
 
 
 def world(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:

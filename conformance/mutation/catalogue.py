@@ -10,6 +10,7 @@ from urdf_usd.conformance.mutation.drive_faults import DRIVE_FAULTS
 from urdf_usd.conformance.mutation.joint_faults import JOINT_FAULTS
 from urdf_usd.conformance.mutation.limit_faults import LIMIT_FAULTS
 from urdf_usd.conformance.mutation.mass_faults import MASS_FAULTS
+from urdf_usd.conformance.mutation.setting_faults import SETTING_FAULTS
 from urdf_usd.conformance.mutation.shape_faults import SHAPE_FAULTS
 from urdf_usd.conformance.mutation.topology_faults import TOPOLOGY_FAULTS
 
@@ -22,6 +23,7 @@ FAULTS = (
     *BODY_FAULTS,
     *MASS_FAULTS,
     *ASSET_FAULTS,
+    *SETTING_FAULTS,
     *SHAPE_FAULTS,
     *APPEARANCE_FAULTS,
 )

@@ -72,6 +72,8 @@ class Fault:
         seeds: Places in a USD.
         scale: For faults with a variable size.
         profile: Profile of the USDs in which it can be seeded.
+        simulated: Whether simulators are expected to compute something else from it,
+            so that their observations are compared where they are installed.
     """
 
     id: str
@@ -80,6 +82,7 @@ class Fault:
     seeds: Callable[[GoodAsset], Iterable[Seed]]
     scale: Scale | None = None
     profile: ProfileName = "generic"
+    simulated: bool = False
 
 
 def on_prim(path: str, edit: Callable[[Usd.Prim], None]) -> StageEdit:

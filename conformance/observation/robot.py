@@ -312,6 +312,40 @@ class Restatement:
     second: Vec6
 
 
+class SettingKind(StrEnum):
+    """What a setting concerns that no element of URDF states."""
+
+    ARTICULATION = "articulation"
+    SCENE = "scene"
+    INITIAL_STATE = "initial state"
+    DRIVE = "drive"
+    JOINT = "joint"
+    BODY = "body"
+    FILTER = "collision filter"
+    APPROXIMATION = "collision approximation"
+    MATERIAL = "contact material"
+    SUBDIVISION = "subdivision"
+
+
+@dataclass(frozen=True, slots=True)
+class UnimpliedSetting:
+    """A setting that changes what is simulated or shown, and that no URDF implies.
+
+    Attributes:
+        kind: What it concerns.
+        subject: The part that it changes: ``joint elbow``, ``link arm`` or ``robot``.
+        message: What it does, and where it is authored.
+        expected: The value that a URDF implies.
+        actual: The value in the file.
+    """
+
+    kind: SettingKind
+    subject: str
+    message: str
+    expected: str
+    actual: str
+
+
 @dataclass(frozen=True, slots=True)
 class AssemblyGap(CompactPickle):
     """Distance of the two frames of a joint at the authored poses of the links.
@@ -351,6 +385,9 @@ class Observation:
         nondynamic: Links whose rigid body is kinematic or disabled.
         unarticulated: Joints that belong to no articulation.
         at_world: Moving joints of an articulation with the world on one side.
+        articulation_starts: Links whose body is declared to be the root of an
+            articulation.
+        unimplied: Settings that no URDF implies; None if the engine reads none.
         up: Up axis in the root link's frame, a unit vector, if the file states it.
         repaired: Links and joints whose text is ambiguous, so that engines may differ.
         malformed: Rules by which malformed XML was repaired, if the repair is the
@@ -381,6 +418,8 @@ class Observation:
     nondynamic: tuple[str, ...] = ()
     unarticulated: tuple[str, ...] = ()
     at_world: tuple[str, ...] = ()
+    articulation_starts: tuple[str, ...] = ()
+    unimplied: tuple[UnimpliedSetting, ...] | None = None
     up: Vec3 | None = None
     repaired: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()

@@ -29,7 +29,10 @@ from urdf_usd.conformance.observation.robot import (
     MimicObservation,
     Observation,
     Restatement,
+    SettingKind,
+    UnimpliedSetting,
 )
+from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
@@ -237,6 +240,8 @@ def usd_reading(
         base=Base.FLOATING,
         articulation_roots=1,
         up=(0.0, 0.0, 1.0),
+        articulation_starts=(reading.root,),
+        unimplied=(),
         assembly=tuple(
             AssemblyGap(joint.name, 0.0, 0.0)
             for joint in robot.joints
@@ -429,6 +434,22 @@ def _without_velocities() -> Observation:
     still = replace(CONFIGURATIONS, velocities=())
     reading = usd_reading()
     return replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)
+
+
+def _with_setting(kind: SettingKind, subject: str) -> Observation:
+    setting = UnimpliedSetting(kind, subject, "something is 5, not 0", "0", "5")
+    return replace(usd_reading(), unimplied=(setting,))
+
+
+def _with_ground() -> Observation:
+    """Give a collider of the base to a plane that is no link."""
+    reading = usd_reading()
+    ground = replace(
+        next(shape for shape in reading.shapes if shape.role is Role.COLLISION),
+        link="ground",
+        source="/ground",
+    )
+    return replace(reading, shapes=(*reading.shapes, ground))
 
 
 def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
@@ -675,6 +696,78 @@ MINIATURES = (
         lambda: replace(usd_reading(), at_world=("wheel",)),
         {"structure.world": "joint wheel"},
         "connects a body to the world",
+    ),
+    Miniature(
+        "articulation disabled",
+        lambda: _with_setting(SettingKind.ARTICULATION, "robot"),
+        {"structure.articulation": "robot"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "gravity sideways",
+        lambda: _with_setting(SettingKind.SCENE, "robot"),
+        {"structure.scene": "robot"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "body that starts with a velocity",
+        lambda: _with_setting(SettingKind.INITIAL_STATE, "link arm"),
+        {"structure.initial": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "drive with stiffness",
+        lambda: _with_setting(SettingKind.DRIVE, "joint elbow"),
+        {"dynamics.drives": "joint elbow"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "joint that breaks",
+        lambda: _with_setting(SettingKind.JOINT, "joint elbow"),
+        {"dynamics.joints": "joint elbow"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "body without gravity",
+        lambda: _with_setting(SettingKind.BODY, "link arm"),
+        {"dynamics.bodies": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "links that do not collide",
+        lambda: _with_setting(SettingKind.FILTER, "link arm"),
+        {"collision.filters": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "approximation misspelt",
+        lambda: _with_setting(SettingKind.APPROXIMATION, "link arm"),
+        {"collision.approximation": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "collider with a contact material",
+        lambda: _with_setting(SettingKind.MATERIAL, "link arm"),
+        {"collision.materials": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "mesh subdivided",
+        lambda: _with_setting(SettingKind.SUBDIVISION, "link arm"),
+        {"visual.subdivision": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "ground plane beside the robot",
+        _with_ground,
+        {"structure.scene": "robot"},
+        "collider /ground belongs to no link",
+    ),
+    Miniature(
+        "articulation root on a link amid the robot",
+        lambda: replace(usd_reading(), articulation_starts=("forearm",)),
+        {"structure.articulation": "link forearm"},
+        "as if it were a floating base",
     ),
     Miniature(
         "two joints of one name",

@@ -32,6 +32,10 @@ from urdf_usd.conformance.engines.openusd.links import (
     find_links,
 )
 from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
+from urdf_usd.conformance.engines.openusd.settings import (
+    articulation_starts,
+    unimplied_settings,
+)
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.stage import (
     Diagnostics,
@@ -159,6 +163,8 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         nondynamic=nondynamic(physics, links),
         unarticulated=unarticulated(physics, tree),
         at_world=at_world(physics, joints),
+        articulation_starts=articulation_starts(physics, links),
+        unimplied=unimplied_settings(physics, links, joints),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
         missing=physics.missing,
