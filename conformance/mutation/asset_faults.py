@@ -54,14 +54,34 @@ def _hinge(path: str, child: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.RevoluteJoint.Define(stage, path).CreateBody1Rel().SetTargets([child])
 
 
-def _base_without_body(asset: GoodAsset) -> Iterator[Seed]:
-    """Remove the body of a fixed base, and connect its joints to the world."""
-    held = {
+def _bypassed_base(asset: GoodAsset) -> Iterator[Seed]:
+    """Connect a moving joint to the world instead of the body of a fixed base."""
+    for body in asset.bodies if asset.base is Base.FIXED else ():
+        for site in asset.joints:
+            joint = UsdPhysics.Joint(site.prim)
+            if (
+                COORDINATES[site.stated.type]
+                and joint.GetBody0Rel().GetTargets() == [body.path]
+                and body.path in _held(asset)
+            ):
+                yield Seed(
+                    site.subject, partial(_tie_to_world, body.world, [site.path])
+                )
+
+
+def _held(asset: GoodAsset) -> set[str]:
+    """Return the bodies that fixed joints connect to the world."""
+    return {
         str(path)
         for prim in asset.stage.Traverse()
         if prim.IsA(UsdPhysics.FixedJoint) and _ties_to_world(prim, asset)
         for path in UsdPhysics.Joint(prim).GetBody1Rel().GetTargets()
     }
+
+
+def _base_without_body(asset: GoodAsset) -> Iterator[Seed]:
+    """Remove the body of a fixed base, and connect its joints to the world."""
+    held = _held(asset)
     for body in asset.bodies:
         if asset.base is not Base.FIXED or body.path not in held:
             continue
@@ -85,11 +105,18 @@ def _remove_base(
     placed: NDArray[np.float64],
     joints: list[str],
     stage: Usd.Stage,
-    _: float,
+    size: float,
 ) -> None:
     prim = stage.GetPrimAtPath(base)
     prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
     prim.RemoveAPI(UsdPhysics.MassAPI)
+    _tie_to_world(placed, joints, stage, size)
+
+
+def _tie_to_world(
+    placed: NDArray[np.float64], joints: list[str], stage: Usd.Stage, _: float
+) -> None:
+    """Let joints begin at the world, where their first body is placed."""
     # Gf matrices act on row vectors.
     to_world = Gf.Matrix4d(*placed.T.ravel().tolist())
     for path in joints:
@@ -210,9 +237,28 @@ def _fault(
 ASSET_FAULTS = (
     Fault("base.welded", "base welded to the world", _BASE, _welded_base),
     Fault("base.freed", "base not welded to the world", _BASE, _freed_base),
-    Fault("base.hinged", "base tied by a moving joint", _WORLD, _hinged_base),
+    Fault(
+        "base.hinged",
+        "base tied by a moving joint",
+        _WORLD,
+        _hinged_base,
+        simulated=True,
+    ),
     Fault("base.dissolved", "joints tied to the world", _WORLD, _base_without_body),
-    Fault("articulation.absent", "no articulation root", _ROOTS, _without_roots),
+    Fault(
+        "base.bypassed",
+        "joint tied to the world instead of the base",
+        _WORLD,
+        _bypassed_base,
+        simulated=True,
+    ),
+    Fault(
+        "articulation.absent",
+        "no articulation root",
+        _ROOTS,
+        _without_roots,
+        simulated=True,
+    ),
     Fault("articulation.second", "second articulation root", _ROOTS, _second_root),
     _fault("length", "lengths in centimetres", _LENGTHS, _centimetres),
     _fault("mass", "masses in grams", ("mass.total",), _grams),

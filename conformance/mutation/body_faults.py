@@ -158,6 +158,20 @@ def _reset(prim: Usd.Prim) -> None:
     UsdGeom.Xformable(prim).SetResetXformStack(True)
 
 
+def _outside_stack(asset: GoodAsset) -> Iterator[Seed]:
+    """Write world poses of nested bodies without a reset of the transform stack."""
+    for body in _jointed(asset):
+        above = asset.body_at(str(body.prim.GetParent().GetPath()))
+        equivalent = above is None or not apart(above, None)
+        yield Seed(body.subject, partial(_place_world, body), equivalent=equivalent)
+
+
+def _place_world(body: BodySite, stage: Usd.Stage, _: float) -> None:
+    # Gf matrices act on row vectors.
+    world = Gf.Matrix4d(*body.world.T.ravel().tolist())
+    UsdGeom.Xformable(stage.GetPrimAtPath(body.path)).MakeMatrixXform().Set(world)
+
+
 def _translation(size: float) -> Gf.Matrix4d:
     return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist()))
 
@@ -170,7 +184,9 @@ def _rotation(size: float) -> Gf.Matrix4d:
 def _fault(
     identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Usd.Prim], None]
 ) -> Fault:
-    return Fault(f"body.{identifier}", title, aims, partial(_edited, edit))
+    return Fault(
+        f"body.{identifier}", title, aims, partial(_edited, edit), simulated=True
+    )
 
 
 BODY_FAULTS = (
@@ -193,6 +209,13 @@ BODY_FAULTS = (
     Fault("body.namesake", "surplus body with a link's name", _LINKS, _namesakes),
     Fault("body.renested", "body nested elsewhere", _POSITION, _renested),
     Fault("body.unnested", "body placed from the world", _POSITION, _unnested),
+    Fault(
+        "body.reset-lost",
+        "world pose of a nested body without reset",
+        _POSITION,
+        _outside_stack,
+        simulated=True,
+    ),
     Fault(
         "body.shifted",
         "body moved away from its joint",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pxr import Usd
+from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.fault import (
+    EXTRA_PRIM,
     Fault,
     ProfileName,
     Scale,
@@ -145,6 +146,36 @@ def _led_by_another(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
             yield Seed(site.subject, partial(_lead, site.path, name, others[0].path))
 
 
+def _dangling(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
+    """Couple followers to a joint that does not exist."""
+    for site in _coupled(schema, asset):
+        name = schema.name(site, schema.leader)
+        target = f"{asset.root}/{EXTRA_PRIM}"
+        yield Seed(site.subject, partial(_lead, site.path, name, target))
+
+
+def _renamed_instance(asset: GoodAsset) -> Iterator[Seed]:
+    """Apply the schema of PhysX with an instance that PhysX ignores."""
+    for site in _coupled(_PHYSX, asset):
+        yield Seed(site.subject, partial(_rename_instance, site))
+
+
+def _rename_instance(site: JointSite, stage: Usd.Stage, _: float) -> None:
+    prim = stage.GetPrimAtPath(site.path)
+    applied = _PHYSX.applied(site) or ""
+    instance = "angular" if site.angular else "linear"
+    prim.RemoveAppliedSchema(applied)
+    prim.AddAppliedSchema(f"{_PHYSX.schema}:{instance}")
+    prefix = _PHYSX.prefix.format(instance)
+    leader = prim.GetRelationship(_PHYSX.name(site, _PHYSX.leader)).GetTargets()
+    prim.CreateRelationship(prefix + _PHYSX.leader).SetTargets(leader)
+    for name in (_PHYSX.offset, _PHYSX.multiplier):
+        value = site.value(_PHYSX.name(site, name))
+        if value is not None:
+            kind = Sdf.ValueTypeNames.Float
+            prim.CreateAttribute(prefix + name, kind, custom=False).Set(value)
+
+
 def _lead(path: str, name: str, leader: str, stage: Usd.Stage, _: float) -> None:
     stage.GetPrimAtPath(path).GetRelationship(name).SetTargets([leader])
 
@@ -204,6 +235,7 @@ def _fault(
         seeds,
         scale,
         schema.profile,
+        simulated=True,
     )
 
 
@@ -217,6 +249,7 @@ def _faults(schema: _MimicSchema) -> Iterator[Fault]:
         partial(_without_schema, schema),
     )
     yield fault("leader", "mimic leader exchanged", partial(_led_by_another, schema))
+    yield fault("dangling", "mimic leader missing", partial(_dangling, schema))
     yield fault(
         "multiplier-negated",
         "mimic multiplier negated",
@@ -286,6 +319,14 @@ COUPLING_FAULTS = (
     *_faults(_NEWTON),
     Fault("mimic.disabled", "mimic coupling disabled", _AIMS, _disabled),
     *_faults(_PHYSX),
+    Fault(
+        "physx.mimic-instance",
+        "PhysX: mimic instance of another name",
+        _AIMS,
+        _renamed_instance,
+        profile="physx",
+        simulated=True,
+    ),
     Fault(
         "physx.mimic-offset-negated",
         "PhysX: mimic offset with the sign of URDF",

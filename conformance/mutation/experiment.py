@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
+    Available,
+    Engine,
     Observed,
     Outcome,
     Request,
+    Side,
 )
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.engines.registry import engines
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.fault import (
     PARTS_MISSING,
@@ -36,6 +40,8 @@ from urdf_usd.converter.urdf.parse import parse
 # Range of the search for the smallest detected size, and its bisection steps.
 _SMALLEST = 1e-2
 _STEPS = 10
+# Name of the unchanged USD.
+_GOOD = "good"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class Trial:
         failed: Checks that failed.
         caught: Whether a check that the fault aims at is among them.
         smallest: Smallest detected size, if searched for.
+        simulators: Simulators that read the USD, and whether they compute something
+            from it that the URDF does not say, or refuse it.
     """
 
     fault: str
@@ -57,6 +65,7 @@ class Trial:
     failed: tuple[str, ...]
     caught: bool
     smallest: float | None = None
+    simulators: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,13 @@ class Plan:
         places: Largest number of places per fault; None for all.
         measured: Identifiers of faults whose smallest size is searched for.
         faults: Identifiers of faults; None for all.
+        simulators: Whether the installed simulators read the changed USDs as well.
     """
 
     places: int | None
     measured: frozenset[str]
     faults: frozenset[str] | None = None
+    simulators: bool = False
 
 
 def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
@@ -111,8 +122,15 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
     raised = [
         check
         for robot_trials in trials_of.values()
-        for check in robot_trials.failed(robot_trials.write("good", None, 0.0))
+        for check in robot_trials.failed(robot_trials.write(_GOOD, None, 0.0))
     ]
+    simulators = {
+        profile: tuple(
+            (engine, robot_trials.differing(engine, robot_trials.path(_GOOD)))
+            for engine in (installed_simulators() if plan.simulators else ())
+        )
+        for profile, robot_trials in trials_of.items()
+    }
     trials = []
     equivalent = []
     for fault in faults:
@@ -122,7 +140,11 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
         chosen = tuple(_spread([s for s in seeds if not s.equivalent], plan.places))
         measured = chosen[len(chosen) // 2 :][:1] if fault.id in plan.measured else ()
         trials += [
-            _trial(robot_trials, robot, fault, seed, measure=seed in measured)
+            _simulated(
+                _trial(robot_trials, robot, fault, seed, measure=seed in measured),
+                robot_trials,
+                simulators[fault.profile],
+            )
             for seed in chosen
         ]
     return RobotTrials(
@@ -146,6 +168,40 @@ def _trial(
     if measure and caught and fault.scale:
         smallest = _smallest(robot_trials, fault, seed, fault.scale)
     return Trial(fault.id, robot, seed.subject, failed, caught, smallest)
+
+
+def installed_simulators() -> tuple[Engine, ...]:
+    """Return the installed engines that simulate a USD, sorted by name."""
+    judged = OpenusdEngine().name
+    return tuple(
+        engine
+        for engine in engines()
+        if engine.side is Side.USD
+        and engine.name != judged
+        and isinstance(engine.availability(), Available)
+    )
+
+
+def _simulated(
+    trial: Trial,
+    robot_trials: _Trials,
+    simulators: Iterable[tuple[Engine, frozenset[str]]],
+) -> Trial:
+    """Add which simulators compute something else than from the good USD.
+
+    Args:
+        trial: The trial, whose USD is written.
+        robot_trials: The robot.
+        simulators: Simulators, and the checks in which the good USD differs.
+    """
+    usd = robot_trials.path(trial.fault)
+    return replace(
+        trial,
+        simulators=tuple(
+            (engine.name, not robot_trials.differing(engine, usd) <= good)
+            for engine, good in simulators
+        ),
+    )
 
 
 def _detected(fault: Fault, failed: Collection[str]) -> bool:
@@ -187,9 +243,13 @@ class _Trials:
         stage = overlay(self.asset)
         if seed is not None:
             seed.apply(stage, size)
-        path = self.folder / f"{name}.usda"
-        stage.GetRootLayer().Export(str(path))
-        return str(path)
+        path = self.path(name)
+        stage.GetRootLayer().Export(path)
+        return path
+
+    def path(self, name: str) -> str:
+        """Return the path of a changed USD."""
+        return str(self.folder / f"{name}.usda")
 
     def failed(self, usd: str) -> tuple[str, ...]:
         """Judge a USD; return the checks that fail.
@@ -208,14 +268,33 @@ class _Trials:
             failed.append(PARTS_MISSING)
         return tuple(failed)
 
-    def outcome(self, usd: str) -> Outcome:
-        """Read a USD."""
+    def differing(self, simulator: Engine, usd: str) -> frozenset[str]:
+        """Return the checks in which a simulator's reading differs from the URDF."""
+        outcome = self.outcome(usd)
+        simulated = self.outcome(usd, simulator)
+        if not isinstance(simulated, Observed):
+            return frozenset({REFUSED})
+        judgement = judge(
+            {"reference": Observed(self.spec)},
+            outcome,
+            simulators=(simulated,),
+            expected_base=self.asset.base,
+        )
+        return frozenset(
+            check.id
+            for check in judgement.checks
+            for difference in check.differences
+            if difference.engine == simulator.name and difference.unequal
+        )
+
+    def outcome(self, usd: str, engine: Engine | None = None) -> Outcome:
+        """Read a USD, by the engine that is judged unless another is given."""
         request = Request(usd, self.configurations)
         # MuJoCo, which computes the equations of motion, warns of invalid values.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return Observed(OpenusdEngine().observe(request))
+                return Observed((engine or OpenusdEngine()).observe(request))
             except AbstentionError as abstention:
                 return Abstained(str(abstention))
 

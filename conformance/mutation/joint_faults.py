@@ -153,7 +153,13 @@ def _frame(
         [GoodAsset, Callable[[JointFrames], JointFrames]], Iterator[Seed]
     ] = _seeds,
 ) -> Fault:
-    return Fault(f"joint.{identifier}", title, _POSE, lambda s: seeds(s, change))
+    return Fault(
+        f"joint.{identifier}",
+        title,
+        _POSE,
+        lambda s: seeds(s, change),
+        simulated=True,
+    )
 
 
 def _small(

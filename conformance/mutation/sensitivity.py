@@ -67,6 +67,8 @@ class KindResult:
         tolerance: Largest size that may pass.
         smallest: Least and largest of the smallest detected sizes over all searches.
         missed: Robots and parts in which it was not detected.
+        simulators: Simulators that read a USD with it, and whether their results
+            differ from the URDF because of it.
     """
 
     fault: str
@@ -81,6 +83,7 @@ class KindResult:
     tolerance: float | None
     smallest: tuple[float, float] | None
     missed: tuple[tuple[str, str], ...]
+    simulators: tuple[tuple[str, bool], ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -118,6 +121,7 @@ def measure(
     full: bool = False,
     jobs: int = 2,
     robots: Sequence[str] = ROBOTS,
+    simulators: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Sensitivity:
     """Seed faults into good USDs and count the detected ones.
@@ -127,6 +131,8 @@ def measure(
             smallest size; otherwise one place per kind and robot, and one search.
         jobs: Number of worker processes.
         robots: Own robots by name, others by reference.
+        simulators: Whether the installed simulators read one USD per kind of fault
+            that they are expected to show.
         progress: Called with the name of a robot whenever a task of it is done.
 
     Raises:
@@ -144,26 +150,41 @@ def measure(
                 for i in range(_SHARDS)
             ]
             tasks = [(robot, plan) for robot in robots for plan in shards]
-            return summary(runner.run_trials(tasks))
-        first = runner.run_trials([(robot, Plan(1, frozenset())) for robot in robots])
-        return summary(first, runner.run_trials(_searches(first, scaled)))
+            first = runner.run_trials(tasks)
+            searches: tuple[RobotTrials, ...] = ()
+        else:
+            tasks = [(robot, Plan(1, frozenset())) for robot in robots]
+            first = runner.run_trials(tasks)
+            searches = runner.run_trials(
+                [
+                    (robot, Plan(1, faults, faults))
+                    for robot, faults in _on_fastest(first, scaled)
+                ]
+            )
+        simulated: tuple[RobotTrials, ...] = ()
+        if simulators:
+            shown = [fault.id for fault in FAULTS if fault.simulated]
+            simulated = runner.run_trials(
+                [
+                    (robot, Plan(1, frozenset(), faults, simulators=True))
+                    for robot, faults in _on_fastest(first, shown)
+                ]
+            )
+        return summary(first, searches, simulated)
 
 
-def _searches(
-    done: Iterable[RobotTrials], scaled: Sequence[str]
-) -> list[tuple[str, Plan]]:
-    """Plan the search for the smallest size of each fault, on the fastest robot."""
+def _on_fastest(
+    done: Iterable[RobotTrials], faults: Sequence[str]
+) -> list[tuple[str, frozenset[str]]]:
+    """Choose the fastest robot for each fault, among those in which it is caught."""
     quickest = sorted(done, key=lambda result: len(result.trials))
     chosen: dict[str, set[str]] = {}
-    for fault in scaled:
+    for fault in faults:
         for result in quickest:
             if any(trial.fault == fault and trial.caught for trial in result.trials):
                 chosen.setdefault(result.robot, set()).add(fault)
                 break
-    return [
-        (robot, Plan(1, frozenset(faults), frozenset(faults)))
-        for robot, faults in chosen.items()
-    ]
+    return [(robot, frozenset(faults)) for robot, faults in chosen.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +229,25 @@ def _urdf(robot: str) -> Path:
 
 
 def summary(
-    runs: Iterable[RobotTrials], searches: Iterable[RobotTrials] = ()
+    runs: Iterable[RobotTrials],
+    searches: Iterable[RobotTrials] = (),
+    simulated: Iterable[RobotTrials] = (),
 ) -> Sensitivity:
     """Summarise the results by kind of fault.
 
     Args:
         runs: Trials that are counted.
         searches: Trials of which only the smallest sizes are used.
+        simulated: Trials of which only the simulators are used.
     """
     done = tuple(runs)
     trials = [trial for result in done for trial in result.trials]
     sized = [*trials, *(trial for result in searches for trial in result.trials)]
+    shown: dict[str, dict[str, bool]] = {}
+    for trial in (trial for result in simulated for trial in result.trials):
+        for engine, differs in trial.simulators:
+            engines = shown.setdefault(trial.fault, {})
+            engines[engine] = engines.get(engine, False) or differs
     equivalent = Counter(fault for result in done for fault in result.equivalent)
     raised = {result.robot: result.raised for result in done if result.raised}
     return Sensitivity(
@@ -228,6 +257,7 @@ def summary(
                 [trial for trial in trials if trial.fault == fault.id],
                 [t.smallest for t in sized if t.fault == fault.id and t.smallest],
                 equivalent[fault.id],
+                tuple(shown.get(fault.id, {}).items()),
             )
             for fault in FAULTS
         ),
@@ -237,7 +267,11 @@ def summary(
 
 
 def _kind(
-    fault: Fault, trials: Sequence[Trial], sizes: Sequence[float], equivalent: int
+    fault: Fault,
+    trials: Sequence[Trial],
+    sizes: Sequence[float],
+    equivalent: int,
+    simulators: tuple[tuple[str, bool], ...],
 ) -> KindResult:
     checks = Counter(check for trial in trials for check in trial.failed)
     scale = fault.scale
@@ -261,4 +295,5 @@ def _kind(
         missed=tuple(
             (trial.robot, trial.subject) for trial in trials if not trial.caught
         ),
+        simulators=simulators,
     )

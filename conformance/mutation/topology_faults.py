@@ -249,6 +249,7 @@ TOPOLOGY_FAULTS = (
         "joint excluded from the articulation",
         ("structure.articulation",),
         _excluded,
+        simulated=True,
     ),
     Fault("topology.joint-surplus", "surplus weld", _JOINTS, _surplus),
     Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),

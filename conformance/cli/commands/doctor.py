@@ -37,6 +37,7 @@ class _Row:
     examples=(
         "urdf-usd doctor",
         "urdf-usd doctor --sensitivity",
+        "urdf-usd doctor --sensitivity --simulators",
         "urdf-usd doctor --sensitivity --full --json sensitivity.json",
     ),
 )
@@ -49,6 +50,11 @@ class _Row:
     "--full",
     is_flag=True,
     help="With --sensitivity: at every place of every robot, not one per kind.",
+)
+@click.option(
+    "--simulators",
+    is_flag=True,
+    help="With --sensitivity: also show which installed simulators a fault changes.",
 )
 @click.option(
     "--json",
@@ -64,7 +70,12 @@ class _Row:
     help="With --sensitivity: number of processes.",
 )
 def doctor_command(
-    *, sensitivity: bool, full: bool, json_file: Path | None, jobs: int
+    *,
+    sensitivity: bool,
+    full: bool,
+    simulators: bool,
+    json_file: Path | None,
+    jobs: int,
 ) -> None:
     """Show versions and which engines and corpora are available.
 
@@ -75,11 +86,13 @@ def doctor_command(
         with shown_status("Loading engines ..."), held_interrupts():
             from urdf_usd.conformance.cli.output.sensitivity import run_sensitivity
 
-        if not run_sensitivity(full=full, jobs=jobs, json_file=json_file):
+        if not run_sensitivity(
+            full=full, simulators=simulators, jobs=jobs, json_file=json_file
+        ):
             raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
         return
-    if full or json_file:
-        raise click.UsageError("--full and --json need --sensitivity")
+    if full or simulators or json_file:
+        raise click.UsageError("--full, --simulators and --json need --sensitivity")
     with shown_status("Reading versions ..."):
         console = long_stdout()
         versions = tuple(_versions())

@@ -26,11 +26,14 @@ _PIPE = 132
 _CHECKS = 2
 
 
-def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
+def run_sensitivity(
+    *, full: bool, simulators: bool, jobs: int, json_file: Path | None
+) -> bool:
     """Seed faults, print the result, and return whether all were caught.
 
     Args:
         full: Whether to seed at every place of every robot.
+        simulators: Whether the installed simulators read USDs with faults as well.
         jobs: Number of child processes.
         json_file: Receives the result as JSON.
 
@@ -38,7 +41,12 @@ def run_sensitivity(*, full: bool, jobs: int, json_file: Path | None) -> bool:
         CommandError: A robot cannot be compared.
     """
     try:
-        found = measure(full=full, jobs=jobs, progress=lambda robot: say(f"  {robot}"))
+        found = measure(
+            full=full,
+            simulators=simulators,
+            jobs=jobs,
+            progress=lambda robot: say(f"  {robot}"),
+        )
     except TrialError as error:
         raise CommandError(str(error)) from error
     if json_file:
@@ -64,7 +72,11 @@ def rendered(found: Sensitivity) -> Group:
         table.add_column(heading, justify="right")
     table.add_column("by", overflow="fold")
     table.add_column("smallest caught", justify="right")
+    simulated = any(kind.simulators for kind in found.kinds)
+    if simulated:
+        table.add_column("simulators")
     for kind in found.kinds:
+        engines = (_simulators(kind),) if simulated else ()
         table.add_row(
             Text.assemble(_sign(passed=kind.passed), f" {kind.title}"),
             f"{kind.caught}/{kind.seeded}",
@@ -72,6 +84,7 @@ def rendered(found: Sensitivity) -> Group:
             f"{kind.equivalent or ''}",
             _checks(kind),
             _smallest(kind),
+            *engines,
         )
     return Group(table, *_failures(found), _total(found))
 
@@ -84,6 +97,13 @@ def _checks(kind: KindResult) -> str:
     names = [check for check, _ in kind.checks]
     more = len(names) - _CHECKS
     return ", ".join(names[:_CHECKS]) + (f" +{more}" if more > 0 else "")
+
+
+def _simulators(kind: KindResult) -> str:
+    """Name the simulators that show a fault, and those that do not in brackets."""
+    return ", ".join(
+        engine if differs else f"({engine})" for engine, differs in kind.simulators
+    )
 
 
 def _smallest(kind: KindResult) -> str:

@@ -442,9 +442,9 @@ def _has_effect(rule: Rule, name: str, prim: Usd.Prim, schemas: set[str]) -> boo
 def _drives(instance: str, prim: Usd.Prim) -> bool:
     """Whether a drive of an instance acts on a joint of its type."""
     if prim.IsA(UsdPhysics.RevoluteJoint):
-        return instance == UsdPhysics.Tokens.angular
+        return bool(instance == UsdPhysics.Tokens.angular)
     if prim.IsA(UsdPhysics.PrismaticJoint):
-        return instance == UsdPhysics.Tokens.linear
+        return bool(instance == UsdPhysics.Tokens.linear)
     return bool(prim.GetTypeName() == "PhysicsJoint")
 
 

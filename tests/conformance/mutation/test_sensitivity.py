@@ -133,7 +133,7 @@ def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert as_json(missed) == file.read_text()
 
 
-@pytest.mark.parametrize("option", ["--full", "--json=x.json"])
+@pytest.mark.parametrize("option", ["--full", "--simulators", "--json=x.json"])
 def test_options_of_the_examination_require_it(option: str) -> None:
     """They are not ignored without it."""
     result = CliRunner().invoke(main, ["doctor", option])
