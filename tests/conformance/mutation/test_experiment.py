@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,18 @@ import pytest
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.comparers import COMPARERS
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import (
+    Availability,
+    Available,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
 from urdf_usd.conformance.mutation.fault import PARTS_MISSING, REFUSED, ProfileName
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
 OWN = Path(mutation.__file__).parent / "robots"
@@ -159,6 +168,41 @@ def test_smallest_detected_size_is_the_tolerance(tmp_path: Path) -> None:
     assert sizes["joint.pos0-shifted"] == pytest.approx(1e-5, rel=0.02)
     assert sizes["body.shifted"] == pytest.approx(1e-5, rel=0.02)
     assert sizes["mass.scaled"] == pytest.approx(1e-4, rel=0.02)
+
+
+@dataclass(frozen=True)
+class _Simulator:
+    """Reads a USD as the judged engine does, or the good USD in place of each."""
+
+    name: str
+    reads_changes: bool
+    side: Side = Side.USD
+
+    def availability(self) -> Availability:
+        return Available("1")
+
+    def observe(self, request: Request) -> Observation:
+        if not self.reads_changes:
+            good = Path(request.path).with_name("good.usda")
+            request = replace(request, path=str(good))
+        return replace(OpenusdEngine().observe(request), engine=self.name)
+
+
+def test_simulators_show_faults_that_they_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault is shown by results that differ from the URDF because of it."""
+    simulators = (
+        _Simulator("attentive", reads_changes=True),
+        _Simulator("blind", reads_changes=False),
+    )
+    monkeypatch.setattr(experiment, "engines", lambda: simulators)
+    plan = Plan(1, frozenset(), frozenset({"mass.halved"}), simulators=True)
+    found = run_trials("5", str(PENDULUM), str(tmp_path), plan)
+
+    assert [trial.simulators for trial in found.trials] == [
+        (("attentive", True), ("blind", False))
+    ]
 
 
 def test_examination_is_deterministic(tmp_path: Path) -> None:

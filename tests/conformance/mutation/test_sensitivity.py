@@ -115,6 +115,19 @@ def test_sizes_may_come_from_separate_searches() -> None:
     assert (scaled.seeded, scaled.smallest) == (1, (1e-4, 1e-4))
 
 
+def test_simulators_are_named_by_what_they_show() -> None:
+    """In brackets without an effect, and without a column where none took part."""
+    engines = (("newton-usd", False), ("physx", True))
+    simulated = _changed(GOOD, "setting.gravity-off", simulators=engines)
+    found = summary([GOOD], [], [simulated])
+    kind = next(kind for kind in found.kinds if kind.fault == "setting.gravity-off")
+
+    assert kind.simulators == engines
+    assert (kind.seeded, found.passed) == (1, True)
+    assert "(newton-usd), physx" in _text(found)
+    assert "simulators" not in _text(summary([GOOD]))
+
+
 def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit status is 1 if a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
