@@ -169,6 +169,12 @@ def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed
         yield Seed(body.subject, on_prim(body.path, edit))
 
 
+def _leave_density(prim: Usd.Prim) -> None:
+    """Replace the mass by a density, of which consumers compute a mass."""
+    block("physics:mass")(prim)
+    UsdPhysics.MassAPI(prim).CreateDensityAttr(7800.0)
+
+
 def _remove_api(prim: Usd.Prim) -> None:
     prim.RemoveAPI(UsdPhysics.MassAPI)
 
@@ -276,6 +282,12 @@ MASS_FAULTS = (
         "mass dropped",
         _STATED,
         partial(_edited, block("physics:mass")),
+    ),
+    Fault(
+        "mass.density",
+        "density instead of mass",
+        _STATED,
+        partial(_edited, _leave_density),
     ),
     Fault(
         "mass.unschematic",
