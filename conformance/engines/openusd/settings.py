@@ -30,7 +30,6 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 COMPARED = {
-    "physics:angularVelocity": "structure.initial",
     "physics:approximation": "collision.approximation",
     "physics:axis": "kinematics.rotation",
     "physics:body0": "structure.parents",
@@ -80,6 +79,7 @@ COMPARED = {
     "newton:targets": "dynamics.drives",
     "newton:torsionalFriction": "collision.materials",
     "newton:velocityLimit": "limits.velocity",
+    "physxArticulation:enabledSelfCollisions": "collision.filters",
 }
 """The check of each attribute that others compare, or that this module reads by
 itself; ``*`` stands for the instance of a schema."""
@@ -109,8 +109,8 @@ HARMLESS = {
     "newton:timeStepsPerSecond": _SOLVER,
 }
 """Why each of these attributes makes no difference to a converted URDF."""
-# Settings of one solver.
-_SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
+SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
+"""Beginnings of attributes that set up one solver, and are harmless."""
 
 _INSTANCES = re.compile(
     r"^(drive|limit|state|physxJointAxis|physxLimit|physxMimicJoint):[^:]+:"
@@ -361,7 +361,7 @@ def is_accounted(attribute: str) -> bool:
         attribute in COMPARED
         or attribute in HARMLESS
         or attribute in _RULES
-        or attribute.startswith(_SOLVERS)
+        or attribute.startswith(SOLVERS)
     )
 
 
