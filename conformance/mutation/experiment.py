@@ -271,7 +271,10 @@ class _Trials:
     def differing(self, simulator: Engine, usd: str) -> frozenset[str]:
         """Return the checks in which a simulator's reading differs from the URDF."""
         outcome = self.outcome(usd)
-        simulated = self.outcome(usd, simulator)
+        try:
+            simulated = self.outcome(usd, simulator)
+        except Exception:  # noqa: BLE001  a crash of an engine is an outcome
+            return frozenset({REFUSED})
         if not isinstance(simulated, Observed):
             return frozenset({REFUSED})
         judgement = judge(
