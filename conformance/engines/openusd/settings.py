@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
@@ -559,29 +559,32 @@ def _of_filters(
                 "False",
                 "True",
             )
-    idle = _idle_pairs(joints)
-    apart = [
-        (one, other)
-        for one, other in product(collide, collide)
-        if one < other and frozenset((one, other)) not in idle
-    ]
+    joined = {frozenset(joint.bodies) for joint in joints}
+    rigid = _rigid_parts(joints)
+
+    def matters(pair: frozenset[str]) -> bool:
+        """Whether two bodies could collide, and a contact would move them."""
+        parts_of_pair = {rigid.get(body, body) for body in pair}
+        return len(parts_of_pair) > 1 and pair not in joined and pair <= collide.keys()
+
     for prim in every:
         yield from _of_triggers(prim, parts)
         for schema, name in (
             ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
             ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
         ):
-            enabled = prim.GetAttribute(name).Get()
-            if apart and enabled is False and schema in applied_schemas(prim):
+            if (
+                prim.GetAttribute(name).Get() is False
+                and schema in applied_schemas(prim)
+                and any(map(matters, map(frozenset, combinations(collide, 2))))
+            ):
                 yield parts.setting(kind, prim, name, "True", value=False)
-    filtered = {
+    for pair, source in {
         **dict(_filtered_pairs(every, parts)),
         **dict(_filtered_groups(every, parts)),
-    }
-    for pair in apart:
-        if source := filtered.get(frozenset(pair)):
-            stage = parts.physics.stage
-            here, there = (stage.GetPrimAtPath(path) for path in pair)
+    }.items():
+        if matters(pair):
+            here, there = map(parts.physics.stage.GetPrimAtPath, sorted(pair))
             yield UnimpliedSetting(
                 kind,
                 parts.subject(here),
@@ -602,20 +605,19 @@ def _of_triggers(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
         )
 
 
-def _idle_pairs(joints: Sequence[Connection]) -> set[frozenset[str]]:
-    """Return the pairs of bodies that no contact moves, or that a joint connects."""
-    group: dict[str, frozenset[str]] = {}
-    pairs = set()
+def _rigid_parts(joints: Sequence[Connection]) -> dict[str, str]:
+    """Return a representative body for every body that fixed joints connect."""
+    members: dict[str, list[str]] = {}
+    part: dict[str, str] = {}
     for joint in joints:
-        pairs.add(frozenset(joint.bodies))
-        if joint.mobility.type is JointType.FIXED and WORLD not in joint.bodies:
-            merged = frozenset().union(
-                *(group.get(body, frozenset({body})) for body in joint.bodies)
-            )
-            group.update(dict.fromkeys(merged, merged))
-    for members in set(group.values()):
-        pairs |= {frozenset(pair) for pair in product(members, members)}
-    return pairs
+        if joint.mobility.type is not JointType.FIXED or WORLD in joint.bodies:
+            continue
+        one, other = (part.setdefault(body, body) for body in joint.bodies)
+        if one != other:
+            moved = members.pop(other, [other])
+            members.setdefault(one, [one]).extend(moved)
+            part.update(dict.fromkeys(moved, one))
+    return part
 
 
 def _filtered_pairs(
