@@ -413,7 +413,6 @@ def _of_attributes(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
     ]
     if not names:
         return
-    schemas = {*applied_schemas(prim), *prim.GetAppliedSchemas()}
     for name in names:
         general = schema_attribute(name)
         rule = _RULES.get(general)
@@ -422,7 +421,7 @@ def _of_attributes(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
         if value is None:
             continue
         if rule is not None:
-            if not rule.is_implied(value) and _has_effect(rule, name, prim, schemas):
+            if not rule.is_implied(value) and _has_effect(rule, name, prim):
                 yield parts.setting(rule.kind, prim, name, rule.implied, value)
         elif name.startswith(_REGISTERED) and not is_accounted(general):
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
@@ -430,12 +429,14 @@ def _of_attributes(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
                 yield parts.setting(_kind_of(prim), prim, name, str(fallback), value)
 
 
-def _has_effect(rule: Rule, name: str, prim: Usd.Prim, schemas: set[str]) -> bool:
+def _has_effect(rule: Rule, name: str, prim: Usd.Prim) -> bool:
     if rule.kind is SettingKind.DRIVE and not _drives(name.split(":")[1], prim):
         return False
     if rule.schema is None:
         return rule.kind is not SettingKind.JOINT or bool(prim.IsA(UsdPhysics.Joint))
     instance = name.split(":")[1] if "*" in rule.schema else ""
+    # Applied by name, or included in another schema.
+    schemas = {*applied_schemas(prim), *prim.GetAppliedSchemas()}
     return rule.schema.replace("*", instance) in schemas
 
 
@@ -569,6 +570,7 @@ def _of_filters(
 
     for prim in every:
         yield from _of_triggers(prim, parts)
+    for prim in map(parts.physics.stage.GetPrimAtPath, parts.physics.articulations):
         for schema, name in (
             ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
             ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
@@ -595,7 +597,7 @@ def _of_filters(
 
 
 def _of_triggers(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
-    if "PhysxTriggerAPI" in applied_schemas(prim) and _collides(prim):
+    if _collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
         yield UnimpliedSetting(
             SettingKind.FILTER,
             parts.subject(prim),
