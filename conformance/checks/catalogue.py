@@ -219,8 +219,8 @@ CHECKS = (
         "",
         Quantity.LINKS,
         "Physics scenes have the gravity of the Earth, down along the up axis; all "
-        "bodies are simulated by the same scene; and the USD has no body or collider "
-        "besides those of the robot.",
+        "bodies are simulated by the same scene; and the USD has no body, collider or "
+        "visual besides those of the robot.",
         usd_alone=True,
     ),
     Check(

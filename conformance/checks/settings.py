@@ -21,6 +21,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 
 _EVERYTHING = "robot"
+_SHAPES = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
 _ROLES = {
     SettingKind.FILTER: (Role.COLLISION, frozenset(ShapeKind)),
     SettingKind.APPROXIMATION: (Role.COLLISION, frozenset(ShapeKind)),
@@ -35,19 +36,18 @@ def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         return _unread(actual)
     found = settings_of(SettingKind.SCENE, actual)
     links = {link.name for link in expected.links}
-    carriers: dict[str, list[str]] = {}
+    carriers: dict[tuple[Role, str], list[str]] = {}
     for shape in actual.shapes:
-        if shape.role is Role.COLLISION:
-            carriers.setdefault(shape.source, []).append(shape.link)
+        carriers.setdefault((shape.role, shape.source), []).append(shape.link)
     surplus = [
         UnimpliedSetting(
             SettingKind.SCENE,
             _EVERYTHING,
-            f"collider {source} belongs to no link",
-            "no collider",
-            "a collider",
+            f"{_SHAPES[role]} {source} belongs to no link",
+            f"no {_SHAPES[role]}",
+            f"a {_SHAPES[role]}",
         )
-        for source, names in carriers.items()
+        for (role, source), names in carriers.items()
         if links.isdisjoint(names)
     ]
     return Compared(_differences((_EVERYTHING,), (*found, *surplus)))

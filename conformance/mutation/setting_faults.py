@@ -147,6 +147,10 @@ def _ground(path: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.CollisionAPI.Apply(plane.GetPrim())
 
 
+def _ornament(path: str, stage: Usd.Stage, _: float) -> None:
+    UsdGeom.Cube.Define(stage, path)
+
+
 def _unowned(prim: Usd.Prim) -> None:
     """Let a body belong to a scene that is not on the stage."""
     owner = UsdPhysics.RigidBodyAPI(prim).CreateSimulationOwnerRel()
@@ -430,6 +434,7 @@ SETTING_FAULTS = (
     _stage("gravity-lunar", "gravity of the Moon", _lunar),
     _stage("weightless", "Newton: gravity off", _weightless),
     _stage("ground", "ground plane added", _ground),
+    _stage("ornament", "visual added that is part of no link", _ornament),
     _joint(
         "stiff", "drive with stiffness", _DRIVES, partial(_drive, "stiffness", 100.0)
     ),

@@ -511,16 +511,22 @@ def _owners(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[tuple[Usd.Prim
 
 
 def _outside(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
-    """Yield bodies and colliders outside of the robot, such as a ground plane."""
+    """Yield what is outside of the robot, such as a ground plane."""
     default = parts.physics.default.GetPath()
     for prim in every:
-        is_body = prim.HasAPI(UsdPhysics.RigidBodyAPI)
-        if not is_body and not _collides(prim):
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            what = "body"
+        elif _collides(prim):
+            what = "collider"
+        elif prim.IsA(UsdGeom.Gprim):
+            what = "visual"
+        else:
             continue
         within = prim.GetPath().HasPrefix(default)
-        if within and (is_body or parts.subject(prim) != "robot"):
+        if within and (what == "body" or parts.subject(prim) != "robot"):
             continue
-        what = "body" if is_body else "collider"
+        if what == "visual" and not _is_shown(prim):
+            continue
         place = "belongs to no link" if within else "is outside of the default prim"
         yield UnimpliedSetting(
             SettingKind.SCENE,
@@ -529,6 +535,14 @@ def _outside(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSett
             f"no {what}",
             f"a {what}",
         )
+
+
+def _is_shown(prim: Usd.Prim) -> bool:
+    image = UsdGeom.Imageable(prim)
+    return (
+        image.ComputePurpose() in _SHOWN
+        and image.ComputeVisibility() != UsdGeom.Tokens.invisible
+    )
 
 
 def _collides(prim: Usd.Prim) -> bool:
@@ -728,12 +742,7 @@ def _of_shapes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSe
                     token,
                 )
         scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get()
-        image = UsdGeom.Imageable(prim)
-        if (
-            scheme not in _FLAT
-            and image.ComputePurpose() in _SHOWN
-            and image.ComputeVisibility() != UsdGeom.Tokens.invisible
-        ):
+        if scheme not in _FLAT and _is_shown(prim):
             yield parts.setting(
                 SettingKind.SUBDIVISION, prim, "subdivisionScheme", "none", scheme
             )

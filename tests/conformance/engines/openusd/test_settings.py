@@ -308,13 +308,14 @@ def test_approximation_is_one_that_keeps_the_surface(
     assert _settings(tmp_path, body("a", mesh)) == found
 
 
-def test_bodies_and_colliders_besides_the_robot_are_settings(tmp_path: Path) -> None:
+def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
     """They are simulated with it."""
     path = stage(tmp_path, body("a"))
     path.write_text(
         path.read_text()
         + COLLIDER.format("ground", "", "")
         + body("ball")
+        + 'def Sphere "lamp" {}\ndef Sphere "gizmo" {\ntoken purpose = "guide"\n}\n'
         + 'def PhysicsScene "scene" {}\n'
     )
     found = ask(path).unimplied
@@ -322,4 +323,5 @@ def test_bodies_and_colliders_besides_the_robot_are_settings(tmp_path: Path) -> 
     assert [one.message for one in found or ()] == [
         "collider /ground is outside of the default prim",
         "body /ball is outside of the default prim",
+        "visual /lamp is outside of the default prim",
     ]
