@@ -480,7 +480,8 @@ CHECKS = (
         "Positions and velocities after 1 s in MuJoCo without drives: gravity, "
         "damping, friction and mimic couplings, fixed root, no limits. The spread of "
         "rollouts of perturbed robots sets the tolerance of each joint; where it is "
-        "too large, an earlier state is compared.",
+        "too large, an earlier state is compared. A rollout in PhysX, extrapolated to "
+        "small time steps, is compared without friction, beyond its estimated error.",
     ),
     *_about_shapes(Role.COLLISION, Quantity.COLLISION),
     Check(

@@ -7,8 +7,8 @@ traced to the links and joints that cause the difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -317,6 +317,10 @@ def rollout_states(
     rounding. Each joint is compared at the last state at which its spread is small
     enough. The simulation of the second side may diverge where any joint is too
     sensitive; earlier than that, divergence is a failure.
+
+    An engine that integrates differently states the limit of small time steps with an
+    estimate of its error. It is compared with the limit of the first side, at states
+    at which that error is as small; only what exceeds the error counts.
     """
     ours, theirs = expected.rollout, actual.rollout
     if ours is None and theirs is None:
@@ -324,6 +328,14 @@ def rollout_states(
     if ours is None or theirs is None:
         missing_side = expected if ours is None else actual
         return Incomparable(f"{missing_side.engine} states no rollout")
+    errors: Mapping[str, tuple[float, ...]] = {}
+    if theirs.limit and theirs.limit.errors:
+        if ours.limit is None:
+            return Incomparable(f"{expected.engine} states no limit of the rollout")
+        columns = zip(*theirs.limit.errors, strict=True)
+        errors = dict(zip(theirs.joints, columns, strict=True))
+        ours = replace(ours, states=ours.limit.states)
+        theirs = replace(theirs, states=theirs.limit.states)
     names = [joint.name for joint in model.joint_to.values()]
     steady = _steady(model)
     differences = []
@@ -331,22 +343,35 @@ def rollout_states(
     for name in ours.joints:
         if name not in names:
             continue
-        difference = _difference(name, ours, theirs, model, steady)
+        own = errors.get(name, ())
+        difference = _difference(name, ours, theirs, model, steady, own)
         if difference is None:
             chaotic.append(name)
         else:
             differences.append(difference)
+    return Compared(
+        traced(differences, expected, actual, model),
+        note=_rollout_note(ours, chaotic, "or to the time step" if errors else ""),
+    )
+
+
+def _rollout_note(ours: Rollout, chaotic: Sequence[str], cause: str) -> str | None:
+    """Return why not everything was compared, if so.
+
+    Args:
+        ours: Rollout of the first side.
+        chaotic: Joints that are too sensitive to rounding.
+        cause: What else they may be too sensitive to.
+    """
     notes = []
     if not ours.states:
         notes.append("the rollout of the URDF diverges")
     if ours.states and (until := ours.states[-1].time) < _WHOLE:
         notes.append(f"until {until:g} s")
     if chaotic:
-        notes.append(
-            f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}"
-        )
-    traced_differences = traced(differences, expected, actual, model)
-    return Compared(traced_differences, note="; ".join(notes) or None)
+        causes = f"too sensitive to rounding {cause}".strip()
+        notes.append(f"not compared, {causes}: joint {', '.join(chaotic)}")
+    return "; ".join(notes) or None
 
 
 def _steady(model: ToleranceModel) -> int:
@@ -363,24 +388,38 @@ def _steady(model: ToleranceModel) -> int:
 
 
 def _is_comparable(spread: float) -> bool:
-    """Whether the spread of perturbed rollouts is small enough for a comparison."""
+    """Whether a spread or an integration error is small enough for a comparison."""
     return _FREEDOM * spread <= _CHAOS
 
 
-def _difference(
+def _difference(  # noqa: PLR0913, PLR0917  one joint of two rollouts, and its model
     name: str,
     ours: Rollout,
     theirs: Rollout,
     model: ToleranceModel,
     steady: int,
+    errors: Sequence[float],
 ) -> Difference | None:
     """Compare one joint; None if it is too sensitive at every state.
 
     The second side has to reach the first ``steady`` states.
+
+    Args:
+        name: The joint.
+        ours: Rollout of the first side.
+        theirs: Rollout of the second side.
+        model: Bounds and tolerances.
+        steady: Number of states at which no joint is too sensitive.
+        errors: Integration error of the second side per state; zero beyond the last.
     """
     spreads = model.spread.get(name, ())
     count = min(len(spreads), len(ours.states), max(steady, len(theirs.states)))
-    comparable = [index for index in range(count) if _is_comparable(spreads[index])]
+    unsure = (*errors, *[0.0] * max(0, count - len(errors)))
+    comparable = [
+        index
+        for index in range(count)
+        if _is_comparable(max(spreads[index], unsure[index]))
+    ]
     if not comparable:
         return None
     last = comparable[-1]
@@ -396,10 +435,13 @@ def _difference(
                 # Joint types are another check.
                 amount, text = math.nan, "has another number of coordinates"
             else:
-                amount = distance(here, there, at, joint.type)
+                apart = distance(here, there, at, joint.type)
+                amount = max(0.0, apart - unsure[last])
                 text = (
-                    f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
+                    f"differs by {apart:.3g} rad or m (or per second) after {time:g} s"
                 )
+                if errors:
+                    text += f", with an integration error of {unsure[last]:.3g}"
     return Difference(
         item=name,
         subject=f"joint {name}",

@@ -18,7 +18,7 @@ from urdf_usd.conformance.observation.robot import (
     SettingKind,
     head_coupling,
 )
-from urdf_usd.conformance.tolerance.bounds import scalar_bound
+from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -89,7 +89,7 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
             # A coupling needs exactly one coordinate; others have no effect.
             continue
         ours, theirs = ours_of[here.name], theirs_of[there.name]
-        reason = _mimic_problem(ours, theirs)
+        reason = _mimic_problem(ours, theirs, max(expected.precision, actual.precision))
         differences.append(
             Difference(
                 item=here.name,
@@ -127,8 +127,13 @@ def _coupling(head: HeadCoupling | None) -> str:
 
 
 def _mimic_problem(
-    ours: HeadCoupling | None, theirs: HeadCoupling | None
+    ours: HeadCoupling | None, theirs: HeadCoupling | None, precision: float
 ) -> str | None:
+    """Describe the difference of two couplings; None if there is none.
+
+    Engines may compute couplings from positions of joints up to 1 rad or 1 m, in which
+    case offsets have the rounding of these.
+    """
     if theirs is None:
         return f"mimic of {ours.leader if ours else 'nothing'} is missing"
     if ours is None:
@@ -137,11 +142,13 @@ def _mimic_problem(
         return f"mimics {theirs.leader} instead of {ours.leader}"
     # Every coupling of a chain is rounded once.
     steps = max(ours.steps, theirs.steps)
+    reach = abs(ours.multiplier)
+    rounding = ROUNDINGS * precision * (ours.terms + reach)
     for name, here, there, terms in (
         ("multiplier", ours.multiplier, theirs.multiplier, ours.multiplier),
         ("offset", ours.offset, theirs.offset, ours.terms),
     ):
-        if abs(here - there) > steps * scalar_bound(terms):
+        if abs(here - there) > steps * scalar_bound(terms) + rounding:
             hint = unit_hint(here, there)
             return f"mimic {name} is {number(there)}, not {number(here)}{hint}"
     return None

@@ -114,6 +114,9 @@ class EngineSet:
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
         """
+        if configurations.rollout and self._simulates:
+            plan = replace(configurations.rollout, limit=True)
+            configurations = replace(configurations, rollout=plan)
         request = Request(str(file), configurations, dict(packages))
         available = (
             engine.name
@@ -121,6 +124,16 @@ class EngineSet:
             if engine.side is side and isinstance(engine.availability, Available)
         )
         return EngineRequests(side, file, self._requests(available, request))
+
+    @property
+    def _simulates(self) -> bool:
+        """Whether a simulator reads the USD: its rollout is compared in the limit."""
+        return any(
+            engine.side is Side.USD
+            and engine.name != USD_READER
+            and isinstance(engine.availability, Available)
+            for engine in self.engines
+        )
 
     def _requests(
         self, engines: Iterable[str], request: Request

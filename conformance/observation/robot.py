@@ -487,12 +487,15 @@ class RolloutPlan:
         held: Joints that are fixed as well, because what they carry has no inertia.
         step: Time step [s].
         steps: Numbers of time steps after which the state is stated.
+        limit: Whether engines with MuJoCo's rollout state its limit as well, for
+            comparison with simulators that integrate differently.
     """
 
     configuration: int
     held: tuple[str, ...] = ()
     step: float = 1e-3
     steps: tuple[int, ...] = (50, 100, 200, 500, 1000)
+    limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,16 +514,35 @@ class RolloutState(CompactPickle):
 
 
 @dataclass(frozen=True, slots=True)
+class RolloutLimit:
+    """Passive rollout in the limit of small time steps, without Coulomb friction.
+
+    It does not depend on an integrator; mimic couplings are rigid.
+
+    Attributes:
+        states: One per step count of the plan, until the simulation diverges.
+        errors: Estimated integration error per state and joint, of positions [rad or m]
+            and velocities; empty if it is negligible.
+    """
+
+    states: tuple[RolloutState, ...]
+    errors: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """Outcome of a passive rollout.
 
     Attributes:
         joints: Moving joints.
-        states: One per step count of the plan, until the simulation diverges.
+        states: One per step count of the plan, until the simulation diverges; empty for
+            an engine that integrates differently from MuJoCo.
         perturbed: States of copies of the robot, all numbers of which are changed by
             parts in a million at random; empty if there are none.
+        limit: The rollout in the limit of small time steps, if stated.
     """
 
     joints: tuple[str, ...]
     states: tuple[RolloutState, ...]
     perturbed: tuple[tuple[RolloutState, ...], ...] = ()
+    limit: RolloutLimit | None = None

@@ -209,6 +209,47 @@ def coupled_to_another_kind(case: DeviationCase) -> bool:
     return slides.get(joint.mimic.leader) is not slides[joint.name]
 
 
+def lost_coupling(
+    test: Callable[[JointObservation, JointObservation], bool],
+) -> Condition:
+    """Make a condition on a coupling that the engine lacks.
+
+    It affects every joint of a rollout.
+
+    Args:
+        test: Whether such couplings of a follower and its leader are lost.
+    """
+
+    def applies(case: DeviationCase) -> bool:
+        everywhere = case.check == "dynamics.rollout"
+        coupled = {joint.name for joint in case.stated.joints if joint.mimic}
+        joint_of = {joint.name: joint for joint in case.spec.joints}
+        return any(
+            joint.mimic is not None
+            and joint.name not in coupled
+            and joint.mimic.leader in joint_of
+            and test(joint, joint_of[joint.mimic.leader])
+            for joint in case.spec.joints
+            if everywhere or joint.name == case.part
+        )
+
+    return applies
+
+
+def of_unlike_joints(follower: JointObservation, leader: JointObservation) -> bool:
+    """A joint that slides and one that turns."""
+    slides = JointType.PRISMATIC
+    return (follower.type is slides) is not (leader.type is slides)
+
+
+def without_limits(follower: JointObservation, leader: JointObservation) -> bool:
+    """Joints one of which turns without position limits."""
+    return any(
+        joint.type is not JointType.PRISMATIC and math.inf in map(abs, _limits(joint))
+        for joint in (follower, leader)
+    )
+
+
 def coupled_in_a_loop(case: DeviationCase) -> bool:
     """A joint whose chain of couplings, in the engine, ends in a loop.
 

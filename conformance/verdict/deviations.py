@@ -16,7 +16,9 @@ _LIMITS = ("limits.lower", "limits.upper", "structure.types")
 _MASS = ("mass.link.", "mass.group.", "mass.total")
 _INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
-_MOTION = ("dynamics.inertia_matrix", "dynamics.bias", "dynamics.rollout")
+_EQUATIONS = ("dynamics.inertia_matrix", "dynamics.bias")
+_MOTION = (*_EQUATIONS, "dynamics.rollout")
+_COUPLINGS = ("structure.mimic", "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
 _TITLES = {
     "mujoco": "MuJoCo",
@@ -257,7 +259,7 @@ _MASS_DEVIATIONS = (
         _MOTION,
         given.counted_massless_inertia,
         "massless-inertia-welded",
-        predicts=("dynamics.inertia_matrix", "dynamics.bias"),
+        predicts=_EQUATIONS,
         whole=True,
     ),
     *_of(
@@ -288,8 +290,8 @@ _MASS_DEVIATIONS = (
         "physx",
         "negative-inertia",
         "takes the magnitude of negative principal moments of inertia",
-        # Forces are traced to the link.
-        (*_INERTIA, "dynamics.inertia_matrix", "dynamics.bias"),
+        # Differences of motion are traced to the link.
+        (*_INERTIA, *_MOTION),
         given.about_links(given.magnitude_of_inertia),
         "negative-inertia",
     ),
@@ -297,7 +299,7 @@ _MASS_DEVIATIONS = (
         "newton newton-usd",
         "thin-inertia",
         "adds 1e-6 kg m^2 to all moments if one is nearly zero",
-        _INERTIA,
+        (*_INERTIA, *_EQUATIONS),
         given.about_links(given.thin_inertia),
         "thin-inertia",
     ),
@@ -305,7 +307,7 @@ _MASS_DEVIATIONS = (
         "newton newton-usd",
         "impossible-inertia",
         "enlarges physically impossible inertia until it is possible",
-        _INERTIA,
+        (*_INERTIA, *_EQUATIONS),
         given.about_links(given.impossible_inertia),
         "implausible-inertia",
     ),
@@ -367,7 +369,7 @@ _STRUCTURE_DEVIATIONS = (
         "mujoco",
         "mimic-loop",
         "keeps mimic couplings that form a loop",
-        ("structure.mimic", "dynamics.rollout"),
+        _COUPLINGS,
         given.coupled_in_a_loop,
         "mimic-loop",
     ),
@@ -378,6 +380,22 @@ _STRUCTURE_DEVIATIONS = (
         ("structure.mimic",),
         given.coupled_to_another_kind,
         "unlike-mimic",
+    ),
+    *_of(
+        "physx",
+        "unlike-mimic",
+        "couples prismatic with revolute joints by PhysxMimicJointAPI alone",
+        _COUPLINGS,
+        given.lost_coupling(given.of_unlike_joints),
+        "unlike-mimic",
+    ),
+    *_of(
+        "physx",
+        "unlimited-mimic",
+        "refuses couplings of revolute joints without limits",
+        _COUPLINGS,
+        given.lost_coupling(given.without_limits),
+        "unlimited-mimic",
     ),
     *_of(
         "pybullet",

@@ -25,6 +25,7 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
     Rollout,
+    RolloutLimit,
     RolloutPlan,
     RolloutState,
 )
@@ -132,6 +133,9 @@ _ROOT_FREEDOMS = 6
 _HELD = 1e12
 # Tolerance of the solver: 1e-22 changes some states, 1e-24 and 1e-30 are equal.
 _SOLVED = 1e-26
+# Relative and absolute error of one step of the integration with error control: what
+# perturbed rollouts differ by is a thousand times as large.
+_LIMIT_TOLERANCE = 1e-10
 # Relative perturbation of perturbed rollouts: ten times the rounding of float32.
 _NEARBY = 1e-6
 _NEIGHBOURS = 3
@@ -273,7 +277,114 @@ def roll_out(
             _states(mechanism, _altered(mechanism.model, random), plan, start)
             for _ in range(_NEIGHBOURS if perturbed else 0)
         ),
+        limit=_limit(mechanism, plan, start) if plan.limit else None,
     )
+
+
+def _limit(
+    mechanism: Mechanism, plan: RolloutPlan, start: NDArray[np.float64]
+) -> RolloutLimit | None:
+    """Integrate the equations of motion with error control.
+
+    With x the positions of joints that follow no other, q = start + G (x - x_0) and
+    G^T M(q) G x'' = -G^T (b(q, q') + d q'). M and b are MuJoCo's.
+
+    Returns:
+        None if a joint has several degrees of freedom, if couplings form a loop, or if
+        the integration fails.
+    """
+    # It takes a while to import, and is needed only besides a simulator.
+    from scipy.integrate import solve_ivp  # noqa: PLC0415
+
+    joints = mechanism.joints
+    if any(COORDINATES[joint.type] > 1 for joint in joints):
+        return None
+    model = copy.copy(mechanism.model)
+    _couple_to_heads(model)
+    leads = _leads(mechanism, model)
+    if leads is None:
+        return None
+    dofs = [joint.dofs.start for joint in joints]
+    places = [joint.qpos for joint in joints]
+    data = mujoco.MjData(model)
+    full, forces = np.empty((model.nv, model.nv)), np.empty(model.nv)
+    held = np.diag([_HELD if joint.name in plan.held else 0.0 for joint in joints])
+    damping = model.dof_damping[dofs]
+    count = leads.shape[1]
+    data.qpos[:] = start
+
+    def rates(_: float, state: NDArray[np.float64]) -> NDArray[np.float64]:
+        speeds = leads @ state[count:]
+        data.qpos[places] = start[places] + leads @ state[:count]
+        data.qvel[dofs] = speeds
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 0, forces)
+        mujoco.mj_fullM(model, data, full)
+        inertia = leads.T @ (full[np.ix_(dofs, dofs)] + held) @ leads
+        force = -leads.T @ (forces[dofs] + damping * speeds)
+        return np.concatenate([state[count:], np.linalg.solve(inertia, force)])
+
+    times = plan.step * np.array(plan.steps)
+    solved = solve_ivp(
+        rates,
+        (0.0, times[-1]),
+        np.zeros(2 * count),
+        # It changes to an implicit method where damping makes the equations stiff.
+        method="LSODA",
+        t_eval=times,
+        rtol=_LIMIT_TOLERANCE,
+        atol=_LIMIT_TOLERANCE,
+    )
+    states = []
+    for time, state in zip(solved.t.tolist(), solved.y.T, strict=True):
+        positions = start[places] + leads @ state[:count]
+        speeds = leads @ state[count:]
+        if not np.isfinite([*positions, *speeds]).all():
+            break
+        states.append(
+            RolloutState(
+                time,
+                tuple((value,) for value in positions.tolist()),
+                tuple((value,) for value in speeds.tolist()),
+            )
+        )
+    return RolloutLimit(tuple(states), ())
+
+
+def _leads(mechanism: Mechanism, model: mujoco.MjModel) -> NDArray[np.float64] | None:
+    """Return (n, m) rates of joints per rate of those that follow no other.
+
+    Args:
+        mechanism: The robot.
+        model: Its model, with couplings to the heads of chains.
+
+    Returns:
+        None if couplings form a loop.
+    """
+    multipliers = {
+        int(model.eq_obj1id[index]): (
+            int(model.eq_obj2id[index]),
+            float(model.eq_data[index, 1]),
+        )
+        for index in range(model.neq)
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
+        and model.eq_obj2id[index] >= 0
+    }
+    row_of = {
+        int(model.dof_jntid[joint.dofs.start]): row
+        for row, joint in enumerate(mechanism.joints)
+    }
+    heads = [number for number in row_of if number not in multipliers]
+    matrix = np.zeros((len(row_of), len(heads)))
+    for number, row in row_of.items():
+        head, multiplier = multipliers.get(number, (number, 1.0))
+        if head not in heads:
+            return None
+        matrix[row, heads.index(head)] = multiplier
+    return matrix
 
 
 def _states(

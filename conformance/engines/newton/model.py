@@ -24,7 +24,9 @@ from urdf_usd.conformance.engines.statements import (
     vec6,
 )
 from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
     Configurations,
+    Dynamics,
     Frames,
     JointObservation,
     JointType,
@@ -234,6 +236,77 @@ def poses(
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
 
     return build_frames(links, configurations, place)
+
+
+def equations_of_motion(
+    robot: NewtonModel,
+    joints: Sequence[JointObservation],
+    configurations: Configurations,
+) -> Dynamics | None:
+    """Compute the equations of motion of the joints; the root's are left out.
+
+    Args:
+        robot: A model whose gravity is that of the observation.
+        joints: Joints that Newton states, all of them in one articulation.
+        configurations: Positions and velocities.
+
+    Returns:
+        None if there are no velocities, a joint has several degrees of freedom, or
+        there is not exactly one articulation.
+    """
+    import warp  # noqa: PLC0415  likewise
+
+    model, sampled = robot.model, configurations.for_motion
+    moving = [joint for joint in joints if COORDINATES[joint.type]]
+    if (
+        not moving
+        or not sampled.velocities
+        or model.articulation_count != 1
+        or any(COORDINATES[joint.type] > 1 for joint in moving)
+    ):
+        return None
+    given = settable_positions(joints, sampled)
+    rates = dict(zip(sampled.joints, sampled.velocities, strict=True))
+    columns = [robot.builder.joint_qd_start[robot.joints[j.name]] for j in moving]
+    velocities = np.zeros((sampled.count, len(moving)))
+    for column, joint in enumerate(moving):
+        if joint.name in given:
+            velocities[:, column] = rates[joint.name][:, 0]
+    state, count = model.state(), model.joint_dof_count
+    zeros = [
+        warp.zeros(shape, dtype=warp.float32, device=_DEVICE)
+        for shape in ((1, count, count), (count,), (count,))
+    ]
+    inertia, gravity, coriolis = zeros
+    matrices, forces = [], []
+    for row in range(sampled.count):
+        positions = model.joint_q.numpy()
+        for joint in moving:
+            if joint.name in given:
+                first = robot.builder.joint_q_start[robot.joints[joint.name]]
+                positions[first] = given[joint.name][row, 0]
+        speeds = np.zeros(count, np.float32)
+        speeds[columns] = velocities[row]
+        state.joint_q.assign(positions)
+        state.joint_qd.assign(speeds)
+        robot.engine.eval_fk(model, state.joint_q, state.joint_qd, state)
+        robot.engine.eval_inverse_dynamics_passive(
+            model,
+            state,
+            mass_matrix=inertia,
+            gravity_force=gravity,
+            coriolis_force=coriolis,
+        )
+        matrices.append(inertia.numpy()[0].astype(np.float64))
+        forces.append(gravity.numpy().astype(np.float64) + coriolis.numpy())
+    arrays = (
+        np.array(matrices)[:, columns][:, :, columns],
+        np.array(forces)[:, columns],
+        velocities,
+    )
+    for array in arrays:
+        array.flags.writeable = False
+    return Dynamics(tuple(joint.name for joint in moving), *arrays)
 
 
 def _coordinates(

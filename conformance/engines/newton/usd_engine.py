@@ -16,6 +16,7 @@ from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
     Placed,
     build,
+    equations_of_motion,
     joint_of,
     loose_joints,
     mass_of,
@@ -67,6 +68,7 @@ _STATES = frozenset(
         Quantity.FRAMES,
         Quantity.MASS,
         Quantity.LIMITS,
+        Quantity.MOTION,
     }
 )
 # Stated only if the asset uses Newton's schemas.
@@ -122,6 +124,11 @@ class NewtonUsdEngine:
             request.configurations,
         )
         reach = reachable_links(names.root, names.joints, blocked)
+        dynamics = (
+            None
+            if blocked
+            else equations_of_motion(robot, joints, request.configurations)
+        )
         return Observation(
             engine=self.name,
             robot=names.robot,
@@ -147,6 +154,7 @@ class NewtonUsdEngine:
                 *blocked_note("Newton", blocked),
                 *(() if uses_newton else (_NO_SCHEMA,)),
             ),
+            dynamics=dynamics,
             precision=SINGLE_PRECISION,
         )
 

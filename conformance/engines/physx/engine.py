@@ -12,7 +12,7 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +25,7 @@ from scipy.spatial.transform import Rotation
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     SchemaFamily,
+    applied_schemas,
     used_families,
 )
 from urdf_usd.conformance.engines.openusd.links import find_links
@@ -53,7 +54,6 @@ from urdf_usd.conformance.engines.statements import (
 )
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
-    ROOT_MOTION,
     SINGLE_PRECISION,
     Base,
     Configurations,
@@ -62,11 +62,13 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     LinkObservation,
     MassProperties,
+    MimicObservation,
     Observation,
     Quantity,
     Rollout,
-    RolloutPlan,
+    RolloutLimit,
     RolloutState,
+    head_coupling,
 )
 
 _PROGRAM = Path(__file__).with_name("program.py")
@@ -79,7 +81,15 @@ _STATES = _OF_BODIES | {
     Quantity.MOTION,
 }
 # Stated only if the asset uses schemas that PhysX reads.
-_BY_SCHEMA = frozenset({Quantity.EFFORT, Quantity.VELOCITY})
+_BY_SCHEMA = frozenset(
+    {
+        Quantity.EFFORT,
+        Quantity.VELOCITY,
+        Quantity.DYNAMICS,
+        Quantity.MIMIC,
+        Quantity.ROLLOUT,
+    }
+)
 _FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
 _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
@@ -88,6 +98,27 @@ _SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
 _SI = Units(1.0, 1.0)
 _NOT_SI = "only stages in metres and kilograms are compared"
+# Position [rad or m] up to which couplings are measured.
+_REACH = 0.3
+# Ratio of the largest time step of a rollout to that of the plan: the rounding of
+# single precision grows with the number of steps.
+_COARSE = 5
+# Weights of rollouts with a time step, a half and a quarter of it.
+_EXTRAPOLATION = np.array([1.0, -6.0, 8.0]) / 3
+# Attributes of articulations and bodies for passive simulations.
+_ARTICULATION = (
+    ("physxArticulation:enabledSelfCollisions", Sdf.ValueTypeNames.Bool, False),
+    ("physxArticulation:sleepThreshold", Sdf.ValueTypeNames.Float, 0.0),
+    ("physxArticulation:stabilizationThreshold", Sdf.ValueTypeNames.Float, 0.0),
+)
+_ITERATIONS = "physxArticulation:solverPositionIterationCount"
+# PhysX divides a time step into as many, and rounds in each: with the default of 32, a
+# falling body is off by 3 mm/s after 0.5 s. Couplings need several.
+_FREE_ITERATIONS, _COUPLED_ITERATIONS = 1, 32
+_BODY = {
+    "physxRigidBody:angularDamping": 0.0,
+    "physxRigidBody:maxAngularVelocity": 1e9,
+}
 _AT_REST = Configurations((), (), ("zero",))
 _ROOT_VELOCITIES = 6
 
@@ -143,7 +174,22 @@ class PhysxEngine:
         movable = [
             name for name, kind in types.items() if kind in _ONE_AXIS and name in joints
         ]
-        answer = _ask(request, {name: joints[name] for name in movable}, types)
+        paths = {name: joints[name] for name in movable}
+        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
+            usd = Path(folder, "passive.usda")
+            passive = None
+            if by_schema and movable:
+                with captured_diagnostics():
+                    free = root.path if root and names.base is Base.FLOATING else None
+                    _author_passive(
+                        physics,
+                        request.path,
+                        usd,
+                        root=free if free in physics.bodies else None,
+                        iterations=_iterations(names.joints),
+                    )
+                passive = _passive(request, names, paths, usd)
+            answer = _ask(request, paths, types, passive)
         count = len(answer.paths["articulations"])
         if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
@@ -167,8 +213,7 @@ class PhysxEngine:
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=(_STATES if count else _OF_BODIES)
-            | (_BY_SCHEMA if by_schema else frozenset()),
+            states=_states(count, by_schema=by_schema),
             links=tuple(
                 LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
                 if link.name in rows
@@ -195,72 +240,23 @@ class PhysxEngine:
                     fixed,
                 )
             ),
+            rollout=(
+                None
+                if "rollout_positions" not in answer.numbers
+                else _rollout(
+                    request,
+                    [joint for joint in names.joints if joint.name in paths],
+                    answer,
+                )
+            ),
             precision=SINGLE_PRECISION,
         )
 
-    def roll_out(self, request: Request, *, fix_root: bool = True) -> Rollout:
-        """Simulate the passive rollout that a request plans.
 
-        Drives without gains do not act; limits of position and velocity and collisions
-        of the robot with itself are off. What else the asset states, or PhysX assumes,
-        is simulated, such as the angular damping of bodies.
-
-        Args:
-            request: A stage, and configurations with a plan.
-            fix_root: Whether to fix a floating root, as MuJoCo's rollouts do. Otherwise
-                its motion is the last of the joints, ``ROOT_MOTION``.
-
-        Returns:
-            States in SI units, up to the first that is not finite.
-
-        Raises:
-            AbstentionError: There is no plan, PhysX or OpenUSD refuses the stage, it is
-                not in SI units, a joint moves along several axes, or the root is no
-                body.
-        """
-        plan = request.configurations.rollout
-        if plan is None:
-            raise AbstentionError("no rollout is planned")
-        names = OpenusdEngine().observe(Request(request.path, _AT_REST))
-        if any(joint.type in _SEVERAL_AXES for joint in names.joints):
-            raise AbstentionError("a joint moves along several axes")
-        falls = names.base is Base.FLOATING
-        with captured_diagnostics():
-            physics = read_physics(request.path)
-            links = find_links(physics)
-            if physics.units != _SI:
-                raise AbstentionError(
-                    "only stages in metres and kilograms are compared"
-                )
-            if falls and links.by_name[names.root].path not in physics.bodies:
-                raise AbstentionError("the root is no body")
-            paths = {
-                urdf_name(physics.stage.GetPrimAtPath(path)): path
-                for path in physics.joints
-            }
-        moving = [
-            joint
-            for joint in names.joints
-            if joint.type in _ONE_AXIS and joint.name in paths
-        ]
-        units = np.array([_unit(joint) for joint in moving])
-        start = _positions_at(request.configurations, plan.configuration, moving)
-        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-            root = links.by_name[names.root].path if falls and fix_root else None
-            usd = Path(folder, "rollout.usda")
-            with captured_diagnostics():
-                _author_rollout(physics, request.path, usd, root)
-            arrays = _run_program(
-                {
-                    "usd": str(usd),
-                    "joints": [paths[joint.name] for joint in moving],
-                    "start": (start / units).tolist(),
-                    "held": [paths[name] for name in plan.held if name in paths],
-                    "step": plan.step,
-                    "steps": plan.steps,
-                }
-            )
-        return _rollout(plan, moving, units, arrays, with_root=falls and not fix_root)
+def _states(articulations: int, *, by_schema: bool) -> frozenset[Quantity]:
+    if not articulations:
+        return _OF_BODIES
+    return _STATES | _BY_SCHEMA if by_schema else _STATES
 
 
 def _unit(joint: JointObservation) -> float:
@@ -277,14 +273,27 @@ def _positions_at(
     )
 
 
-def _author_rollout(physics: Physics, usd: str, path: Path, root: str | None) -> None:
-    """Write a layer over a stage that turns collisions off, and may fix the root.
+def _iterations(joints: Iterable[JointObservation]) -> int:
+    """Return the number of iterations of PhysX's solver in a passive simulation."""
+    coupled = any(joint.mimic for joint in joints)
+    return _COUPLED_ITERATIONS if coupled else _FREE_ITERATIONS
+
+
+def _author_passive(
+    physics: Physics, usd: str, path: Path, *, root: str | None, iterations: int
+) -> None:
+    """Write a layer over a stage that configures PhysX for a passive simulation.
+
+    Collisions of the robot with itself, sleeping, and the damping and speed limit that
+    PhysX assumes for bodies are off; what the asset states of them is kept. A floating
+    root is fixed.
 
     Args:
         physics: The stage.
         usd: Its root layer.
         path: File of the new layer.
         root: Path of the body to fix.
+        iterations: Of the solver.
     """
     layer = Sdf.Layer.CreateNew(str(path))
     layer.subLayerPaths.append(str(Path(usd).absolute()))
@@ -299,7 +308,7 @@ def _author_rollout(physics: Physics, usd: str, path: Path, root: str | None) ->
         pose = WorldTransforms(physics).rigid(root)
         x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
         joint = UsdPhysics.FixedJoint.Define(
-            stage, physics.default.GetPath().AppendChild("rollout_root")
+            stage, physics.default.GetPath().AppendChild("passive_root")
         )
         joint.CreateBody1Rel().SetTargets([Sdf.Path(root)])
         joint.CreateLocalPos0Attr(Gf.Vec3f(*pose[:3, 3].tolist()))
@@ -311,54 +320,110 @@ def _author_rollout(physics: Physics, usd: str, path: Path, root: str | None) ->
         UsdPhysics.ArticulationRootAPI.Apply(roots[0])
     for prim in roots:
         prim.AddAppliedSchema("PhysxArticulationAPI")
-        attribute = prim.CreateAttribute(
-            "physxArticulation:enabledSelfCollisions",
-            Sdf.ValueTypeNames.Bool,
-            custom=False,
-        )
-        attribute.Set(False)
+        settings = *_ARTICULATION, (_ITERATIONS, Sdf.ValueTypeNames.Int, iterations)
+        for name, kind, value in settings:
+            prim.CreateAttribute(name, kind, custom=False).Set(value)
+    for body in physics.bodies:
+        prim = stage.GetPrimAtPath(body)
+        applied = "PhysxRigidBodyAPI" in applied_schemas(prim)
+        for name, value in _BODY.items():
+            if not (applied and prim.GetAttribute(name).HasAuthoredValue()):
+                kind = Sdf.ValueTypeNames.Float
+                prim.CreateAttribute(name, kind, custom=False).Set(value)
+        if not applied:
+            prim.AddAppliedSchema("PhysxRigidBodyAPI")
     layer.Save()
 
 
+def _passive(
+    request: Request, names: Observation, paths: Mapping[str, str], usd: Path
+) -> dict[str, object]:
+    """Return the request for a passive simulation, in the form of :mod:`.program`.
+
+    Args:
+        request: Configurations, perhaps with a plan.
+        names: OpenUSD's reading at rest.
+        paths: Of joints with one axis, by name.
+        usd: Root layer.
+    """
+    moving = [joint for joint in names.joints if joint.name in paths]
+    mimics = {joint.name: joint.mimic for joint in names.joints}
+    heads = [head_coupling(joint.name, mimics.get) for joint in moving]
+    leaders = dict.fromkeys(head.leader for head in heads if head)
+    ranges = {joint.name: _REACH / _unit(joint) for joint in moving}
+    plan, rollout = request.configurations.rollout, None
+    if plan is not None and all(j.type not in _SEVERAL_AXES for j in names.joints):
+        units = np.array([_unit(joint) for joint in moving])
+        start = _positions_at(request.configurations, plan.configuration, moving)
+        coarse = math.gcd(_COARSE, *plan.steps)
+        rollout = {
+            "joints": [paths[joint.name] for joint in moving],
+            "start": (start / units).tolist(),
+            "held": [paths[name] for name in plan.held if name in paths],
+            "step": plan.step * coarse,
+            "steps": [steps // coarse for steps in plan.steps],
+        }
+    return {
+        "usd": str(usd),
+        "joints": [paths[joint.name] for joint in moving],
+        "ranges": [ranges[joint.name] for joint in moving],
+        "heads": [paths[name] for name in leaders if name in paths],
+        "rollout": rollout,
+    }
+
+
 def _rollout(
-    plan: RolloutPlan,
-    moving: Sequence[JointObservation],
-    units: _Array,
-    arrays: Mapping[str, NDArray[Any]],
-    *,
-    with_root: bool,
-) -> Rollout:
-    """Return the states that the program simulated, in SI units."""
-    positions, velocities = arrays["positions"] * units, arrays["velocities"] * units
-    start = Rotation.from_quat(arrays["root_orientations"][0])
-    shifts = start.inv().apply(arrays["root_positions"] - arrays["root_positions"][0])
-    turns = start.inv() * Rotation.from_quat(arrays["root_orientations"])
-    states = []
-    for row, steps in enumerate(plan.steps):
-        if not np.isfinite([*positions[row], *velocities[row]]).all():
+    request: Request, moving: Sequence[JointObservation], answer: _Answer
+) -> Rollout | None:
+    """Return the limit of rollouts whose time steps are halved repeatedly.
+
+    PhysX integrates with an error of first order. Richardson's extrapolation removes
+    the first two orders: x = (x_1 - 6 x_2 + 8 x_3) / 3 of the last three rollouts.
+
+    The error estimate has two parts: the largest correction by the second order so far,
+    and the rounding to float32 that positions and velocities collect in n iterations,
+    at most n 2^-24 |x| in each rollout. Both are the largest of all joints of one unit,
+    because errors spread from joint to joint.
+    """
+    plan = request.configurations.rollout
+    if plan is None:
+        return None
+    units = np.array([_unit(joint) for joint in moving])
+    angular = np.array([joint.type in _ANGULAR for joint in moving])
+    states, errors = [], []
+    correction, largest = np.zeros((2, len(moving)))
+    for row, count in enumerate(answer.numbers["rollout_steps"]):
+        limits = []
+        for name in ("positions", "velocities"):
+            values = answer.numbers[f"rollout_{name}"][:, row] * units
+            first_order = 2 * values[1:] - values[:-1]
+            changes = np.abs(np.diff(first_order, axis=0)).max(axis=0)
+            limits.append(_EXTRAPOLATION @ values[-3:])
+            for same in (angular, ~angular):
+                change, size = (
+                    each[..., same].max(initial=0.0)
+                    for each in (changes, np.abs(values))
+                )
+                correction[same] = np.maximum(correction[same], change)
+                largest[same] = np.maximum(largest[same], size)
+        if not np.isfinite([*limits, correction]).all():
             break
-        places: list[tuple[float, ...]] = [(v,) for v in positions[row].tolist()]
-        rates: list[tuple[float, ...]] = [(v,) for v in velocities[row].tolist()]
-        if with_root:
-            quat_wxyz = turns[row + 1].as_quat(scalar_first=True)
-            places.append((*shifts[row + 1].tolist(), *quat_wxyz.tolist()))
-            rates.append(_root_rates(arrays, row + 1))
-        states.append(RolloutState(steps * plan.step, tuple(places), tuple(rates)))
-    names = [joint.name for joint in moving]
-    return Rollout((*names, *([ROOT_MOTION] if with_root else [])), tuple(states))
-
-
-def _root_rates(arrays: Mapping[str, NDArray[Any]], row: int) -> tuple[float, ...]:
-    """Velocity of the root's origin along its first axes, and about its own axes."""
-    start = Rotation.from_quat(arrays["root_orientations"][0])
-    turn = Rotation.from_quat(arrays["root_orientations"][row])
-    spin = arrays["root_angular_velocities"][row]
-    linear = arrays["root_linear_velocities"][row]
-    return (*start.inv().apply(linear).tolist(), *turn.inv().apply(spin).tolist())
+        positions, velocities = (
+            tuple((value,) for value in values.tolist()) for values in limits
+        )
+        states.append(RolloutState(plan.steps[row] * plan.step, positions, velocities))
+        iterations = _iterations(moving) * count[-3:]
+        collected = np.abs(_EXTRAPOLATION) @ iterations * SINGLE_PRECISION
+        errors.append(tuple((correction + collected * largest).tolist()))
+    names = tuple(joint.name for joint in moving)
+    return Rollout(names, (), limit=RolloutLimit(tuple(states), tuple(errors)))
 
 
 def _ask(
-    request: Request, paths: Mapping[str, str], types: Mapping[str, JointType]
+    request: Request,
+    paths: Mapping[str, str],
+    types: Mapping[str, JointType],
+    passive: Mapping[str, object] | None,
 ) -> _Answer:
     """Run the program on the configurations of joints, given by URDF name."""
     configurations = request.configurations
@@ -384,6 +449,7 @@ def _ask(
             "joints": [paths[name] for name in asked],
             "positions": columns(configurations.positions, configurations.count),
             "velocities": columns(moving.velocities, moving.count),
+            "passive": passive,
         }
     )
     is_path = {name: values.dtype.kind == "U" for name, values in arrays.items()}
@@ -452,6 +518,7 @@ def _joints(
     A joint with an axis that is no degree of freedom in PhysX is fixed.
     """
     rows = {path: row for row, path in enumerate(answer.paths["joints"])}
+    mimics = _couplings(answer, known, paths) if by_schema else {}
     found = []
     for joint in known:
         plain = JointObservation(joint.name, joint.type, joint.parent, joint.child)
@@ -471,6 +538,8 @@ def _joints(
         driven = by_schema and bool(answer.numbers["joint_drive"][row, 0])
         effort = _limit(answer.numbers["joint_effort"][row, 0], angular=False)
         velocity = _limit(answer.numbers["joint_velocity"][row, 0], angular)
+        damping = float(answer.numbers["joint_damping"][row, 0]) / _unit(joint)
+        friction = float(answer.numbers["joint_friction"][row, 0])
         found.append(
             replace(
                 plain,
@@ -479,9 +548,36 @@ def _joints(
                 upper=upper,
                 effort=effort if driven and math.isfinite(effort) else None,
                 velocity=velocity if math.isfinite(velocity) else None,
+                damping=damping if by_schema else None,
+                friction=friction if by_schema else None,
+                mimic=mimics.get(joint.name),
             )
         )
     return tuple(found)
+
+
+def _couplings(
+    answer: _Answer, known: Sequence[JointObservation], paths: Mapping[str, str]
+) -> dict[str, MimicObservation]:
+    """Return measured mimic couplings by name of the follower, in SI units."""
+    if "followers" not in answer.paths:
+        return {}
+    joint_at = {paths[joint.name]: joint for joint in known if joint.name in paths}
+    found = {}
+    for follower, leader, multiplier, offset in zip(
+        answer.paths["followers"],
+        answer.paths["leaders"],
+        answer.numbers["multipliers"].tolist(),
+        answer.numbers["offsets"].tolist(),
+        strict=True,
+    ):
+        led, leading = joint_at[follower], joint_at[leader]
+        found[led.name] = MimicObservation(
+            leading.name,
+            multiplier * _unit(led) / _unit(leading),
+            offset * _unit(led),
+        )
+    return found
 
 
 def _limit(value: float, angular: bool) -> float:  # noqa: FBT001  of two kinds of unit

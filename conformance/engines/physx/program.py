@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -38,18 +38,23 @@ JOINT_ATTRIBUTES = {
     "joint_damping": "jointViscousFriction",
     "joint_friction": "jointDynamicFriction",
 }
-ROOT_ATTRIBUTES = {
-    "root_positions": "rootPosition",
-    "root_orientations": "rootOrientation",
-    "root_linear_velocities": "rootLinearVelocity",
-    "root_angular_velocities": "rootAngularVelocity",
-}
 # Position and velocity limits that no joint reaches, in any unit.
 _FAR = 1e6
 # PhysX reports this, or infinity, where there is no limit.
 _UNLIMITED = np.finfo(np.float32).max
 # Inertia that fixes a joint [kg or kg m^2].
 _HELD = 1e9
+# Step [s] in which mimic couplings move their joints to where they satisfy them, and
+# the largest number of these steps.
+_COUPLING_STEP = 1e-3
+_COUPLING_STEPS = 200
+# Parts of the range of positions: by which a joint has to move to be coupled, by which
+# it may depart from a linear coupling, and below which it is settled.
+_CHANGED = 1e-4
+_SETTLED = 1e-7
+_SEED = 20_240_229
+# Rollouts are repeated with time steps divided by these.
+_REFINEMENTS = (1, 2, 4, 8)
 FORCE_ATTRIBUTES = {
     "mass_matrix": "massMatrix",
     "gravity": "gravityForce",
@@ -70,27 +75,45 @@ class Request(TypedDict):
         joints: (n) paths of joints with one degree of freedom.
         positions: (K, n) their positions.
         velocities: (W, n) their velocities at the first W configurations, for forces.
+        passive: What is simulated, if anything.
     """
 
     usd: str
     joints: list[str]
     positions: list[list[float]]
     velocities: list[list[float]]
+    passive: PassiveRequest | None
+
+
+class PassiveRequest(TypedDict):
+    """What is simulated without collisions, with a fixed root.
+
+    Attributes:
+        usd: Root layer.
+        joints: (n) paths of joints with one degree of freedom.
+        ranges: (n) largest positions of these at which couplings are measured.
+        heads: Paths of joints that are preferred as leaders of mimic couplings.
+        rollout: The passive rollout, if there is one.
+    """
+
+    usd: str
+    joints: list[str]
+    ranges: list[float]
+    heads: list[str]
+    rollout: RolloutRequest | None
 
 
 class RolloutRequest(TypedDict):
     """A passive rollout.
 
     Attributes:
-        usd: Root layer.
-        joints: (n) paths of joints with one degree of freedom.
+        joints: (n) paths of joints, all with one degree of freedom.
         start: (n) their initial positions.
         held: Paths of joints that stay there.
-        step: Time step [s].
+        step: Largest time step [s].
         steps: (S) numbers of time steps after which the state is read, ascending.
     """
 
-    usd: str
     joints: list[str]
     start: list[float]
     held: list[str]
@@ -111,25 +134,25 @@ class _Messages(logging.Handler):
             self.texts[text] = None
 
 
+def configure() -> None:
+    """Configure PhysX, before the first scene."""
+    ovphysx.enable_python_logging(_LOGGER, min_severity=ovphysx.LogLevel.WARNING)
+    PhysX.set_cpu_mode(True)
+    # On the calling thread: a step of a robot takes 0.2 ms instead of 4 ms.
+    ovphysx.set_global_config(ovphysx.GlobalConfigKey.NUM_THREADS, 0)
+    schemas = [str(folder) for folder in physx_schema_paths()]
+    schemas.append(str(ovphysx.newton_schema_root()))
+    ovstage.population.register_usd_schemas(schemas)
+
+
 class Scene:
     """A stage in PhysX.
 
     Args:
         path: Root layer.
-
-    Attributes:
-        messages: Warnings and errors of PhysX so far.
     """
 
     def __init__(self, path: str) -> None:
-        self.messages = _Messages()
-        logger = logging.getLogger(_LOGGER)
-        logger.addHandler(self.messages)
-        ovphysx.enable_python_logging(_LOGGER, min_severity=ovphysx.LogLevel.WARNING)
-        PhysX.set_cpu_mode(True)
-        schemas = [str(folder) for folder in physx_schema_paths()]
-        schemas.append(str(ovphysx.newton_schema_root()))
-        ovstage.population.register_usd_schemas(schemas)
         self._stage = ovstage.Stage("robot")
         ovstage.population.open_usd(
             self._stage, path, ordinal=1, domains=ovstage.PopulationDomain.ALL
@@ -186,13 +209,40 @@ class Scene:
                     tensor.assign(np.ascontiguousarray(rows, np.float32))
                 session.commit_sync(group)
 
-    def read_root(
-        self, names: Iterable[str] = ("rootPosition", "rootOrientation")
-    ) -> dict[str, np.ndarray]:
-        """Return the rows of attributes of the roots of all articulations."""
+    def joint_values(self, name: str, paths: list[str]) -> np.ndarray:
+        """Return (n) values of an attribute of joints with one degree of freedom."""
+        values = self.read(SimObjectType.ARTICULATION_JOINT, name)
+        return np.array([values[path].ravel()[0] for path in paths], np.float64)
+
+    def turn_gravity_off(self) -> None:
+        """Let no gravity act on links of articulations."""
+        link = SimObjectType.ARTICULATION_LINK
+        with self._physx.write_sync(link, "disableGravity") as session:
+            for group in session.groups:
+                for tensor in group.tensors:
+                    tensor.assign(np.ones(tensor.shape, np.uint8))
+                session.commit_sync(group)
+
+    def remove_limits(self) -> None:
+        """Move limits of position and velocity out of reach.
+
+        Joints without a position limit keep none: they cannot get one.
+        """
+        limits = self.read(SimObjectType.ARTICULATION_JOINT, "jointLimit")
+        self.write("jointLimit", {path: _widened(limits[path]) for path in limits})
+        self.write("jointMaxVelocity", {}, _FAR)
+
+    def remove_friction(self) -> None:
+        """Remove Coulomb friction of joints."""
+        # Static friction must not be less than dynamic friction.
+        self.write("jointDynamicFriction", {})
+        self.write("jointStaticFriction", {})
+
+    def read_root(self) -> dict[str, np.ndarray]:
+        """Return the poses of the roots of all articulations."""
         return {
             name: np.array(list(self.read(SimObjectType.ARTICULATION, name).values()))
-            for name in names
+            for name in ("rootPosition", "rootOrientation")
         }
 
     def hold_root(self, root: dict[str, np.ndarray]) -> None:
@@ -230,6 +280,9 @@ def observe(request: Request) -> dict[str, np.ndarray]:
     Args:
         request: In the units of ovphysx.
     """
+    messages = _Messages()
+    logging.getLogger(_LOGGER).addHandler(messages)
+    configure()
     scene = Scene(request["usd"])
     joint, articulation = SimObjectType.ARTICULATION_JOINT, SimObjectType.ARTICULATION
     links = sorted(scene.read_bodies("mass"))
@@ -254,7 +307,13 @@ def observe(request: Request) -> dict[str, np.ndarray]:
         # in URDF.
         answer[name] = np.array([values[path][0].ravel() for path in moving])
     answer |= _configurations(scene, request, links)
-    answer["messages"] = np.array(list(scene.messages.texts), dtype=str)
+    answer["messages"] = np.array(list(messages.texts), dtype=str)
+    passive = request["passive"]
+    if passive and len(fixed) == 1:
+        answer |= _couplings(passive, columns)
+        rollout = passive["rollout"]
+        if rollout and set(rollout["joints"]) <= set(columns):
+            answer |= _roll_out(passive["usd"], rollout)
     return answer
 
 
@@ -292,49 +351,116 @@ def _configurations(
     }
 
 
-def roll_out(request: RolloutRequest) -> dict[str, np.ndarray]:
-    """Simulate a passive rollout, without limits of position and velocity.
+def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.ndarray]:
+    """Measure mimic couplings by the positions of joints after some steps.
+
+    PhysX does not list them. It moves coupled joints to where they satisfy their
+    coupling, and no others. Then each leader is fixed by a large inertia at three
+    positions: followers end at positions that depend on the leader's linearly, wherever
+    they start.
 
     Args:
         request: In the units of ovphysx.
+        freedoms: Joint of each degree of freedom; other joints do not move.
 
     Returns:
-        ``positions`` and ``velocities`` (S, n) of joints; of the root, before the first
-        step and at each state, ``root_positions``, ``root_orientations`` xyzw,
-        ``root_linear_velocities`` and ``root_angular_velocities``, in the world.
+        ``followers`` and ``leaders``, (c) paths; ``multipliers`` and ``offsets``, (c).
     """
     scene = Scene(request["usd"])
+    root = scene.read_root()
+    scene.warm_up()
+    scene.turn_gravity_off()
+    scene.remove_limits()
+    scene.remove_friction()
+    ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
+    paths = [path for path in request["joints"] if path in freedoms]
+    ranges = np.array([ranges_of[path] for path in paths])
+
+    def settle(start: np.ndarray) -> np.ndarray:
+        """Return (n) positions in which coupled joints end."""
+        scene.write("jointPosition", dict(zip(paths, start, strict=True)))
+        scene.hold_root(root)
+        for _ in range(_COUPLING_STEPS):
+            scene.write("jointVelocity", {})
+            scene.step(_COUPLING_STEP)
+            end = scene.joint_values("jointPosition", paths)
+            if np.all(np.abs(end - start) <= _SETTLED * ranges):
+                break
+            start = end
+        return end
+
+    random = np.random.default_rng(_SEED)
+    starts = random.uniform(-1, 1, (3, len(paths))) * ranges
+    coupled = np.abs(settle(starts[0]) - starts[0]) > _CHANGED * ranges
+    heads = [paths.index(path) for path in request["heads"] if path in paths]
+    found: dict[int, tuple[int, float, float]] = {}
+    leaders: set[int] = set()
+    for head in [*heads, *range(len(paths))]:
+        if not coupled[head] or head in found or head in leaders:
+            continue
+        leaders.add(head)
+        scene.write("jointArmature", {paths[head]: _HELD})
+        ends = np.array([settle(start) for start in starts])
+        led = ends[:, head]
+        slope = (ends[1] - ends[0]) / (led[1] - led[0])
+        offset = ends[0] - slope * led[0]
+        error = np.abs(ends[2] - (slope * led[2] + offset))
+        for row in np.flatnonzero(coupled & (error <= _CHANGED * ranges)).tolist():
+            if row not in {head, *heads} and row not in found:
+                found[row] = head, float(slope[row]), float(offset[row])
+    return {
+        "followers": np.array([paths[row] for row in found], dtype=str),
+        "leaders": np.array([paths[head] for head, _, _ in found.values()], dtype=str),
+        "multipliers": np.array([slope for _, slope, _ in found.values()]),
+        "offsets": np.array([offset for _, _, offset in found.values()]),
+    }
+
+
+def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
+    """Simulate a passive rollout with several time steps.
+
+    Limits of position and velocity, Coulomb friction and the gains of drives are left
+    out.
+
+    Args:
+        usd: Root layer.
+        request: In the units of ovphysx.
+
+    Returns:
+        ``rollout_positions`` and ``rollout_velocities``, (R, S, n) of joints, with the
+        given time step divided by ``_REFINEMENTS``; ``rollout_steps``, (S, R) numbers
+        of these steps.
+    """
+    scene = Scene(usd)
     joint = SimObjectType.ARTICULATION_JOINT
     root = scene.read_root()
     scene.warm_up()
-    limits = scene.read(joint, "jointLimit")
-    # Joints without a limit keep theirs: they cannot get one.
-    scene.write("jointLimit", {path: _widened(limits[path]) for path in limits})
-    scene.write("jointMaxVelocity", {}, _FAR)
-    scene.write("jointArmature", dict.fromkeys(request["held"], _HELD))
+    scene.remove_limits()
+    scene.remove_friction()
+    scene.write("jointStiffness", {})
+    scene.write("jointDamping", {})
+    armature = scene.read(joint, "jointArmature")
+    scene.write("jointArmature", armature | dict.fromkeys(request["held"], _HELD))
     paths = request["joints"]
-    scene.write("jointPosition", dict(zip(paths, request["start"], strict=True)))
-    scene.write("jointVelocity", {})
-    scene.hold_root(root)
-    scene.place()
-    roots = [scene.read_root(ROOT_ATTRIBUTES.values())]
-    states: dict[str, list[list[float]]] = {"jointPosition": [], "jointVelocity": []}
-    before = 0
-    for steps in request["steps"]:
-        for _ in range(steps - before):
-            scene.step(request["step"])
-        before = steps
-        for name, rows in states.items():
-            values = scene.read(joint, name)
-            rows.append([float(values[path].ravel()[0]) for path in paths])
-        roots.append(scene.read_root(ROOT_ATTRIBUTES.values()))
+    states: dict[str, list[list[np.ndarray]]] = {"Position": [], "Velocity": []}
+    for refinement in _REFINEMENTS:
+        scene.write("jointPosition", dict(zip(paths, request["start"], strict=True)))
+        scene.write("jointVelocity", {})
+        scene.hold_root(root)
+        scene.place()
+        for rows in states.values():
+            rows.append([])
+        before = 0
+        for steps in request["steps"]:
+            for _ in range(refinement * (steps - before)):
+                scene.step(request["step"] / refinement)
+            before = steps
+            for name, rows in states.items():
+                rows[-1].append(scene.joint_values(f"joint{name}", paths))
     return {
-        "positions": np.array(states["jointPosition"]),
-        "velocities": np.array(states["jointVelocity"]),
-        **{
-            name: np.array([at[attribute][0] for at in roots])
-            for name, attribute in ROOT_ATTRIBUTES.items()
-        },
+        "rollout_positions": np.array(states["Position"]),
+        "rollout_velocities": np.array(states["Velocity"]),
+        "rollout_steps": np.outer(request["steps"], _REFINEMENTS),
     }
 
 
@@ -346,7 +472,7 @@ def _widened(limits: np.ndarray) -> np.ndarray:
 def main(request: str, answer: str) -> None:
     """Read a request from a file, and write the answer to another."""
     asked = json.loads(Path(request).read_text(encoding="utf-8"))
-    arrays: dict[str, Any] = roll_out(asked) if "start" in asked else observe(asked)
+    arrays: dict[str, Any] = observe(asked)
     np.savez(answer, **arrays)
 
 

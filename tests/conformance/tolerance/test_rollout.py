@@ -15,6 +15,7 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
     Rollout,
+    RolloutLimit,
     RolloutPlan,
     RolloutState,
 )
@@ -311,3 +312,64 @@ def test_value_on_one_side_only_is_not_comparable() -> None:
     )
     nothing = rollout_states(replace(spec, rollout=None), unstated, measure)
     assert nothing == Compared((), note="no rollout was planned")
+
+
+def _in_the_limit(
+    reading: Observation, *, error: float, shift: float = 0.0
+) -> Observation:
+    """Return a reading that states the limit of its rollout alone."""
+    rollout = _rollout(reading)
+    states = tuple(
+        replace(
+            state,
+            positions=tuple(
+                (position[0] + shift, *position[1:]) for position in state.positions
+            ),
+        )
+        for state in rollout.states
+    )
+    errors = tuple((error,) * len(rollout.joints) for _ in states)
+    limit = RolloutLimit(states, errors)
+    return replace(reading, rollout=Rollout(rollout.joints, (), limit=limit))
+
+
+def _with_limit(reading: Observation) -> Observation:
+    """Return a reading whose rollout is its own limit."""
+    limit = RolloutLimit(_rollout(reading).states, ())
+    return replace(reading, rollout=replace(_rollout(reading), limit=limit))
+
+
+@pytest.mark.parametrize(
+    ("shift", "grade"), [(0.0, Grade.EXACT), (1.9e-3, Grade.EXACT), (0.1, Grade.FAILS)]
+)
+def test_limit_is_compared_beyond_its_error(shift: float, grade: Grade) -> None:
+    """With an estimated error of 2e-3."""
+    spec = _with_limit(urdf_reading())
+    found = _compared(spec, _in_the_limit(usd_reading(), error=2e-3, shift=shift))
+    elbow = next(one for one in found.differences if one.item == "elbow")
+
+    assert elbow.grade is grade
+    assert "integration error of 0.002" in elbow.describe().message
+    if grade is Grade.FAILS:
+        assert elbow.amount == pytest.approx(shift - 2e-3, rel=1e-3)
+
+
+def test_limit_with_a_large_error_is_not_compared() -> None:
+    """It would be no evidence."""
+    spec = _with_limit(urdf_reading())
+    found = _compared(spec, _in_the_limit(usd_reading(), error=0.1, shift=1.0))
+
+    assert found.differences == ()
+    assert found.note is not None
+    assert "too sensitive to rounding or to the time step" in found.note
+
+
+def test_limit_needs_a_limit_of_the_urdf() -> None:
+    """States of one integrator are not compared with the limit of another."""
+    spec = urdf_reading()
+    limited = _in_the_limit(usd_reading(), error=1e-3)
+    model = derive_tolerance_model(spec, Tolerance())
+
+    assert rollout_states(spec, limited, model) == Incomparable(
+        "reference states no limit of the rollout"
+    )

@@ -23,11 +23,13 @@ from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
+    Configurations,
     JointType,
     Observation,
     Quantity,
 )
 from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.robot.bodies import BaseOption
 
 _TOLD = ConvertOptions(profile=Profile.GENERIC)
 # A hundred operations on stored numbers of the size of one.
@@ -102,6 +104,52 @@ def test_joints_are_stated_in_the_units_of_the_urdf(
     assert (shoulder.velocity, elbow.velocity) == pytest.approx((3.5, 0.8), rel=1e-7)
     assert (shoulder.effort, elbow.effort) == (12, 55)
     assert (shoulder.damping, shoulder.friction) == pytest.approx((0.7, 0.3), rel=1e-6)
+
+
+# A slide along y with a pendulum about x: 3 kg, and 2 kg at 0.5 m below the hinge.
+_PENDULUM = """<robot name="pendulum"><link name="base"/>
+  <link name="cart"><inertial><mass value="3"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <link name="bob"><inertial><origin xyz="0 0 -0.5" rpy="0 0 0.3"/><mass value="2"/>
+    <inertia ixx="0.04" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.02"/></inertial>
+  </link>
+  <joint name="slide" type="prismatic"><parent link="base"/><child link="cart"/>
+    <origin xyz="0 0 1"/><axis xyz="0 1 0"/>
+    <limit lower="-0.5" upper="0.25" effort="7" velocity="0.5"/></joint>
+  <joint name="swing" type="revolute"><parent link="cart"/><child link="bob"/>
+    <origin xyz="0 0 0.2"/><axis xyz="1 0 0"/>
+    <limit lower="-1.5" upper="2" effort="3" velocity="4"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("base", [BaseOption.FIXED, BaseOption.FLOATING])
+def test_equations_of_motion_of_a_pendulum_on_a_cart(
+    engine: NewtonUsdEngine, tmp_path: Path, base: BaseOption
+) -> None:
+    """From its Lagrangian; those of a floating root are left out."""
+    urdf = tmp_path / "pendulum.urdf"
+    urdf.write_text(_PENDULUM)
+    layer = convert(urdf, tmp_path / "usd", ConvertOptions(base=base)).root_layer
+    angle, rate = np.array([0.0, 0.6, -1.2]), np.array([0.0, 1.5, -0.5])
+    asked = Configurations(
+        ("slide", "swing"),
+        (np.array([[0.0], [0.2], [-0.1]]), angle[:, np.newaxis]),
+        ("zero", "one", "two"),
+        (np.zeros((3, 1)), rate[:, np.newaxis]),
+    )
+    dynamics = engine.observe(Request(str(layer), asked)).dynamics
+    assert dynamics is not None
+    assert dynamics.joints == ("slide", "swing")
+    arm, gravity = 2 * 0.5, 9.81
+    about_hinge = 0.04 * np.cos(0.3) ** 2 + 0.05 * np.sin(0.3) ** 2 + arm * 0.5
+    slide, swing = dynamics.bias.T
+
+    assert dynamics.inertia[:, 0, 0] == pytest.approx(5, rel=1e-5)
+    assert dynamics.inertia[:, 1, 1] == pytest.approx(about_hinge, rel=1e-5)
+    coupled = arm * np.cos(angle)
+    assert dynamics.inertia[:, 0, 1] == pytest.approx(coupled, rel=1e-5)
+    weight = arm * gravity * np.sin(angle)
+    assert swing == pytest.approx(weight, rel=1e-5, abs=1e-5)
+    assert slide == pytest.approx(-arm * np.sin(angle) * rate**2, rel=1e-4, abs=1e-5)
 
 
 def test_root_that_is_no_body_is_where_the_stage_has_it(
