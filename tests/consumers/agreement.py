@@ -55,7 +55,12 @@ from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.bodies import (
+    BaseOption,
+    MasslessOption,
+    assign_bodies,
+)
+from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
@@ -81,6 +86,8 @@ _DEGREES_OF_FREEDOM = {
 }
 _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _TIMEOUT = 300.0
+# Instead of zero as a divisor.
+_TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,10 +138,11 @@ def main() -> None:
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue
+            rows = list(_measure(source, variants, others, (physx, newton)))
             with options.out.open("a", encoding="utf-8") as file:
-                for row in _measure(source, variants, others, (physx, newton)):
-                    row = {"robot": source.reference, **row}
-                    file.write(json.dumps(row) + "\n")
+                for row in rows:
+                    line = json.dumps({"robot": source.reference, **row})
+                    file.write(f"{line}\n")
             sys.stderr.write(f"{source.reference}\n")
 
 
@@ -176,6 +184,8 @@ def _measure(
                 yield from _compared(
                     variant, usd, error, base, expected, chosen, simulators
                 )
+        tree = build_tree(parsed.robot)
+        base = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE).base
         for other in others:
             out = Path(scratch, other.name)
             usd, error = None, ""
@@ -191,7 +201,7 @@ def _measure(
             except (NoUsdError, ConverterDiedError) as caught:
                 error = str(caught)
             yield from _compared(
-                other.name, usd, error, None, expected, chosen, simulators
+                other.name, usd, error, base.value, expected, chosen, simulators
             )
 
 
@@ -300,12 +310,12 @@ def _differences(
     order = [listed.index(name) for name in expected.joints]
     found = np.array(answer["inertia"])[:, order][:, :, order]
     forces = np.array(answer["gravity"])[:, order]
-    norms = np.linalg.norm(inertia, axis=(1, 2))
+    norms = np.maximum(np.linalg.norm(inertia, axis=(1, 2)), _TINY)
     errors = np.linalg.norm(found - inertia, axis=(1, 2)) / norms
     # Of a robot in balance, a hundredth of what its inertia suggests.
     largest = float(np.max(np.diagonal(inertia, axis1=1, axis2=2)))
     floor = 1e-2 * _GRAVITY * np.sqrt(expected.mass * largest)
-    scale = max(float(np.linalg.norm(gravity, axis=1).max()), floor)
+    scale = max(float(np.linalg.norm(gravity, axis=1).max()), floor, _TINY)
     deviations = np.linalg.norm(forces - gravity, axis=1) / scale
     return row | {
         "inertia": float(np.max(errors)),
