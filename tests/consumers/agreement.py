@@ -5,8 +5,9 @@
 
 Converts robots with every variant and converter, loads the assets into both simulators
 and compares with MuJoCo: degrees of freedom, base, total mass, joint-space inertia and
-gravity forces. Writes a line of JSON for each asset and simulator, with the warnings and
-errors of the simulator; ``python -m tests.consumers.tables FILE.jsonl…`` writes tables.
+gravity forces. Writes a line of JSON for each asset and simulator, with the warnings
+and errors of the simulator; ``python -m tests.consumers.tables FILE.jsonl…`` writes
+tables. Robots that the file has already are not measured again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
+from tests.consumers.simulators import Simulator
 from urdf_usd.conformance.converters.candidates import (
     CommandConverter,
     parse_candidates,
@@ -65,7 +67,6 @@ from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 from urdf_usd.corpus import RobotSource, resolve_corpora
-from tests.consumers.simulators import SIMULATORS, Simulator
 
 _VARIANTS = (
     "generic-nested-auto",

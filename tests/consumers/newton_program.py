@@ -1,4 +1,4 @@
-"""A process that loads assets into Newton, one after the other: a line of JSON for each.
+"""A process that loads assets into Newton, one after the other.
 
 Requests and answers are those of ``physx_program.py``.
 """
@@ -45,9 +45,7 @@ def _observe(request: dict[str, Any]) -> dict[str, Any]:
     }
     # The free joint of a floating base.
     free = {
-        builder.joint_label[row]
-        for row in roots
-        if kinds[row] == newton.JointType.FREE
+        builder.joint_label[row] for row in roots if kinds[row] == newton.JointType.FREE
     }
     dofs = [
         (label, column)

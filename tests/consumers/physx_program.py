@@ -1,9 +1,10 @@
-"""A process that loads assets into PhysX, one after the other: a line of JSON for each.
+"""A process that loads assets into PhysX, one after the other.
 
-Requests have the path of the root layer, ``usd``; ``positions`` [rad or m], a list for
-each joint by prim path; and ``angular``, the joints in rad. Answers have the number of
-articulations and bodies, the total mass [kg], the joint of each degree of freedom, the
-joint-space inertia and the gravity forces at each configuration, and messages.
+Requests and answers are lines of JSON. A request has the path of the root layer,
+``usd``; ``positions`` [rad or m], a list for each joint by prim path; and ``angular``,
+the joints in rad. An answer has the number of articulations and bodies, the total mass
+[kg], the joint of each degree of freedom, the joint-space inertia and the gravity
+forces at each configuration, and messages.
 
 It imports nothing of usd-core: ovphysx brings its own build of OpenUSD, and both cannot
 share a process.

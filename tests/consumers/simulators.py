@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 _PROGRAMS = {"PhysX": "physx_program", "Newton": "newton_program"}
-SIMULATORS = tuple(_PROGRAMS)
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Simulator:
     """A simulator in a process of its own, which is restarted if it crashes.
 
     Attributes:
-        name: One of :data:`SIMULATORS`.
+        name: ``PhysX`` or ``Newton``.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Simulator:
                 encoding="utf-8",
             )
         process = self._process
-        assert process.stdin  # noqa: S101  they are pipes
-        assert process.stdout  # noqa: S101
+        assert process.stdin
+        assert process.stdout
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
@@ -64,11 +64,9 @@ class Simulator:
     def _stop(self) -> int | None:
         if self._process is None:
             return None
-        assert self._process.stdin  # noqa: S101  a pipe
-        try:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         code = self._process.wait()
         self._process = None
         return code
