@@ -155,7 +155,8 @@ def _observed(
         scene.physx.update_articulations_kinematic()
         matrix = scene.read(whole, "massMatrix")[articulation].reshape(size, size)
         inertia.append(matrix[first:, first:].tolist())
-        gravity.append(scene.read(whole, "gravityForce")[articulation][first:].tolist())
+        forces = scene.read(whole, "gravityForce")[articulation].ravel()
+        gravity.append(forces[first:].tolist())
     return answer | {"inertia": inertia, "gravity": gravity}
 
 
