@@ -46,6 +46,8 @@ def main(paths: Sequence[str]) -> None:
         for path in paths
         for line in Path(path).read_text(encoding="utf-8").splitlines()
     ]
+    unreadable = sum(row["status"] == "unreadable" for row in rows)
+    sys.stderr.write(f"{unreadable} files are no robots\n")
     parts = (_agreement(rows), _exceptions(rows), _messages(rows), _times(rows))
     sys.stdout.write("\n\n".join(map("\n".join, parts)) + "\n")
 
@@ -95,7 +97,10 @@ def _agreement(rows: Sequence[_Row]) -> list[str]:
 
 def _exceptions(rows: Sequence[_Row]) -> list[str]:
     found: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    measured: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
+        place = row["robot"], row.get("simulator", "")
+        measured[place].append(row.get("variant", ""))
         if row["status"] == "observed":
             values = []
             for name, equal in agreement(row).items():
@@ -104,17 +109,17 @@ def _exceptions(rows: Sequence[_Row]) -> list[str]:
                     number = f"{shown:.1e}" if isinstance(shown, float) else shown
                     values.append(f"{name} {number}")
             text = ", ".join(values)
-        elif row["status"] == "read":
+        elif row["status"] in {"read", "unreadable"}:
             continue
         else:
             text = f"{row['status']}: {row['error']}"
         if text:
-            key = row["robot"], row.get("simulator", "")
-            found[key].setdefault(text, []).append(row.get("variant", ""))
+            found[place].setdefault(text, []).append(row.get("variant", ""))
     lines = ["| robot | simulator | difference | assets |", "|---|---|---|---|"]
     for (robot, simulator), texts in sorted(found.items()):
         for text, variants in texts.items():
-            assets = ", ".join(variants)
+            everywhere = len(variants) == len(measured[robot, simulator])
+            assets = "all" if everywhere else ", ".join(variants)
             lines.append(f"| {robot} | {simulator} | {text} | {assets} |")
     return lines
 

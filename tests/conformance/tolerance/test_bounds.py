@@ -25,9 +25,9 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
-    harmless_moment,
     RELATIVE,
     Tolerance,
+    harmless_moment,
     inertia_bound,
     scalar_bound,
 )
