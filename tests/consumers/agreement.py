@@ -124,7 +124,7 @@ def main() -> None:
     sources = resolve_corpora(options.corpus)
     if options.sample and options.sample < len(sources):
         step = len(sources) / options.sample
-        sources = [sources[int(index * step)] for index in range(options.sample)]
+        sources = tuple(sources[int(n * step)] for n in range(options.sample))
     others = [
         candidate
         for candidate in parse_candidates(options.converter, {})
@@ -181,15 +181,15 @@ def _measure(
         with cached_meshes():
             for variant in variants:
                 out = Path(scratch, variant)
-                base, usd, error = _converted(parsed, out, variant)
+                base, usd, reason = _converted(parsed, out, variant)
                 yield from _compared(
-                    variant, usd, error, base, expected, chosen, simulators
+                    variant, usd, reason, base, expected, chosen, simulators
                 )
         tree = build_tree(parsed.robot)
-        base = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE).base
+        of_urdf = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE).base
         for other in others:
             out = Path(scratch, other.name)
-            usd, error = None, ""
+            usd, reason = None, ""
             try:
                 usd = run_command(
                     other,
@@ -200,9 +200,9 @@ def _measure(
                     timeout=_TIMEOUT,
                 ).root_layer
             except (NoUsdError, ConverterDiedError) as caught:
-                error = str(caught)
+                reason = str(caught)
             yield from _compared(
-                other.name, usd, error, base.value, expected, chosen, simulators
+                other.name, usd, reason, of_urdf.value, expected, chosen, simulators
             )
 
 
