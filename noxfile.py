@@ -159,6 +159,21 @@ def consumers(session: nox.Session) -> None:
 
 
 @nox.session
+def agreement(session: nox.Session) -> None:
+    """Compare PhysX and Newton on our assets with MuJoCo on the URDF; print tables.
+
+    Arguments are those of `python -m tests.consumers.agreement`, `pybullet` unless
+    told. Measurements are kept in agreement.jsonl: robots that it has are not measured
+    again.
+    """
+    session.install(".[newton,physx,example-robot-data]")
+    out = "agreement.jsonl"
+    command = ("-m", "tests.consumers.agreement", "--out", out)
+    session.run("python", *command, *session.posargs)
+    session.run("python", "-m", "tests.consumers.tables", out)
+
+
+@nox.session
 def renders(session: nox.Session) -> None:
     """Draw robots from URDF and USD, side by side; arguments are the robots.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,
+    harmless_moment,
     is_pointlike,
     largest_moment,
     length,
@@ -122,15 +123,15 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
     mass: float,
     bound: float,
     model: ToleranceModel,
-    pointlike: float = 0.0,
+    invented: float = 0.0,
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2].
 
     The difference ``apart`` is the spectral norm from :func:`norms`, taken relative to
     the largest principal moment on the first side. If that is zero, it is relative to
-    ``mass`` [kg] times the robot's size squared, with a tolerance of a millionth of
-    that. The tolerance is widened likewise for the part of the mass that is
-    ``pointlike`` [kg], without inertia of its own.
+    a million times the inertia that may be invented for ``mass`` [kg], with a tolerance
+    of a millionth of that. The tolerance is widened by the inertia that may be
+    ``invented`` [kg m^2] for the parts without inertia of their own.
     """
     tolerance = model.tolerance.inertia
     scale = largest_moment(ours)
@@ -138,10 +139,11 @@ def inertia_difference(  # noqa: PLR0913  the two values, and what they are meas
         scale = 0.0
     if scale > 0:
         amount = apart / scale
-        tolerance += HARMLESS * pointlike * model.size**2 / scale
+        tolerance += HARMLESS / INVENTED * invented / scale
     else:
         # A point mass: a small inertia may be invented.
-        amount = apart / (mass * model.size**2)
+        allowed = harmless_moment(mass, model.size, model.total_mass)
+        amount = INVENTED * apart / allowed
         bound, tolerance = 0.0, HARMLESS
 
     def describe() -> Description:

@@ -17,7 +17,7 @@ from urdf_usd.conformance.checks.mass_values import (
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.record import Grade
-from urdf_usd.conformance.tolerance.bounds import is_pointlike
+from urdf_usd.conformance.tolerance.bounds import harmless_moment, is_pointlike
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -99,8 +99,8 @@ def inertias(
             mass=ours.mass,
             bound=group_inertia_bound(ours.parts, ours.center, ours.tensor),
             model=model,
-            pointlike=sum(
-                part.mass
+            invented=sum(
+                harmless_moment(part.mass, model.size, model.total_mass)
                 for part in ours.parts
                 if is_pointlike(part.tensor, part.mass, model.size)
             ),

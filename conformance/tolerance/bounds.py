@@ -39,6 +39,9 @@ _CACHE_SIZE = 4096
 # Largest mass and inertia that may be invented where the URDF has none and the USD
 # needs one, relative to the robot's mass, and to mass times the square of its size.
 INVENTED = 1e-6
+# Inertia that may be invented for any point mass [kg m^2], within that part of the
+# robot's mass times the square of its size. Newton does not simulate less than 1e-10.
+_INVENTED_MOMENT = 2.5e-10
 # Inertia below this part of mass times the square of the robot's size is rounding, and
 # counts as zero.
 NEGLIGIBLE_INERTIA = 1e-15
@@ -138,6 +141,18 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
         size: Of the robot [m].
     """
     return largest_moment(tensor) <= NEGLIGIBLE_INERTIA * mass * (size * size)
+
+
+def harmless_moment(mass: float, size: float, total: float) -> float:
+    """Return the largest inertia that may be invented for a point mass [kg m^2].
+
+    Args:
+        mass: Of the point [kg].
+        size: Of the robot [m].
+        total: Mass of the robot [kg].
+    """
+    least = min(_INVENTED_MOMENT, INVENTED * total * size**2)
+    return max(INVENTED * mass * size**2, least)
 
 
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:

@@ -32,6 +32,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,
     RELATIVE,
     FrameBound,
+    harmless_moment,
     is_pointlike,
     length,
 )
@@ -316,14 +317,18 @@ def _invented(bodies: Sequence[GroupMass], size: float) -> _Weights:
     """Return the allowed invented mass and inertia, of massless groups and points."""
     total = sum(own.mass for own in bodies) or 1.0
     bare = np.array([own.mass == 0 for own in bodies])
-    pointlike = np.array(
+    points = np.array(
         [
-            sum(p.mass for p in own.parts if is_pointlike(p.tensor, p.mass, size))
+            sum(
+                harmless_moment(part.mass, size, total)
+                for part in own.parts
+                if is_pointlike(part.tensor, part.mass, size)
+            )
             for own in bodies
         ]
     )
     mass = np.where(bare, INVENTED * total, 0.0)
-    moment = mass * max(size, _EXTENT) ** 2 + INVENTED * pointlike * size**2
+    moment = mass * max(size, _EXTENT) ** 2 + points
     none = np.zeros(len(bodies))
     return _Weights(mass, none, moment, none)
 

@@ -321,7 +321,7 @@ def _bodies(
             notes.append(_regularised(tree, name, mass, base))
             continue
         mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
-        inertia, changes = usable_inertia(inertia, mass, size)
+        inertia, changes = usable_inertia(inertia, mass, size=size, total=total)
         notes += [
             Diagnostic(rule, f"link {name!r} {text}", location)
             for rule, text in changes

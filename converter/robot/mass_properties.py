@@ -16,6 +16,10 @@ from urdf_usd.converter.robot.topology import Tree
 
 # Inertia added to a point mass m of a robot of size L, as a fraction of m L^2.
 INVENTED_INERTIA = 5e-7
+# The least of it [kg m^2], unless that exceeds the same fraction of the mass of the
+# robot times L^2. Newton 1.8 replaces moments below 1e-10 kg m^2 by 1e-6 kg m^2, which
+# changes the inertia of the links that the point mass is fixed to.
+_LEAST_INERTIA = 2e-10
 # A smaller fraction of m L^2 is a rounded zero: the inertia of a body thirty million
 # times smaller than the robot.
 NEGLIGIBLE_INERTIA = 1e-15
@@ -31,7 +35,7 @@ _TRIANGLE_SLACK = 1e-4
 
 
 def usable_inertia(
-    inertia: Vec6, mass: float, size: float
+    inertia: Vec6, mass: float, *, size: float, total: float
 ) -> tuple[Vec6, tuple[tuple[str, str], ...]]:
     """Return inertia with positive moments about all axes.
 
@@ -42,6 +46,7 @@ def usable_inertia(
         inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2].
         mass: [kg].
         size: Of the robot [m].
+        total: Mass of the robot [kg].
 
     Returns:
         The inertia, and diagnostics about it: pairs of a rule and a text that continues
@@ -50,7 +55,8 @@ def usable_inertia(
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(abs(moment) for moment in moments)
     if is_negligible(largest, mass, size):
-        moment = INVENTED_INERTIA * mass * (size * size)
+        least = min(_LEAST_INERTIA, INVENTED_INERTIA * total * (size * size))
+        moment = max(INVENTED_INERTIA * mass * (size * size), least)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
     changes: tuple[tuple[str, str], ...] = ()

@@ -27,6 +27,7 @@ from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     Tolerance,
+    harmless_moment,
     inertia_bound,
     scalar_bound,
 )
@@ -194,3 +195,14 @@ def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
     assert inertia_bound(3.0 * np.eye(3)) < 1.001 * RELATIVE
     assert inertia_bound(np.diag([1.0, 2.0, 3.0])) > 2 * RELATIVE
     assert inertia_bound(np.zeros((3, 3))) > 0
+
+
+@pytest.mark.parametrize(
+    ("mass", "total", "expected"),
+    [(0.1, 2.0, 2.5e-8), (1e-9, 2.0, 2.5e-10), (1e-9, 1e-5, 2.5e-12)],
+)
+def test_harmless_inertia_of_a_point_mass_is_a_millionth(
+    mass: float, total: float, expected: float
+) -> None:
+    """Of m L^2 with L = 0.5 m, at least 2.5e-10 kg m^2, at most of the robot's."""
+    assert harmless_moment(mass, 0.5, total) == pytest.approx(expected)

@@ -238,6 +238,21 @@ def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
     assert 0 < received[0] <= received[-1] < 1e-5 * 3.0 * 0.5**2
 
 
+@pytest.mark.parametrize("heavy", [2.0, 1e-5])
+def test_tiny_point_mass_gets_an_inertia_that_newton_keeps(heavy: float) -> None:
+    """Newton replaces less than 1e-10 kg m^2; at most 5e-7 of the robot's m L^2."""
+    links = {
+        "a": Inertial(heavy, Pose(), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01)),
+        "b": Inertial(1e-9, Pose(), (0.0,) * 6),
+    }
+    harmless = 5e-7 * (heavy + 1e-9) * float(np.dot(_STEP.position, _STEP.position))
+
+    bodies = _bodies(_robot(links, ("a", "b", Fixed()))).bodies
+
+    received = inertia_tensor(bodies[1].inertia)
+    np.testing.assert_allclose(received, min(2e-10, harmless) * np.eye(3), rtol=1e-9)
+
+
 def test_inertia_of_a_very_small_link_is_kept() -> None:
     """A solder ball of 0.3 mm at 1 m from the root."""
     mass = 8500 * 4 / 3 * np.pi * 0.15e-3**3

@@ -91,6 +91,22 @@ def test_mass_is_the_one_that_newton_uses(
     assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-7)
 
 
+def test_newton_keeps_the_inertia_that_a_tiny_point_mass_receives(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton replaces less by 1e-6 kg m^2, with a warning."""
+    tip = '<link name="tip"><inertial><mass value="1e-9"/></inertial></link>'
+    urdf = oblique_arm.URDF.replace('<link name="tip"/>', tip)
+    assert tip in urdf
+
+    observation = engine.observe(_arm(tmp_path, urdf))
+    mass = next(link for link in observation.links if link.name == "tip").mass
+    assert mass is not None
+
+    assert mass.inertia == pytest.approx((2e-10, 0, 0, 2e-10, 0, 2e-10), abs=1e-12)
+    assert not any("nertia" in note for note in observation.notes)
+
+
 def test_joints_are_stated_in_the_units_of_the_urdf(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:

@@ -1,0 +1,32 @@
+"""Converts a URDF with Isaac Sim's importer: ``isaac_import.py URDF OUT [NAME=PATH…]``.
+
+Runs in an environment with ``isaacsim-asset-isolated``. The importer leaves the variant
+of the physics open; here it is the one for PhysX.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from isaacsim.asset.importer.urdf import URDFImporter, URDFImporterConfig
+from pxr import Sdf
+
+
+def main(urdf: str, out: str, *packages: str) -> None:
+    """Import, select the variant, and print the path of the root layer."""
+    folders = (package.split("=", 1) for package in packages)
+    config = URDFImporterConfig(
+        urdf_path=urdf,
+        usd_path=out,
+        ros_package_paths=[{"name": name, "path": path} for name, path in folders],
+    )
+    path = URDFImporter(config).import_urdf()
+    layer = Sdf.Layer.FindOrOpen(path)
+    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
+    prim.variantSelections["Physics"] = "physx"
+    layer.Save()
+    sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

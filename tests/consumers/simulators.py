@@ -1,0 +1,72 @@
+"""Processes of simulators that load one asset after the other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+_PROGRAMS = {"PhysX": "physx_program", "Newton": "newton_program"}
+
+
+@dataclass
+class Simulator:
+    """A simulator in a process of its own, which is restarted if it crashes.
+
+    Attributes:
+        name: ``PhysX`` or ``Newton``.
+    """
+
+    name: str
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def observe(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Load an asset; request and answer are described in ``physx_program.py``."""
+        if self._process is None:
+            program = ("-m", f"tests.consumers.{_PROGRAMS[self.name]}")
+            self._process = subprocess.Popen(
+                [sys.executable, *program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+            )
+        process = self._process
+        assert process.stdin
+        assert process.stdout
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        code = self._stop()
+        return {"error": f"crashed with exit status {code}", "messages": []}
+
+    def _stop(self) -> int | None:
+        if self._process is None:
+            return None
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        code = self._process.wait()
+        self._process = None
+        return code
