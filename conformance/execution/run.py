@@ -187,7 +187,7 @@ def check(  # noqa: PLR0913  # the public interface
             examine_pair,
             subject,
             usd,
-            select_engines(pool, options.engines),
+            select_engines(pool, options.engines, options.limits.time),
             options.base,
             Path(scene) if scene else None,
             timeout=options.limits.time,
@@ -311,7 +311,7 @@ def _examined(
         pool,
     ):
         engines = interrupts.result(
-            threads.submit(select_engines, pool, options.engines)
+            threads.submit(select_engines, pool, options.engines, options.limits.time)
         )
         readers = engine_programs(engine.name for engine in engines)
         assignments = []
