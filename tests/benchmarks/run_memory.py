@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     chosen = parser.parse_args()
     robots = chosen.folder / "robots"
-    robots.mkdir(parents=True)
+    robots.mkdir(parents=True, exist_ok=True)
     write_mesh(robots / "part.stl", 1.0)
     for number in range(chosen.robots):
         text = small_robot(random.Random(number))
