@@ -363,7 +363,8 @@ def _examined_here(
         future.add_done_callback(finished.put)
     for _ in assignments:
         future = interrupts.get(finished)
-        yield places[future], future.result()
+        # A future keeps its result.
+        yield places.pop(future), future.result()
 
 
 def _examined_there(  # noqa: PLR0913, PLR0917  # both ends, and options
