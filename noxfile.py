@@ -270,3 +270,11 @@ def bench_growth(session: nox.Session) -> None:
     """Measure how cost grows, up to 2,000 links and 10 million triangles."""
     install(session, "bench")
     session.run("python", "-m", "tests.benchmarks.growth")
+
+
+@nox.session
+def bench_memory(session: nox.Session) -> None:
+    """Measure the memory of a run over 2,000 small robots, over its duration."""
+    install(session, "bench")
+    arguments = session.posargs or [str(Path(session.create_tmp(), "run"))]
+    session.run("python", "-m", "tests.benchmarks.run_memory", *arguments)

@@ -1,4 +1,6 @@
-"""Temporary folders beside a target, which are moved into place when complete.
+"""Temporary folders that do not remain when a process is killed.
+
+Those beside a target are moved into place when complete.
 
 A process that is killed cannot remove its folder. Each folder therefore holds a file
 that its process keeps locked; the system releases the lock when the process ends, for
@@ -15,6 +17,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 PREFIX = ".urdf-usd-"
@@ -39,10 +42,19 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         OSError: The folder cannot be made.
     """
     remove_abandoned(parent)
-    folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     # Held until the folder is removed.
-    with _locked(Path(folder.name)), folder:
-        yield Path(folder.name)
+    with _locked(folder):
+        try:
+            yield folder
+        finally:
+            # What cannot be removed is left to the next process.
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def temporary_folder() -> AbstractContextManager[Path]:
+    """Make a folder as :func:`scratch_folder` does, in that for temporary files."""
+    return scratch_folder(Path(tempfile.gettempdir()))
 
 
 def remove_abandoned(parent: Path) -> None:

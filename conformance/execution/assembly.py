@@ -375,6 +375,8 @@ def _engine(
     match engine.availability, outcome:
         case Unavailable(why, remedy), _:
             status, reason = EngineStatus.UNAVAILABLE, f"{why}; {remedy}"
+        case Crashed(reason, output), _:
+            status = EngineStatus.CRASHED
         case Available(version), Observed(observation):
             status, notes = EngineStatus.OBSERVED, observation.notes
             joint_order = observation.joint_order
@@ -386,7 +388,7 @@ def _engine(
             raise ValueError(f"engine {engine.name!r} has no outcome")
     return EngineRecord(
         name=engine.name,
-        side=engine.side.value,
+        side=engine.side.value if engine.side else "unknown",
         status=status,
         version=version,
         reason=None if reason is None else portable(reason, names),

@@ -16,15 +16,19 @@ from urdf_usd.conformance.engines.protocol import (
     Outcome,
     Request,
     Side,
+    Unavailable,
 )
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     draw_robot,
+    installed_engine,
     installed_engines,
+    listed_engine,
     observe,
     write_back,
 )
 from urdf_usd.conformance.execution.workers import steps as working
+from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.matching.labelling import Labelled, label_robot
@@ -37,6 +41,8 @@ from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 # Other work on a USD that may end a process runs in its worker as well.
 USD_READER = "openusd"
 AT_REST = Configurations((), (), ("zero",))
+# Least time limit of loading engines, whose libraries may be read from a slow disk [s].
+_LOADING = 30.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +174,12 @@ class EngineSet:
                 as they are.
         """
         files = {request.side: request.file for request in requests}
-        engines = tuple(engine for engine in self.engines if engine.side in files)
+        # Of an engine that could not be loaded, the side is not known.
+        engines = tuple(
+            engine
+            for engine in self.engines
+            if engine.side is None or engine.side in files
+        )
         outcomes: dict[str, Outcome] = {}
         for request in requests:
             outcomes |= request.outcomes()
@@ -369,40 +380,69 @@ def require_installed(wanted: Sequence[str]) -> None:
             )
 
 
+def list_engines(
+    pool: WorkerPool, timeout: float = DEFAULT_TIMEOUT
+) -> tuple[InstalledEngine, ...]:
+    """Load all installed engines in workers, and list them sorted by name.
+
+    They are loaded in one process, unless one of them ends it or exceeds its time: then
+    each is loaded in its own process, and that one is listed as crashed.
+
+    Args:
+        pool: Where they are loaded.
+        timeout: Time limit of a process [s]; loading has at least 30 s.
+    """
+    limit = max(timeout, _LOADING)
+    ending = pool.call(installed_engines, timeout=limit)
+    if not isinstance(ending, Crashed):
+        return ending.value
+    return tuple(
+        listed_engine(name, pool.call(installed_engine, name, timeout=limit))
+        for name in registry.names()
+    )
+
+
 def select_engines(
-    pool: WorkerPool, wanted: Sequence[str] = ()
+    pool: WorkerPool, wanted: Sequence[str] = (), timeout: float = DEFAULT_TIMEOUT
 ) -> tuple[InstalledEngine, ...]:
     """Choose the engines of a run: those wanted, and the two that verdicts need.
 
     Args:
-        pool: Engines are loaded in one of its workers.
-        wanted: Names; all available engines if empty.
+        pool: Engines are loaded in its workers.
+        wanted: Names; all available engines if empty, and those that crashed when they
+            were loaded.
+        timeout: As in :func:`list_engines`.
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
         MissingEngineError: The reference or the USD reader is not available.
     """
     require_installed(wanted)
-    ending = pool.call(installed_engines)
-    match ending:
-        case Crashed(reason) if reason == OUT_OF_MEMORY:
-            raise registry.MissingEngineError(
-                f"engines and libraries alone take more than {pool.memory} MiB "
-                "of memory: allow more, see --memory"
-            )
-        case Crashed(reason):
-            raise registry.MissingEngineError(f"the engines cannot be listed: {reason}")
+    engines = list_engines(pool, timeout)
     needed = {REFERENCE, USD_READER}
-    for engine in ending.value:
-        if engine.name in needed and not isinstance(engine.availability, Available):
-            reason = f"{engine.availability.reason}; {engine.availability.remedy}"
-            raise registry.MissingEngineError(
-                f"engine {engine.name} cannot work here: {reason}"
-            )
+    for engine in engines:
+        if engine.name in needed:
+            _require_available(engine, pool.memory)
     # An optional engine that is not installed is only reported if it was wanted.
     chosen = (
         {*wanted, *needed}
         if wanted
-        else {w.name for w in ending.value if isinstance(w.availability, Available)}
+        else {w.name for w in engines if not isinstance(w.availability, Unavailable)}
     )
-    return tuple(engine for engine in ending.value if engine.name in chosen)
+    return tuple(engine for engine in engines if engine.name in chosen)
+
+
+def _require_available(engine: InstalledEngine, memory: int | None) -> None:
+    match engine.availability:
+        case Unavailable(reason, remedy):
+            why = f"{reason}; {remedy}"
+        case Crashed(reason) if OUT_OF_MEMORY in reason:
+            raise registry.MissingEngineError(
+                f"engines and libraries alone take more than {memory} MiB "
+                "of memory: allow more, see --memory"
+            )
+        case Crashed(reason):
+            why = reason
+        case _:
+            return
+    raise registry.MissingEngineError(f"engine {engine.name} cannot work here: {why}")

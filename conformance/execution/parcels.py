@@ -30,6 +30,7 @@ from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
 from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.xacro.expansion import allowed_environment
 
 # Where ROS packages are, besides around the robot.
@@ -123,9 +124,9 @@ def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
     Yields:
         The robot with paths of this machine, and environment variables for it.
     """
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as name:
+    with temporary_folder() as made:
         # The temporary folder may be below symbolic links.
-        scratch = Path(name).resolve()
+        scratch = made.resolve()
         out = scratch / "out"
         root = _root(out)
         for folder in parcel.folders:

@@ -187,7 +187,7 @@ def check(  # noqa: PLR0913  # the public interface
             examine_pair,
             subject,
             usd,
-            select_engines(pool, options.engines),
+            select_engines(pool, options.engines, options.limits.time),
             options.base,
             Path(scene) if scene else None,
             timeout=options.limits.time,
@@ -311,7 +311,7 @@ def _examined(
         pool,
     ):
         engines = interrupts.result(
-            threads.submit(select_engines, pool, options.engines)
+            threads.submit(select_engines, pool, options.engines, options.limits.time)
         )
         readers = engine_programs(engine.name for engine in engines)
         assignments = []
@@ -363,7 +363,8 @@ def _examined_here(
         future.add_done_callback(finished.put)
     for _ in assignments:
         future = interrupts.get(finished)
-        yield places[future], future.result()
+        # A future keeps its result.
+        yield places.pop(future), future.result()
 
 
 def _examined_there(  # noqa: PLR0913, PLR0917  # both ends, and options

@@ -14,10 +14,13 @@ from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
     Availability,
+    Available,
+    Crashed,
     InvalidFileError,
     Observed,
     Request,
     Side,
+    Unavailable,
 )
 from urdf_usd.conformance.engines.reference.engine import (
     forget_readings,
@@ -26,7 +29,9 @@ from urdf_usd.conformance.engines.reference.engine import (
     structure,
 )
 from urdf_usd.conformance.execution.ledger import account
+from urdf_usd.conformance.execution.workers.serving import Completed, attempt
 from urdf_usd.conformance.observation.robot import Configurations, Frames, Observation
+from urdf_usd.conformance.observation.value_types import require_types
 from urdf_usd.conformance.records.ledger_record import LedgerRecord
 from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
@@ -41,6 +46,9 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+
+# Begin of entry points of this project's engines.
+_OURS = "urdf_usd."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,18 +74,24 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class InstalledEngine:
-    """An engine that is installed, and whether it is available here."""
+    """An engine that is installed, and whether it is available here.
+
+    Attributes:
+        name: The name under which it is registered.
+        side: The kind of file that it reads; None if it cannot be loaded.
+        availability: As the engine states it; how loading it ended, if it crashed.
+    """
 
     name: str
-    side: Side
-    availability: Availability
+    side: Side | None
+    availability: Availability | Crashed
 
 
 def observe(engine: str, request: Request) -> Observed | Abstained:
     """Have a registered engine read a file.
 
     Raises:
-        TypeError: It returned no observation.
+        TypeError: It returned no observation, or one with values of other types.
     """
     try:
         observation: object = registry.engine(engine).observe(request)
@@ -87,6 +101,9 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
     if not isinstance(observation, Observation):
         kind = type(observation).__name__
         raise TypeError(f"the engine returned {kind} instead of an observation")
+    # Those of this project are checked by mypy.
+    if not registry.target(engine).startswith(_OURS):
+        require_types(observation)
     return Observed(observation)
 
 
@@ -200,8 +217,38 @@ def draw_robot(  # noqa: PLR0913, PLR0917  # a call from another module's step
 
 
 def installed_engines() -> tuple[InstalledEngine, ...]:
-    """List all engines, sorted by name."""
+    """Load all engines; return them sorted by name.
+
+    One that raises is listed as crashed; one that ends the process ends this call.
+    """
     return tuple(
-        InstalledEngine(engine.name, engine.side, engine.availability())
-        for engine in registry.engines()
+        listed_engine(name, attempt(installed_engine, name))
+        for name in registry.names()
     )
+
+
+def installed_engine(name: str) -> InstalledEngine:
+    """Load an engine, and return whether it is available.
+
+    Raises:
+        TypeError: It is not an engine as the protocol defines it.
+    """
+    loaded = registry.engine(name)
+    side: object = loaded.side
+    if not isinstance(side, Side):
+        raise TypeError(f"its side is {side!r} instead of a Side")
+    availability: object = loaded.availability()
+    if not isinstance(availability, Available | Unavailable):
+        kind = type(availability).__name__
+        raise TypeError(f"availability() returned {kind}, no Available or Unavailable")
+    return InstalledEngine(name, side, availability)
+
+
+def listed_engine(
+    name: str, ending: Completed[InstalledEngine] | Crashed
+) -> InstalledEngine:
+    """Return the entry of an engine, also of one that crashed when it was loaded."""
+    if isinstance(ending, Crashed):
+        reason = f"it cannot be loaded: {ending.reason}"
+        return InstalledEngine(name, None, Crashed(reason, ending.output))
+    return ending.value

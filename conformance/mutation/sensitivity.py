@@ -19,6 +19,7 @@ from urdf_usd.conformance.mutation.experiment import (
     run_trials,
 )
 from urdf_usd.conformance.mutation.fault import Fault
+from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import resolve_robot
 
 _OWN = Path(__file__).parent / "robots"
@@ -140,8 +141,8 @@ def measure(
         UnavailableError: A robot is not installed.
     """
     scaled = [fault.id for fault in FAULTS if fault.scale]
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        runner = _TrialRunner(Path(work), jobs, progress or (lambda _: None))
+    with temporary_folder() as work:
+        runner = _TrialRunner(work, jobs, progress or (lambda _: None))
         if full:
             shards = [
                 Plan(

@@ -131,7 +131,7 @@ class EngineRecord(_Record, frozen=True, kw_only=True):
 
     Attributes:
         name: Engine name.
-        side: ``urdf`` or ``usd``.
+        side: ``urdf`` or ``usd``; ``unknown`` if the engine cannot be loaded.
         status: Outcome.
         version: Version of the engine, if it is installed.
         reason: Why it has no observation.

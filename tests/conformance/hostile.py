@@ -1,17 +1,23 @@
-"""An engine and a converter that misbehave, installed as a package of somebody else.
+"""Engines and a converter that misbehave, installed as a package of somebody else.
 
-What they do to their process is the stem of the URDF that they read: a kind of
-:mod:`tests.conformance.misbehaviour`. Otherwise, and with ``SPARE`` in the environment,
-the engine abstains. Hangs reach their time limit at once, unless ``PATIENT`` is in the
-environment. With ``LINGER``, a folder, the engine leaves a file there for each robot,
-named after it and ``PLACE``, and waits for one called ``go``.
+What the engine ``hostile`` and the converter do to their process is the stem of the
+URDF that they read: a kind of :mod:`tests.conformance.misbehaviour` or of
+:data:`ANSWERS`. The engine ``hostile-KIND`` does so with every robot. Otherwise, and
+with ``SPARE`` in the environment, the engine abstains. Hangs reach their time limit at
+once, unless ``PATIENT`` is in the environment. With ``LINGER``, a folder, the engine
+leaves a file there for each robot, named after it and ``PLACE``, and waits for one
+called ``go``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -23,27 +29,119 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import LinkObservation, Observation
+
+_ROBOT = Observation(
+    engine="hostile", robot=None, root="base", states=frozenset(), links=(), joints=()
+)
 
 
-def install(site: Path) -> dict[str, str]:
-    """Install both into a folder; return an environment in which they are found."""
+def _change_request(request: Request) -> object:
+    """Change every part of the request that can be changed."""
+    cast("dict[str, str]", request.packages).clear()
+    for values in request.configurations.positions:
+        with contextlib.suppress(ValueError):
+            values[:] = 7.0
+    object.__setattr__(request.configurations, "joints", ())
+    object.__setattr__(request, "path", "elsewhere")
+    return 7
+
+
+def _with_notes(*notes: object) -> Observation:
+    return replace(_ROBOT, notes=cast("tuple[str, ...]", notes))
+
+
+# What the engine returns, and the begin of the reason that is reported.
+ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
+    "wrong-type": (lambda _: 7, "TypeError: the engine returned int instead of an obs"),
+    "none": (lambda _: None, "TypeError: the engine returned NoneType instead of an"),
+    "wrong-content": (
+        lambda _: replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
+        "TypeError: observation.links[0] is int instead of LinkObservation",
+    ),
+    "unpicklable": (lambda _: _with_notes(_Local("")), "_pickle.PicklingError: Can't"),
+    "unreadable": (
+        lambda _: _with_notes(misbehaviour.UnreadableText("")),
+        "the answer cannot be read: ValueError: invalid literal",
+    ),
+    "huge": (
+        lambda _: _with_notes("x" * 140 * 2**20),
+        "the answer is larger than 128 MiB",
+    ),
+    "changed-request": (_change_request, "TypeError: the engine returned int instead"),
+}
+
+# Engines that cannot be loaded: the entry point, and the reason that is reported.
+UNLOADABLE = {
+    "missing-module": ("nowhere:Engine", "ModuleNotFoundError: No module named 'now"),
+    "missing-class": (f"{__name__}:Nothing", "AttributeError: "),
+    "not-callable": (f"{__name__}:__name__", "TypeError: 'str' object is not callable"),
+    "raising": ("hostile_raising:Engine", "ImportError: raised at import"),
+    "exiting": ("hostile_exiting:Engine", "SystemExit: 0"),
+    "ending": ("hostile_ending:Engine", "the process ended with exit code 0"),
+    "hanging": ("hostile_hanging:Engine", "no answer after "),
+    "without-side": (f"{__name__}:WithoutSide", "TypeError: its side is 7 instead of"),
+    "wrongly-available": (
+        f"{__name__}:WronglyAvailable",
+        "TypeError: availability() returned NoneType, no Available or Unavailable",
+    ),
+}
+# Kinds of an engine, with the begin of the reason that is reported; None if it answers.
+ENGINE_KINDS: dict[str, str | None] = {
+    **{kind: reason for kind, (_, reason) in misbehaviour.CRASHES.items()},
+    **dict.fromkeys(misbehaviour.HANGS, "no answer after 300 s"),
+    **{kind: reason for kind, (_, reason) in ANSWERS.items()},
+    **dict.fromkeys(misbehaviour.LITTER),
+}
+_MODULES = {
+    "hostile_raising": "raise ImportError('raised at import')\n",
+    "hostile_exiting": "import sys\nsys.exit(0)\n",
+    "hostile_ending": "import os\nos._exit(0)\n",
+    "hostile_hanging": (
+        "from tests.conformance.misbehaviour import hang, let_time_run_out\n"
+        "let_time_run_out()\nhang('hang')\n"
+    ),
+}
+
+
+def install(site: Path, kinds: Iterable[str] = ()) -> dict[str, str]:
+    """Install them into a folder; return an environment in which they are found.
+
+    Args:
+        site: The folder.
+        kinds: Of :data:`ENGINE_KINDS` and :data:`UNLOADABLE`, each with an engine of
+            its own.
+    """
     metadata = site / "hostile-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n"
     )
+    engines = {"hostile": f"{__name__}:Hostile"}
+    for kind in kinds:
+        made = f"{__name__}:make_{kind.replace('-', '_')}"
+        engines[f"hostile-{kind}"] = UNLOADABLE.get(kind, (made, ""))[0]
+    lines = (f"{name} = {value}\n" for name, value in engines.items())
     (metadata / "entry_points.txt").write_text(
-        f"[urdf_usd.engines]\nhostile = {__name__}:Hostile\n"
+        f"[urdf_usd.engines]\n{''.join(lines)}"
         f"[urdf_usd.converters]\nhostile = {__name__}:convert\n"
     )
+    for name, text in _MODULES.items():
+        (site / f"{name}.py").write_text(text)
     return os.environ | {
         "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])
     }
 
 
+@dataclass(frozen=True)
 class Hostile:
-    """The engine."""
+    """The engine.
+
+    Attributes:
+        kind: What it does with every robot; None if the robot's name decides.
+    """
+
+    kind: str | None = None
 
     name = "hostile"
     side = Side.URDF
@@ -55,14 +153,42 @@ class Hostile:
     def observe(self, request: Request) -> Observation:
         """Misbehave, or abstain."""
         os.write(2, b"printed by the engine\n")
-        robot = Path(request.path).stem
+        robot = self.kind or Path(request.path).stem
         if "LINGER" in os.environ:
             _linger(Path(os.environ["LINGER"]), robot)
         if "SPARE" not in os.environ:
-            if robot == "wrong-type":
-                return cast("Observation", 7)
+            if robot in ANSWERS:
+                return cast("Observation", ANSWERS[robot][0](request))
             _misbehave(robot)
         raise AbstentionError("it reads nothing")
+
+
+class WithoutSide(Hostile):
+    """Its side is not one of the two."""
+
+    side = cast("Side", 7)
+
+
+class WronglyAvailable(Hostile):
+    """Does not state whether it is available."""
+
+    def availability(self) -> Availability:
+        """Return nothing."""
+        return cast("Availability", None)
+
+
+def __getattr__(name: str) -> Callable[[], Hostile]:
+    """Return ``make_KIND``, which makes the engine of a kind."""
+    if not name.startswith("make_"):
+        raise AttributeError(name)
+    return partial(Hostile, name.removeprefix("make_").replace("_", "-"))
+
+
+class _Local(str):
+    """Cannot be pickled: it is not found under its name."""
+
+    __slots__ = ()
+    __qualname__ = "nowhere"
 
 
 def convert(urdf: str, directory: str, _: dict[str, str]) -> str:

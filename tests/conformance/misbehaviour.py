@@ -22,8 +22,10 @@ class _Panic(BaseException):
     """As PyO3 raises where Rust panics: no Exception."""
 
 
-class _Unreadable:
+class UnreadableText(str):
     """Can be pickled, and not be read."""
+
+    __slots__ = ()
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return int, ("not a number",)
@@ -66,6 +68,21 @@ def _allocate_natively() -> None:
     os.abort()
 
 
+def _close_all_files() -> None:
+    os.closerange(0, 1000)
+
+
+def _print_beyond_file_limit() -> None:
+    """Print until the system refuses it."""
+    while True:
+        os.write(2, bytes(16 * 2**20))
+
+
+def _exit_in_thread() -> None:
+    threading.Thread(target=os._exit, args=(7,)).start()
+    time.sleep(_HANGS)
+
+
 def _close_files_and_hang() -> None:
     os.closerange(3, 1000)
     time.sleep(_HANGS)
@@ -89,6 +106,9 @@ CRASHES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "panic": (_panic, "tests.conformance.misbehaviour._Panic: a panic"),
     "interrupt": (_interrupt, "KeyboardInterrupt"),
+    "close-all-files": (_close_all_files, "the process ended with exit code 1"),
+    "exit-in-thread": (_exit_in_thread, "the process ended with exit code 7"),
+    "print-beyond-limit": (_print_beyond_file_limit, "OSError: [Errno 27] File too"),
     "recursion": (_recurse, "RecursionError: maximum recursion depth exceeded"),
     "memory-error": (_raise_memory_error, "the memory limit was reached"),
     "allocate": (_allocate, "the memory limit was reached"),
@@ -147,8 +167,25 @@ def _close_streams() -> None:
     sys.stdout.close()
 
 
+def _close_input() -> None:
+    os.close(0)
+    sys.stdin.close()
+
+
 def _change_folder() -> None:
     os.chdir("/")
+
+
+def _remove_own_folder() -> None:
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)  # noqa: PTH106  # as plugins do
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_IGN)
+    faulthandler.disable()
 
 
 def _change_environment() -> None:
@@ -183,8 +220,11 @@ def _fork_and_return_twice() -> None:
 # Each leaves something behind, and answers.
 LITTER: dict[str, Callable[[], object]] = {
     "flood": _flood,
+    "close-input": _close_input,
     "close-streams": _close_streams,
     "change-folder": _change_folder,
+    "remove-own-folder": _remove_own_folder,
+    "ignore-signals": _ignore_signals,
     "change-environment": _change_environment,
     "remove-folder": _remove_folder,
     "leave-files": _leave_files,
@@ -217,7 +257,7 @@ def let_time_run_out() -> None:
 
 def unreadable() -> object:
     """Return a value that can be pickled, and not be read."""
-    return _Unreadable()
+    return UnreadableText()
 
 
 def unpicklable() -> object:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +78,10 @@ def tree(folder: Path) -> dict[str, bytes]:
 class Run:
     """Runs of the command in one folder, with a hostile engine and converter."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kinds: Iterable[str] = ()) -> None:
         self.folder = folder
         self.out = folder / "out"
-        self.environment = hostile.install(folder / "site")
+        self.environment = hostile.install(folder / "site", kinds)
 
     def command(self, corpus: str, *options: str) -> list[str]:
         """The command with its arguments."""
@@ -89,6 +89,19 @@ class Run:
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
         chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
         return [*run, *chosen, *options]
+
+    def start(
+        self, command: Sequence[str], **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run any command line of the program to its end."""
+        program = "from urdf_usd.conformance.cli.main import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", program, *command],
+            env=self.environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def __call__(
         self, corpus: str, *options: str, **variables: str

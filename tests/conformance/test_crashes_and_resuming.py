@@ -14,7 +14,8 @@ from pathlib import Path
 import pybullet_data
 import pytest
 
-from tests.conformance.misbehaviour import CRASHES, HANGS, LITTER
+from tests.conformance.hostile import ENGINE_KINDS, UNLOADABLE
+from tests.conformance.misbehaviour import CRASHES, HANGS
 from tests.conformance.runs import HANGS as _HANGS
 from tests.conformance.runs import (
     Run,
@@ -24,6 +25,7 @@ from tests.conformance.runs import (
     write_mesh,
     write_robot,
 )
+from urdf_usd.converter import convert
 
 _LINUX = pytest.mark.skipif(
     sys.platform != "linux", reason="only Linux keeps to limits"
@@ -48,12 +50,7 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
-_KINDS = (*CRASHES, *HANGS, *LITTER, "wrong-type", "calm")
-_REASONS = {
-    **{kind: reason for kind, (_, reason) in CRASHES.items()},
-    **dict.fromkeys(HANGS, "no answer after 300 s"),
-    "wrong-type": "TypeError: the engine returned int instead of an observation",
-}
+_KINDS = (*ENGINE_KINDS, "calm")
 
 
 @pytest.fixture
@@ -83,11 +80,11 @@ def test_misbehaving_engine_costs_its_own_answer(
         record = run.record(kind)
         assert record["verdict"] in {"exact", "close"}, record["reason"]
         status = {w["name"]: w["status"] for w in record["engines"]}
-        crashes = kind in _REASONS
-        assert status.pop("hostile") == ("crashed" if crashes else "abstained"), kind
+        reason = ENGINE_KINDS.get(kind)
+        assert status.pop("hostile") == ("crashed" if reason else "abstained"), kind
         assert set(status.values()) == {"observed"}
-        if crashes:
-            assert run.hostile(kind)["reason"].startswith(_REASONS[kind])
+        if reason:
+            assert run.hostile(kind)["reason"].startswith(reason)
     for kind in ("abort", "hang"):
         output = run.hostile(kind)["output"]
         assert output.startswith("printed by the engine\n")
@@ -95,6 +92,55 @@ def test_misbehaving_engine_costs_its_own_answer(
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={tmp_path}"))
     assert list(temporary.iterdir()) == []
     assert _scraps(run.out) == []
+
+
+@_LINUX
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_each_misbehaving_engine_of_a_check_costs_its_own_answer(
+    tmp_path: Path, short_path: Path, jobs: str
+) -> None:
+    """An engine of each kind, and engines that cannot be loaded, in one check."""
+    robot = write_robot(tmp_path, "arm")
+    asset = convert(robot, tmp_path / "asset").root_layer
+    record = tmp_path / "record.json"
+    check = Run(tmp_path, (*ENGINE_KINDS, *UNLOADABLE, "calm"))
+    command = ("check", str(robot), str(asset), "--json", str(record), "--jobs", jobs)
+    mark = {"TMPDIR": str(short_path), "MARK_OF_TEST": str(tmp_path)}
+
+    ending = check.start((*command, "--memory", "1024", "--timeout", "300"), **mark)
+
+    assert ending.returncode == 0, ending.stderr
+    assert "Traceback" not in ending.stderr
+    read = json.loads(record.read_text())
+    assert read["verdict"] in {"exact", "close"}
+    engines = {engine["name"]: engine for engine in read["engines"]}
+    for kind, reason in ENGINE_KINDS.items():
+        engine = engines.pop(f"hostile-{kind}")
+        assert engine["status"] == ("crashed" if reason else "abstained"), kind
+        assert (engine["reason"] or "").startswith(reason or "it reads nothing"), kind
+    for name, (_, reason) in UNLOADABLE.items():
+        engine = engines.pop(f"hostile-{name}")
+        assert (engine["status"], engine["side"]) == ("crashed", "unknown")
+        assert engine["reason"].startswith(f"it cannot be loaded: {reason}"), name
+    assert engines.pop("hostile")["status"] == "abstained"
+    assert engines.pop("hostile-calm")["status"] == "abstained"
+    assert {"mujoco", "pybullet", "reference", "openusd"} <= {*engines}
+    assert {engine["status"] for engine in engines.values()} == {"observed"}
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={tmp_path}"))
+    assert list(short_path.iterdir()) == []
+
+
+def test_doctor_lists_engines_that_cannot_be_loaded(tmp_path: Path) -> None:
+    """With the reason; the others are listed as ever."""
+    ending = Run(tmp_path, UNLOADABLE).start(["doctor"])
+
+    assert ending.returncode == 0, ending.stderr
+    words = (line.split() for line in ending.stdout.splitlines())
+    rows = {row[1]: " ".join(row) for row in words if len(row) > 1}
+    assert "reads URDF" in rows["mujoco"]
+    for name, (_, reason) in UNLOADABLE.items():
+        line = rows[f"hostile-{name}"]
+        assert f"crashes: it cannot be loaded: {reason}" in line
 
 
 @_LINUX
@@ -113,7 +159,7 @@ def test_misbehaving_converter_costs_its_own_robots(
         record = run.record(kind)
         if kind in CRASHES or kind in HANGS:
             assert record["verdict"] == "crashed"
-            died = f"the converter died: {_REASONS[kind]}"
+            died = f"the converter died: {ENGINE_KINDS[kind]}"
             assert record["reason"].startswith(died), kind
         else:
             assert record["verdict"] in {"exact", "close"}, record["reason"]
@@ -490,15 +536,24 @@ def test_second_run_in_a_folder_is_refused(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_run_leaves_no_process(
-    run: Run, robots: Path, stopped: list[subprocess.Popen[str]], tmp_path: Path
+    run: Run,
+    robots: Path,
+    stopped: list[subprocess.Popen[str]],
+    tmp_path: Path,
+    short_path: Path,
 ) -> None:
-    """It has no chance to stop them itself; its folder can be used again."""
+    """It has no chance to stop them itself; its folder can be used again.
+
+    The next run removes its temporary files.
+    """
     mark = str(tmp_path)
+    temporary = str(short_path)
     for name in ("abort", "calm"):
         (robots / f"{name}.urdf").unlink()
     process = subprocess.Popen(
         run.command(f"dir:{robots}", "--timeout", "6000"),
-        env=run.environment | {"PATIENT": "1", "MARK_OF_TEST": mark},
+        env=run.environment
+        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": temporary},
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
@@ -512,8 +567,10 @@ def test_killed_run_leaves_no_process(
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
     (run.out / "assets" / ".urdf-usd-unfinished").mkdir()
     run.mark("quiet")
-    resumed = run(f"dir:{robots}", "--resume", SPARE="1")
+    assert list(short_path.iterdir()) != []
+    resumed = run(f"dir:{robots}", "--resume", SPARE="1", TMPDIR=temporary)
     assert resumed.returncode == 0, resumed.stderr
+    assert list(short_path.iterdir()) == []
     assert run.kept("quiet") == ["quiet"]
     run.out.rename(tmp_path / "resumed")
     run(f"dir:{robots}", SPARE="1")

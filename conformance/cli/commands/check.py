@@ -23,7 +23,11 @@ from urdf_usd.conformance.cli.options.parameters import (
     xacro_arguments,
 )
 from urdf_usd.conformance.cli.output.console import stdout
-from urdf_usd.conformance.cli.output.failures import ExitCode, held_interrupts
+from urdf_usd.conformance.cli.output.failures import (
+    ExitCode,
+    held_interrupts,
+    warn_of_address_limit,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
@@ -89,6 +93,7 @@ def check_command(  # noqa: PLR0913  # one parameter per option
     source = existing_robot(urdf)
     given = xacro_arguments(source, arguments)
     require_engines(engines)
+    warn_of_address_limit()
     with shown_status("Loading engines ...") as status:
         with held_interrupts():
             from urdf_usd.conformance.execution.workers.context import start_loading
@@ -138,12 +143,11 @@ def _compared(
     source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
 ) -> tuple[RobotRecord, bytes | None]:
     """Compare; return the record and, if ``drawn``, the packed 3D scene."""
-    import tempfile
-
     from urdf_usd.conformance.execution.run import check
+    from urdf_usd.converter.scratch import temporary_folder
 
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        scene = Path(work, "scene.gz") if drawn else None
+    with temporary_folder() as work:
+        scene = work / "scene.gz" if drawn else None
         record = check(
             source.path,
             usd,

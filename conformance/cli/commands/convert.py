@@ -18,7 +18,10 @@ from urdf_usd.conformance.cli.options.parameters import (
     xacro_arguments,
 )
 from urdf_usd.conformance.cli.output.console import say, show_diagnostics
-from urdf_usd.conformance.cli.output.failures import held_interrupts
+from urdf_usd.conformance.cli.output.failures import (
+    held_interrupts,
+    warn_of_address_limit,
+)
 
 if TYPE_CHECKING:
     from urdf_usd.converter.conversion import Conversion
@@ -71,6 +74,7 @@ def convert_command(  # noqa: PLR0913  # one parameter per option
     robot = existing_robot(source)
     # Refuses --arg for URDF files before the converter is imported.
     given = xacro_arguments(robot, choices.arguments)
+    warn_of_address_limit()
     with held_interrupts():
         from urdf_usd.converter.conversion import convert
 

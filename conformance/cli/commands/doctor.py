@@ -12,7 +12,6 @@ import click
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 from urdf_usd.conformance.cli.output.console import long_stdout
 from urdf_usd.conformance.cli.output.failures import (
-    CommandError,
     ExitCode,
     held_interrupts,
 )
@@ -117,19 +116,18 @@ def _engines() -> Iterator[_Row]:
         from urdf_usd.conformance.execution.workers.context import start_loading
 
         start_loading()
-        from urdf_usd.conformance.engines.protocol import Available
-        from urdf_usd.conformance.execution.tasks import installed_engines
-        from urdf_usd.conformance.execution.workers.serving import Completed
+        from urdf_usd.conformance.engines.protocol import Available, Crashed
+        from urdf_usd.conformance.execution.engine_set import list_engines
         from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
     # In a child process, which discards what engines print as they are imported.
     with WorkerPool() as pool:
-        ending = pool.call(installed_engines)
-    if not isinstance(ending, Completed):
-        raise CommandError(f"the engines cannot be listed: {ending.reason}")
-    for engine in ending.value:
-        reads = f"reads {engine.side.upper()}"
+        engines = list_engines(pool)
+    for engine in engines:
+        reads = f"reads {engine.side.upper()}" if engine.side else "crashes"
         match engine.availability:
+            case Crashed(reason):
+                yield _Row(False, engine.name, f"{reads}: {reason}")
             case Available(version):
                 yield _Row(True, engine.name, f"{reads}, {version}")
             case absent:

@@ -9,7 +9,10 @@ import click
 from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 from urdf_usd.conformance.cli.output.console import show_diagnostics
-from urdf_usd.conformance.cli.output.failures import held_interrupts
+from urdf_usd.conformance.cli.output.failures import (
+    held_interrupts,
+    warn_of_address_limit,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
@@ -44,6 +47,7 @@ def export_command(
     its layers or assets is a pipe, a device or a socket, or if its layers name more
     than 10000 asset paths or are larger than 4 GiB in total.
     """
+    warn_of_address_limit()
     with shown_status("Loading OpenUSD ..."), held_interrupts():
         from urdf_usd.conformance.execution.workers.context import (
             FOR_USDS,

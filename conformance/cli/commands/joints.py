@@ -89,7 +89,6 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
             from urdf_usd.conformance.execution.workers.context import start_loading
 
             start_loading()
-            import tempfile
 
             import numpy as np
 
@@ -101,6 +100,7 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
             from urdf_usd.conformance.execution.run import CheckOptions, check
             from urdf_usd.conformance.records.results import write_atomically
             from urdf_usd.converter import ConvertOptions, convert
+            from urdf_usd.converter.scratch import temporary_folder
             from urdf_usd.reports.overview import joint_orders
 
         known = tuple((name, str(path)) for name, path in (*source.packages, *packages))
@@ -111,7 +111,7 @@ def joints_command(  # noqa: PLR0913  # one parameter per option
             engines=engines,
             limits=Limits(timeout, memory or None),
         )
-        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
+        with temporary_folder() as folder:
             if usd is None:
                 status.show("Converting ...")
                 conversion = ConvertOptions(

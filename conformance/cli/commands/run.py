@@ -27,7 +27,11 @@ from urdf_usd.conformance.cli.options.parameters import (
     selection_options,
 )
 from urdf_usd.conformance.cli.output.console import say
-from urdf_usd.conformance.cli.output.failures import CommandError, held_interrupts
+from urdf_usd.conformance.cli.output.failures import (
+    CommandError,
+    held_interrupts,
+    warn_of_address_limit,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 
 if TYPE_CHECKING:
@@ -105,6 +109,7 @@ def run_command(  # noqa: PLR0913  # one parameter per option
     if execution.scheduler and not (execution.shared or converters.only_ours):
         raise click.UsageError("--scheduler needs --shared for other converters")
     require_engines(engines)
+    warn_of_address_limit()
     with held_interrupts():
         from urdf_usd.conformance.cli.output.gating import load_baseline
         from urdf_usd.corpus import Selection, parse_reference, resolve_corpora

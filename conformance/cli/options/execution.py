@@ -36,7 +36,10 @@ memory_option = click.option(
     default=DEFAULT_MEMORY,
     show_default=True,
     metavar="MIB",
-    help="Memory limit of a process that works on a robot; 0: unlimited. Linux only.",
+    help=(
+        "Memory limit of a process that works on a robot, and of each file that it "
+        "writes; 0: unlimited. Linux only."
+    ),
 )
 
 

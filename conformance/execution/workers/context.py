@@ -12,6 +12,7 @@ program on standard input would fail for want of a file.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import signal
@@ -23,8 +24,11 @@ from multiprocessing import resource_tracker, spawn, util
 from multiprocessing.context import SpawnProcess
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from types import FunctionType
 from typing import Any
+
+from urdf_usd.converter.scratch import scratch_folder
 
 # Whether workers are forked from a server that has everything imported.
 FORKS = sys.platform == "linux"
@@ -36,7 +40,11 @@ FOR_USDS = "urdf_usd.conformance.execution.workers.preloading_usd"
 # Keys of the preparation data that name the main module.
 _MAIN_MODULE = ("init_main_from_name", "init_main_from_path")
 _MAIN = "__main__"
-_LONGEST_SOCKET_FOLDER = 75
+# Of 107 bytes, 51 follow: ``/.urdf-usd-``, ``/pymp-`` and ``/listener-`` with eight
+# characters each.
+_LONGEST_SOCKET_FOLDER = 56
+# multiprocessing removes its folder with priority -100.
+_AFTER_SOCKETS = -200
 _SHORT_FOLDER = "/tmp"  # noqa: S108  # the folder below it is made by mkdtemp
 _SAFE_PATH = "PYTHONSAFEPATH"
 
@@ -118,20 +126,30 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
+@functools.cache
 def _choose_socket_folder() -> None:
-    """Let multiprocessing make its sockets in /tmp if TMPDIR is too long for them.
+    """Let multiprocessing make its sockets in a folder that is removed after a kill.
 
-    The path of a socket has at most 107 bytes on Linux; 32 of them follow TMPDIR.
-    multiprocessing keeps the folder that it makes first, and removes it at exit.
+    multiprocessing keeps the folder that it makes first, and removes it at exit. Here
+    it makes it in a temporary folder with a lock, or in one of /tmp if TMPDIR is too
+    long: the path of a socket has at most 107 bytes on Linux.
     """
+    opened = contextlib.ExitStack()
     folder = tempfile.gettempdir()
-    if len(os.fsencode(folder)) <= _LONGEST_SOCKET_FOLDER:
-        return
-    tempfile.tempdir = _SHORT_FOLDER
+    parent = folder
+    if len(os.fsencode(folder)) > _LONGEST_SOCKET_FOLDER:
+        parent = _SHORT_FOLDER
+    scratch = opened.enter_context(scratch_folder(Path(parent)))
+    tempfile.tempdir = str(scratch)
     try:
-        util.get_temp_dir()
+        sockets = Path(util.get_temp_dir())
     finally:
         tempfile.tempdir = folder
+    if sockets.parent == scratch:
+        util.Finalize(None, opened.close, exitpriority=_AFTER_SOCKETS)
+    else:
+        # The program has used multiprocessing before.
+        opened.close()
 
 
 @contextlib.contextmanager

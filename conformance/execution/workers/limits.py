@@ -19,7 +19,8 @@ class Limits:
 
     Attributes:
         time: Longest time of one step, such as the conversion or one engine [s].
-        memory: Most memory of one process, in MiB; None for no limit. Linux only.
+        memory: Most memory of one process, in MiB, and largest size of a file that it
+            writes; None for no limit. Linux only.
     """
 
     time: float = DEFAULT_TIMEOUT
@@ -37,11 +38,14 @@ def processors() -> int:
 
 
 def limit_memory(mebibytes: int) -> None:
-    """Limit the writable memory of this process; no effect outside Linux.
+    """Limit the writable memory and files of this process; no effect outside Linux.
 
     ``RLIMIT_DATA`` counts private writable memory. The address space would be no
     measure: OpenUSD and the engines reserve a gigabyte before the first robot. macOS
     does not enforce these limits, and Windows has none.
+
+    The size of a file is limited as well: what an engine prints goes to one, and an
+    engine that prints without end would fill the disk until its time limit.
 
     Args:
         mebibytes: The limit, in MiB.
@@ -49,7 +53,8 @@ def limit_memory(mebibytes: int) -> None:
     if sys.platform == "linux":
         import resource  # noqa: PLC0415  # not available on Windows
 
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
         wanted = mebibytes * MEBIBYTE
-        soft = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, most))
+        for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
+            soft, most = resource.getrlimit(limit)
+            given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
+            resource.setrlimit(limit, (min([wanted, *given]), most))

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.workers.limits import limit_memory
+from urdf_usd.conformance.execution.workers.limits import MEBIBYTE, limit_memory
 
 _Result = TypeVar("_Result")
 
@@ -44,6 +44,7 @@ CRASHED = b"x"
 
 OUT_OF_MEMORY = "the memory limit was reached"
 _OUTPUT_END = 4000
+_READ_END = 64 * 1024
 _PRINTED = "printed-by-worker.txt"
 _TIMED_OUT = "printed-at-time-limit.txt"
 # What C++ prints when nothing catches a failed allocation.
@@ -113,7 +114,7 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
     process = os.getpid()
     while True:
         try:
-            timeout, in_steps = connection.recv()
+            timeout, in_steps, largest = connection.recv()
             call = connection.recv_bytes()
         except EOFError:
             return
@@ -121,6 +122,9 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
             answer = _answer(link, call, timeout, in_steps=in_steps)
         except MemoryError:
             answer = _NO_MEMORY
+        if largest is not None and len(answer) > largest:
+            reason = f"the answer is larger than {largest // MEBIBYTE} MiB"
+            answer = CRASHED + pickle.dumps(Crashed(reason))
         if os.getpid() != process:
             # The function forked and came back twice; this is the copy.
             signal.raise_signal(signal.SIGKILL)
@@ -270,9 +274,17 @@ def output_tail(folder: str) -> str:
         files = sorted(
             Path(folder).rglob("printed-*.txt"), key=lambda file: file.stat().st_mtime
         )
-        texts = (file.read_text(errors="replace").strip() for file in files)
+        texts = (_end_of(file).strip() for file in files)
         return _portable("\n".join(filter(None, texts)), folder)[-_OUTPUT_END:]
     return ""
+
+
+def _end_of(file: Path) -> str:
+    """Return more than what is kept of a file: some of it is removed afterwards."""
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _READ_END))
+        return stream.read(_READ_END).decode(errors="replace")
 
 
 def _portable(text: str, folder: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, TypeVarTuple, cast
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
+from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT, MEBIBYTE
 from urdf_usd.conformance.execution.workers.serving import (
     COMPLETED,
     CRASHED,
@@ -39,6 +39,9 @@ _STEP = b"s"
 _REQUEST = b"r"
 _WAIT = b"w"
 _STOP = b"e"
+# Of a request [bytes]. The largest arrays of an observation, those of the joint-space
+# inertia, have this size at about 5,000 degrees of freedom.
+_LARGEST_ANSWER = 1024 * MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,9 @@ def run_steps(
                 purpose, limit, inner = pickle.loads(content)  # noqa: S301  # as below
                 if purpose not in workers:
                     workers[purpose] = opened.enter_context(pool.worker(purpose))
-                requests[purpose] = workers[purpose].send(inner, limit)
+                requests[purpose] = workers[purpose].send(
+                    inner, limit, largest=_largest_answer(pool)
+                )
             elif kind == _WAIT:
                 # Passed on as it is: it is read by the process that asked for it.
                 worker.reply(requests.pop(content.decode()).answer())
@@ -223,6 +228,13 @@ def run_steps(
                 # Our own function wrote it.
                 known = pickle.loads(fallback) if fallback else None  # noqa: S301
                 return Interrupted(crash, known)
+
+
+def _largest_answer(pool: WorkerPool) -> int:
+    """Return the size of an answer that the process of a robot can hold and read."""
+    if pool.memory is None:
+        return _LARGEST_ANSWER
+    return min(pool.memory * MEBIBYTE // 8, _LARGEST_ANSWER)
 
 
 def _work(

@@ -16,7 +16,6 @@ import shutil
 import signal
 import socket
 import struct
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -42,6 +41,7 @@ from urdf_usd.conformance.execution.workers.serving import (
     output_tail,
     serve,
 )
+from urdf_usd.converter.scratch import temporary_folder
 
 _Result = TypeVar("_Result")
 
@@ -119,7 +119,12 @@ class Worker:
         return self.send(pack_call(function, arguments), timeout)
 
     def send(
-        self, call: bytes, timeout: float, *, in_steps: bool = False
+        self,
+        call: bytes,
+        timeout: float,
+        *,
+        in_steps: bool = False,
+        largest: int | None = None,
     ) -> Pending[_Result]:
         """Begin a call made by :func:`pack_call`.
 
@@ -129,12 +134,13 @@ class Worker:
             in_steps: Whether the function takes its
                 :class:`~urdf_usd.conformance.execution.workers.serving.Link` as its
                 first argument.
+            largest: Largest size of the answer [bytes]; a larger one is a crash.
         """
         if self._process is None:
             self._start_process()
         # The process may have ended after its last answer; `receive` finds that out.
         with contextlib.suppress(OSError):
-            self._open_connection().send((timeout, in_steps))
+            self._open_connection().send((timeout, in_steps, largest))
             self._open_connection().send_bytes(call)
         return Pending(self, timeout)
 
@@ -282,9 +288,8 @@ class WorkerPool:
         loaded: str = context.FOR_ROBOTS,
     ) -> None:
         self.memory = memory
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="urdf-usd-", ignore_cleanup_errors=True
-        )
+        self._opened = contextlib.ExitStack()
+        self._folder = self._opened.enter_context(temporary_folder())
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._count = 0
@@ -317,7 +322,7 @@ class WorkerPool:
             worker.kill()
         for worker in idle:
             worker.stop()
-        self._folder.cleanup()
+        self._opened.close()
 
     @contextlib.contextmanager
     def worker(self, purpose: str = "any") -> Iterator[Worker]:
@@ -353,7 +358,7 @@ class WorkerPool:
 
     def _new_worker(self) -> Worker:
         self._count += 1
-        folder = Path(self._folder.name, str(self._count))
+        folder = self._folder / str(self._count)
         return Worker(folder, self.memory, self._closed)
 
 

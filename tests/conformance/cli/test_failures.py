@@ -144,6 +144,28 @@ def test_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["a.urdf"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the address space")
+def test_limited_address_space_is_a_warning(tmp_path: Path) -> None:
+    """OpenUSD would end with a segmentation fault and no message."""
+    (tmp_path / "a.urdf").write_text(_ROBOT)
+
+    ended = subprocess.run(  # noqa: S602  # the shell sets the limit
+        f'ulimit -v 4000000; exec "{sys.executable}" -P -c "{_PROGRAM}" '
+        "convert a.urdf out",
+        shell=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    first = ended.stderr.splitlines()[0]
+    assert first.startswith("warning: the address space is limited to 3906 MiB")
+    assert "segmentation fault" in first
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes of a POSIX shell")
 def test_closed_pipe_is_quiet(tmp_path: Path) -> None:
     """As of other command-line tools."""

@@ -26,6 +26,7 @@ class _Listing(WorkerPool):
     """Answers who is installed, without a child process."""
 
     def __init__(self, found: tuple[InstalledEngine, ...]) -> None:
+        self.memory = None
         self.found = found
 
     def call(self, *_: object, **__: object) -> Completed[object]:  # type: ignore[override]  # whatever is asked

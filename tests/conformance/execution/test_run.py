@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -292,6 +293,31 @@ def test_check_raises_where_the_urdf_has_no_meaning(
 
     with pytest.raises(SourceError, match="robot-empty"):
         check(tmp_path / "bad.urdf", anchored)
+
+
+def test_run_keeps_one_record_of_each_robot(tmp_path: Path) -> None:
+    """Not also the one that the worker sent, which doubles the memory of a run."""
+    robots = tmp_path / "robots"
+    robots.mkdir()
+    for number in range(6):
+        text = f'<robot name="r"><link name="l{number}"/></robot>'
+        (robots / f"r{number}.urdf").write_text(text)
+    before, counts = _records_in_memory(), []
+
+    run(
+        resolve_corpora([f"dir:{robots}"]),
+        tmp_path / "out",
+        RunOptions(engines=("reference",), jobs=1),
+        progress=lambda _: counts.append(_records_in_memory() - before),
+    )
+
+    # At the last robot, the one that its worker sent is there as well.
+    assert counts[-1] in {6, 7}
+
+
+def _records_in_memory() -> int:
+    gc.collect()
+    return sum(isinstance(one, RobotRecord) for one in gc.get_objects())
 
 
 # Deaths in child processes, by steps that are done in this process.
