@@ -11,7 +11,7 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.engines.usd_readings import Array, pose
+from tests.conformance.engines.usd_observations import Array, pose
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
 from urdf_usd.conformance.engines.protocol import Observed

@@ -1,7 +1,7 @@
-"""A robot without a single convenient number, and the expected values by formula.
+"""A robot with oblique axes and origins, and its expected values by formula.
 
-Nothing here comes from the project or from an engine: rotations are products of the
-three elementary ones and Rodrigues' formula.
+The values are independent of the project and of all engines: rotations are products of
+the three elementary ones and Rodrigues' formula.
 """
 
 from __future__ import annotations

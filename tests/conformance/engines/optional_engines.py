@@ -1,4 +1,4 @@
-"""Optional engines; tests are skipped if they are not installed."""
+"""Optional engines; their tests are skipped if they are not installed."""
 
 from __future__ import annotations
 

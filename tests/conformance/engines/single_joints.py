@@ -1,11 +1,17 @@
-"""Stages of one joint or two, between bodies, with what is said about the last."""
+"""Stages of one or two joints between bodies, and observations of the last joint."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.conformance.engines.usd_readings import ask, body, joint, joint_named, stage
+from tests.conformance.engines.usd_observations import (
+    body,
+    joint,
+    joint_named,
+    observe_stage,
+    stage,
+)
 from urdf_usd.conformance.observation.robot import JointObservation
 
 REVOLUTE, PRISMATIC = "PhysicsRevoluteJoint", "PhysicsPrismaticJoint"
@@ -20,12 +26,12 @@ def only_joint(
     header: str = SI,
     schemas: Sequence[str] = (),
 ) -> JointObservation:
-    """Return the reading of a joint between two bodies."""
+    """Return the observation of a joint between two bodies."""
     text = body("a") + body("b") + joint(kind, "it", content, schemas=schemas)
-    return joint_named(ask(stage(folder, text, header)), "it")
+    return joint_named(observe_stage(stage(folder, text, header)), "it")
 
 
-def led_joint(
+def following_joint(
     folder: Path,
     content: str,
     schemas: Sequence[str] = (),
@@ -34,17 +40,17 @@ def led_joint(
     leader: str = LIMITED,
     leader_schemas: Sequence[str] = (),
 ) -> JointObservation:
-    """Return the reading of a joint ``it`` beside a joint ``lead``.
+    """Return the observation of a joint ``it`` that follows a joint ``lead``.
 
     Args:
         folder: Receives the stage.
-        content: What ``it`` says.
+        content: Attributes of ``it``.
         schemas: Schemas of ``it``.
         kinds: Types of ``lead`` and ``it``.
-        leader: What ``lead`` says.
+        leader: Attributes of ``lead``.
         leader_schemas: Schemas of ``lead``.
     """
     bodies = body("a") + body("b") + body("c")
     lead = joint(kinds[0], "lead", leader, schemas=leader_schemas)
     it = joint(kinds[1], "it", content, ("a", "c"), schemas)
-    return joint_named(ask(stage(folder, bodies + lead + it)), "it")
+    return joint_named(observe_stage(stage(folder, bodies + lead + it)), "it")

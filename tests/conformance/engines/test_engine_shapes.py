@@ -1,4 +1,4 @@
-"""Engines and the specification state the same shapes of one URDF."""
+"""URDF engines report the same shapes as the reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MASS = """<inertial><mass value="1"/>
 ENGINES = (ReferenceEngine(), MujocoEngine(), PybulletEngine())
 
 
-def _ask(engine: Engine, folder: Path, *shapes: str) -> Observation:
+def _observe(engine: Engine, folder: Path, *shapes: str) -> Observation:
     urdf = folder / "robot.urdf"
     urdf.write_text(
         f'<robot name="r"><link name="a">{MASS}{"".join(shapes)}</link></robot>'
@@ -50,12 +50,12 @@ def _both(geometry: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda each: each.name)
 @pytest.mark.parametrize("kind", PRIMITIVES, ids=str)
-def test_primitives_have_the_sizes_of_the_file(
+def test_primitives_have_the_sizes_and_poses_of_the_file(
     kind: ShapeKind, engine: Engine, tmp_path: Path
 ) -> None:
-    """In both roles, at the place of the file."""
+    """As visual and as collision geometry."""
     text, size = PRIMITIVES[kind]
-    reading = _ask(engine, tmp_path, *_both(text))
+    reading = _observe(engine, tmp_path, *_both(text))
 
     for role in Role:
         (shape,) = _of(reading, role)
@@ -67,14 +67,14 @@ def test_primitives_have_the_sizes_of_the_file(
 
 
 @pytest.mark.parametrize("kind", PRIMITIVES, ids=str)
-def test_engines_turn_shapes_as_the_specification_does(
+def test_engines_orient_shapes_as_the_reference(
     kind: ShapeKind, tmp_path: Path
 ) -> None:
-    """The support functions tell orientations apart."""
+    """Support functions depend on orientation."""
     text, _ = PRIMITIVES[kind]
     supports = []
     for engine in ENGINES:
-        (shape,) = _of(_ask(engine, tmp_path, *_both(text)), Role.COLLISION)
+        (shape,) = _of(_observe(engine, tmp_path, *_both(text)), Role.COLLISION)
         assert shape.surface is not None
         supports.append(shape.surface.support)
 
@@ -84,16 +84,16 @@ def test_engines_turn_shapes_as_the_specification_does(
 
 @pytest.mark.parametrize("suffix", ["stl", "obj"])
 @pytest.mark.parametrize("mirror", [1.0, -1.0])
-def test_mujoco_undoes_what_it_does_to_meshes(
+def test_mujoco_mesh_recentering_is_reverted(
     suffix: str, mirror: float, tmp_path: Path
 ) -> None:
-    """It centres and turns them, and its float32 points are where the file has them."""
+    """MuJoCo centres and rotates meshes; reported points are those of the file."""
     mesh = trimesh.creation.box((0.2, 0.5, 0.3))
     mesh.vertices[0] += (0.1, 0.05, -0.02)
     mesh.export(tmp_path / f"part.{suffix}")
     text = f'<mesh filename="part.{suffix}" scale="{mirror} 2 0.5"/>'
     readings = [
-        _ask(w, tmp_path, *_both(text)) for w in (ReferenceEngine(), MujocoEngine())
+        _observe(w, tmp_path, *_both(text)) for w in (ReferenceEngine(), MujocoEngine())
     ]
     (spec,), (mujoco,) = (_of(reading, Role.VISUAL) for reading in readings)
 
@@ -104,32 +104,32 @@ def test_mujoco_undoes_what_it_does_to_meshes(
     assert mujoco.surface.volume == pytest.approx(mesh.volume, rel=1e-5)
 
 
-def test_pybullet_states_no_meshes(tmp_path: Path) -> None:
-    """Neither engine says anything of a mesh that is not there."""
+def test_missing_meshes_are_not_reported(tmp_path: Path) -> None:
+    """Neither PyBullet nor the reference reports them."""
     text = '<mesh filename="gone.stl"/>'
     for engine in (MujocoEngine(), PybulletEngine()):
-        (shape,) = _of(_ask(engine, tmp_path, *_both(text)), Role.COLLISION)
+        (shape,) = _of(_observe(engine, tmp_path, *_both(text)), Role.COLLISION)
         assert not shape.stated
 
-    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
+    (shape,) = _of(_observe(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
     assert shape.stated
     assert shape.problem == "it is not found"
 
 
-def test_mujoco_that_refuses_a_mesh_still_states_primitives(tmp_path: Path) -> None:
-    """And says why in a note."""
+def test_mujoco_reports_primitives_if_it_refuses_a_mesh(tmp_path: Path) -> None:
+    """A note has the reason."""
     (tmp_path / "bad.stl").write_bytes(b"\0" * 84)
     bad, good = '<mesh filename="bad.stl"/>', PRIMITIVES[ShapeKind.BOX][0]
-    reading = _ask(MujocoEngine(), tmp_path, *_both(bad), *_both(good))
+    reading = _observe(MujocoEngine(), tmp_path, *_both(bad), *_both(good))
 
     assert Quantity.COLLISION in reading.states
     assert [s.stated for s in _of(reading, Role.COLLISION)] == [True, False]
     assert any("MuJoCo rejects shapes" in note for note in reading.notes)
 
 
-def test_mujoco_that_refuses_primitives_states_no_shapes(tmp_path: Path) -> None:
-    """A radius of zero; the rest of the robot is stated all the same."""
-    reading = _ask(MujocoEngine(), tmp_path, *_both('<sphere radius="0"/>'))
+def test_mujoco_reports_no_shapes_if_it_refuses_a_primitive(tmp_path: Path) -> None:
+    """A radius of zero; the rest of the robot is reported."""
+    reading = _observe(MujocoEngine(), tmp_path, *_both('<sphere radius="0"/>'))
 
     assert Quantity.COLLISION not in reading.states
     assert Quantity.MASS in reading.states
@@ -156,11 +156,11 @@ COLLADA = """<?xml version="1.0"?>
 
 
 def test_collada_is_in_metres_and_keeps_its_axes(tmp_path: Path) -> None:
-    """A mirroring node turns nothing inside out."""
+    """A mirroring node does not invert faces."""
     file = tmp_path / "part.dae"
     file.write_text(COLLADA)
     text = '<mesh filename="part.dae"/>'
-    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
+    (shape,) = _of(_observe(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
 
     assert shape.surface is not None
     assert shape.surface.volume == pytest.approx(0.1 * 0.2 * 0.3 / 6)
@@ -171,8 +171,8 @@ def test_collada_is_in_metres_and_keeps_its_axes(tmp_path: Path) -> None:
     np.testing.assert_allclose((low, high), ((-0.1, 0, 0), (0, 0.2, 0.3)), atol=1e-7)
 
 
-def test_content_decides_the_format(tmp_path: Path) -> None:
-    """A binary STL that is called something else, and begins like a text one."""
+def test_mesh_format_is_detected_by_content(tmp_path: Path) -> None:
+    """A binary STL with another extension whose header resembles an ASCII file."""
     triangle = struct.pack("<12fH", 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
     file = tmp_path / "part.obj"
     file.write_bytes(b"solid".ljust(80) + struct.pack("<I", 1) + triangle)
@@ -180,8 +180,8 @@ def test_content_decides_the_format(tmp_path: Path) -> None:
     assert len(load_mesh(str(file)).triangles) == 1
 
 
-def test_obj_polygons_and_pieces_are_counted(tmp_path: Path) -> None:
-    """An object without faces is no piece."""
+def test_obj_polygons_and_objects_are_counted(tmp_path: Path) -> None:
+    """An object without faces is not counted."""
     file = tmp_path / "part.obj"
     file.write_text(
         "mtllib a.mtl\no first\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvn 0 0 1\n"
@@ -195,7 +195,7 @@ def test_obj_polygons_and_pieces_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
 def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
-    """In one line, whatever is raised inside."""
+    """In one line, independent of the exception."""
     file = tmp_path / "part.stl"
     file.write_bytes(content)
 
@@ -204,11 +204,11 @@ def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_colours_are_linear_light(tmp_path: Path) -> None:
-    """Half of sRGB is a fifth of the light."""
+def test_colours_are_linear(tmp_path: Path) -> None:
+    """0.5 in sRGB is 0.214 in linear light."""
     paint = '<material name="m"><color rgba="0.5 0 1 0.25"/></material>'
     text = f"<visual><geometry><sphere radius='1'/></geometry>{paint}</visual>"
-    (shape,) = _of(_ask(ReferenceEngine(), tmp_path, text), Role.VISUAL)
+    (shape,) = _of(_observe(ReferenceEngine(), tmp_path, text), Role.VISUAL)
     (look,) = shape.appearances
 
     assert look.color == pytest.approx((0.21404, 0.0, 1.0), abs=1e-5)

@@ -1,4 +1,4 @@
-"""On real robots the two engines say the same, or differ in a way that has a name."""
+"""On real robots, PyBullet and MuJoCo agree except for known deviations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILES = sorted(
     for file in _ROOT.rglob("*.urdf")
     if "random_urdfs" not in file.parts
 )
-# Files that MuJoCo refuses, each for a fault of its own.
+# Files that MuJoCo refuses, with the fault of each.
 _REFUSED = {
     "bicycle/bike.urdf": "bad format in attribute 'xyz'",
     "biped/biped2d_pybullet.urdf": "bad format in attribute 'lower'",
@@ -36,28 +36,30 @@ _REFUSED = {
 }
 
 
-def _ask(engine: Engine, file: str, at: Configurations | None = None) -> Observation:
+def _observe(
+    engine: Engine, file: str, at: Configurations | None = None
+) -> Observation:
     asked = at or Configurations((), (), ("zero",))
     return engine.observe(Request(str(_ROOT / file), asked))
 
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("file", sorted(_REFUSED))
-def test_values_that_mujoco_rejects_are_faults(file: str) -> None:
+def test_files_that_mujoco_refuses_have_a_fault(file: str) -> None:
     """PyBullet reads all of these but the one without links."""
     with pytest.raises(AbstentionError, match=_REFUSED[file]):
-        _ask(MujocoEngine(), file)
+        _observe(MujocoEngine(), file)
     if file != "torus_deform.urdf":
-        _ask(PybulletEngine(), file)
+        _observe(PybulletEngine(), file)
 
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("file", [file for file in _FILES if file not in _REFUSED])
-def test_engines_agree(file: str) -> None:
-    """Structure exactly; frames and mass to what double precision leaves."""
-    at = configurations(_ask(MujocoEngine(), file).joints)
+def test_pybullet_and_mujoco_agree(file: str) -> None:
+    """Structure exactly; frames and mass to double precision."""
+    at = configurations(_observe(MujocoEngine(), file).joints)
     first, second = (
-        _ask(engine, file, at) for engine in (MujocoEngine(), PybulletEngine())
+        _observe(engine, file, at) for engine in (MujocoEngine(), PybulletEngine())
     )
 
     assert first.root == second.root
@@ -86,9 +88,9 @@ def _assert_same_mass(ours: LinkObservation, theirs: LinkObservation) -> None:
         return
     assert ours.mass.mass == pytest.approx(theirs.mass.mass, rel=1e-12)
     assert ours.mass.center == pytest.approx(theirs.mass.center, abs=1e-12)
-    # Where MuJoCo refuses a tensor PyBullet reads zero; neither is compared.
+    # Where MuJoCo refuses an inertia, PyBullet reads zero; neither is compared.
     if ours.mass.inertia is not None and theirs.mass.inertia is not None:
-        # PyBullet stops to diagonalise at 1e-5 of the trace.
+        # PyBullet's diagonalisation stops at 1e-5 of the trace.
         ixx, _, _, iyy, _, izz = ours.mass.inertia
         assert ours.mass.inertia == pytest.approx(
             theirs.mass.inertia, abs=1e-5 * (ixx + iyy + izz), rel=0

@@ -1,4 +1,4 @@
-"""MuJoCo's own reading of a URDF moves as our own equations of motion say."""
+"""MuJoCo's model of a URDF follows the project's equations of motion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pybullet_data
 import pytest
 
 from tests.conformance.engines.deviation_files import text
-from tests.conformance.engines.usd_readings import body, joint, stage
+from tests.conformance.engines.usd_observations import body, joint, stage
 from urdf_usd.conformance.checks.dynamics import (
     bias_forces,
     inertia_matrices,
@@ -32,7 +32,8 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 
 _ROOT = Path(pybullet_data.getDataPath())
-# One for each: chains, loops of mimics, spheres, floating bases, point masses.
+# One robot of each kind: chains, mimic joints, ball joints, floating bases, point
+# masses.
 _ROBOTS = (
     "kuka_iiwa/model.urdf",
     "humanoid/humanoid.urdf",
@@ -56,7 +57,7 @@ def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
 
 
 def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
-    """Compare all that both state; return the grades of the inertia matrix."""
+    """Compare quantities that both report; return grades of the inertia matrix."""
     measure = derive_tolerance_model(spec, Tolerance())
     for compare in (bias_forces, rollout_states):
         comparison = compare(spec, stated, measure)
@@ -76,10 +77,10 @@ _CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/
   <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
 
 
-def test_compliance_of_couplings_is_independent_of_initial_poses(
+def test_mimic_compliance_is_independent_of_initial_poses(
     tmp_path: Path,
 ) -> None:
-    """With offsets, the bodies of the two models stand in different configurations."""
+    """With offsets, the initial configurations of the two models differ."""
     parts = [_CHAIN_LINK.format(n=0)]
     for n in range(1, 7):
         leader = f'<mimic joint="j{n - 1}" multiplier="-0.8" offset="0.4"/>'
@@ -101,8 +102,8 @@ def test_compliance_of_couplings_is_independent_of_initial_poses(
 
 
 @pytest.mark.parametrize("file", _ROBOTS)
-def test_real_robots(file: str) -> None:
-    """Every velocity, every configuration, and a second of motion."""
+def test_real_robots_agree(file: str) -> None:
+    """Every velocity and configuration, and a rollout of one second."""
     spec, stated = _readings(_ROOT / file)
 
     assert set(_agree(spec, stated).values()) == {Grade.EXACT}
@@ -120,15 +121,15 @@ def test_real_robots(file: str) -> None:
         "inner-world",
     ],
 )
-def test_oblique_files(name: str, tmp_path: Path) -> None:
-    """Mass and inertia that the compiler refuses count as they are read."""
+def test_oblique_robots_agree(name: str, tmp_path: Path) -> None:
+    """Mass and inertia that the compiler refuses are taken from the file."""
     spec, stated = _readings(_written(tmp_path, name))
 
     assert set(_agree(spec, stated).values()) == {Grade.EXACT}
 
 
-def test_what_depends_on_an_unknown_mass_is_left_out(tmp_path: Path) -> None:
-    """Root and hinge move the arm, which has none that MuJoCo could know."""
+def test_quantities_that_depend_on_an_unknown_mass_are_left_out(tmp_path: Path) -> None:
+    """Root and hinge move the arm, whose mass MuJoCo does not have."""
     path = _written(tmp_path, "planar-joint", '<mass value="2"/>', "")
     spec, stated = _readings(path)
 
@@ -138,8 +139,8 @@ def test_what_depends_on_an_unknown_mass_is_left_out(tmp_path: Path) -> None:
     assert _agree(spec, stated) == {"hinge": Grade.NOT_COMPARABLE}
 
 
-def test_a_negative_mass_is_no_mass(tmp_path: Path) -> None:
-    """The specification refuses it; MuJoCo is asked all the same."""
+def test_negative_mass_is_ignored(tmp_path: Path) -> None:
+    """The specification forbids it."""
     path = _written(tmp_path, "planar-joint", '"2"', '"-2"')
     at_rest = Configurations((), (), ("zero",))
     stated = MujocoEngine().observe(Request(str(path), at_rest))
@@ -148,8 +149,8 @@ def test_a_negative_mass_is_no_mass(tmp_path: Path) -> None:
     assert stated.dynamics.joints == ()
 
 
-def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
-    """MuJoCo takes it for its world: the root's own motion is left out."""
+def test_root_named_world_does_not_move(tmp_path: Path) -> None:
+    """MuJoCo merges it into the world body; its own motion is left out."""
     path = _written(tmp_path, "zero-range", '"base"', '"world"')
     spec, stated = _readings(path)
 
@@ -157,15 +158,15 @@ def test_a_root_called_world_does_not_move(tmp_path: Path) -> None:
 
 
 def test_free_joint_coordinates_start_at_its_origin(tmp_path: Path) -> None:
-    """Positions, velocities and forces of a floating joint, with a turned origin."""
+    """Positions, velocities and forces of a floating joint with a rotated origin."""
     spec, stated = _readings(_written(tmp_path, "floating-joint"))
     grades = _agree(spec, stated)
 
     assert grades["hinge"] is Grade.EXACT
 
 
-def test_joint_that_cannot_be_set_leaves_motion_unstated(tmp_path: Path) -> None:
-    """Nothing is made up for what it carries."""
+def test_joint_that_cannot_be_set_omits_motion(tmp_path: Path) -> None:
+    """Neither values nor defaults are reported for the links below."""
     path = _written(tmp_path, "zero-range")
     other = questions(parse(_written(tmp_path, "planar-joint")).robot)
     stated = MujocoEngine().observe(Request(str(path), other))
@@ -175,7 +176,7 @@ def test_joint_that_cannot_be_set_leaves_motion_unstated(tmp_path: Path) -> None
 
 
 def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
-    """MuJoCo made of what was read back, against our own equations."""
+    """A MuJoCo model built from the USD, compared with the project's equations."""
     path = _ROOT / "racecar/racecar.urdf"
     asked = questions(parse(path).robot)
     spec = ReferenceEngine().observe(Request(str(path), asked))
@@ -188,8 +189,8 @@ def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
     assert ROOT_MOTION in grades
 
 
-def test_usd_body_turns_about_its_joint_frame(tmp_path: Path) -> None:
-    """It lies beside the body's own frame: 2 kg, half a metre from the axis."""
+def test_usd_body_rotates_about_its_joint_frame(tmp_path: Path) -> None:
+    """The joint frame differs from the body frame: 2 kg, 0.5 m from the axis."""
     mass = """
         float physics:mass = 2
         point3f physics:centerOfMass = (0.2, 0, 0)

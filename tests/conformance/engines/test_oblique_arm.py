@@ -1,4 +1,4 @@
-"""MuJoCo and PyBullet state the expected values of the oblique arm."""
+"""MuJoCo and PyBullet report the expected values of the oblique arm."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
 
 
 def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
-    """Neither the order of the file nor fusing hides a link or joint."""
+    """Independent of the order of the file and of fused links."""
     oblique_arm.assert_structure(observation)
 
 
 def test_link_frames_follow_the_formulas(observation: Observation) -> None:
-    """Link frames, not inertial ones, in double precision."""
+    """Link frames, not inertial frames, in double precision."""
     oblique_arm.assert_frames(observation, atol=1e-13)
 
 
-def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
-    """The rotated tensor with its products, not the principal moments."""
+def test_inertia_is_in_the_link_frame(observation: Observation) -> None:
+    """The rotated tensor with its products, not principal moments."""
     arm = next(link for link in observation.links if link.name == "arm").mass
     assert arm is not None
 
@@ -45,8 +45,8 @@ def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) 
     assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-14)
 
 
-def test_mass_of_the_root_is_stated(observation: Observation) -> None:
-    """The root is neither fixed nor fused away."""
+def test_mass_of_the_root_is_reported(observation: Observation) -> None:
+    """The root is neither fixed to the world nor fused."""
     base = next(link for link in observation.links if link.name == "base").mass
     assert base is not None
 
@@ -55,7 +55,7 @@ def test_mass_of_the_root_is_stated(observation: Observation) -> None:
 
 
 def test_limits_effort_and_dynamics_are_as_written(observation: Observation) -> None:
-    """In SI units, with the sign of each side."""
+    """In SI units, with the signs of the file."""
     shoulder = oblique_arm.joint_named(observation, "shoulder")
 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
@@ -66,8 +66,8 @@ def test_limits_effort_and_dynamics_are_as_written(observation: Observation) -> 
     )
 
 
-def test_only_fields_of_the_engine_are_stated(observation: Observation) -> None:
-    """MuJoCo has no velocity limit, PyBullet no mimic coupling."""
+def test_unsupported_quantities_are_not_reported(observation: Observation) -> None:
+    """MuJoCo has no velocity limit, PyBullet no mimic joints."""
     elbow = oblique_arm.joint_named(observation, "elbow")
     if observation.engine == "mujoco":
         assert Quantity.VELOCITY not in observation.states
@@ -79,6 +79,6 @@ def test_only_fields_of_the_engine_are_stated(observation: Observation) -> None:
         assert elbow.velocity == 0.8
 
 
-def test_shapes_and_missing_meshes_do_not_matter(observation: Observation) -> None:
-    """They are left out of the copy, which is said."""
+def test_missing_meshes_are_left_out_with_a_note(observation: Observation) -> None:
+    """The copy that the engine reads has no shapes."""
     assert any("Shapes" in note for note in observation.notes)

@@ -1,4 +1,4 @@
-"""Optional engines state the expected values of the oblique arm."""
+"""Optional engines report the expected values of the oblique arm."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def observation(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
 
 
 def _rounding(observation: Observation) -> float:
-    """Twenty rounded operations on numbers of the size of one."""
+    """Return the rounding of twenty operations on numbers of the order of one."""
     return 20 * max(observation.precision, DOUBLE_PRECISION)
 
 
 def test_names_and_root_are_those_of_the_file(observation: Observation) -> None:
-    """Engines lump, reorder and label them."""
+    """Engines lump, reorder and rename them."""
     oblique_arm.assert_structure(observation)
 
 
 def test_link_frames_follow_the_formulas(observation: Observation) -> None:
-    """To the precision of the engine's arithmetic."""
+    """Within the engine's floating-point precision."""
     oblique_arm.assert_frames(observation, atol=_rounding(observation))
 
 
-def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) -> None:
-    """About the centre of mass, products included."""
+def test_inertia_is_in_the_link_frame(observation: Observation) -> None:
+    """About the centre of mass, with products of inertia."""
     arm = next(link for link in observation.links if link.name == "arm").mass
     assert arm is not None
     slack = _rounding(observation)
@@ -53,15 +53,15 @@ def test_inertia_is_stated_along_the_axes_of_the_link(observation: Observation) 
     assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=slack)
 
 
-def test_mass_of_the_root_is_stated(observation: Observation) -> None:
-    """The root is neither fixed nor fused away."""
+def test_mass_of_the_root_is_reported(observation: Observation) -> None:
+    """The root is neither fixed to the world nor fused."""
     total = sum(link.mass.mass for link in observation.links if link.mass)
 
     assert total == pytest.approx(10.5)
 
 
 def test_limits_are_those_of_the_file(observation: Observation) -> None:
-    """What an engine has no place for is not among what it states."""
+    """Quantities that the engine does not have are left out."""
     shoulder, elbow = (
         oblique_arm.joint_named(observation, name) for name in ("shoulder", "elbow")
     )
@@ -75,12 +75,12 @@ def test_limits_are_those_of_the_file(observation: Observation) -> None:
 
 
 def test_elements_left_out_for_an_engine_are_noted(observation: Observation) -> None:
-    """Shapes, for one."""
+    """Shapes, for example."""
     assert any("Shapes" in note for note in observation.notes)
 
 
-def test_engine_that_is_not_installed_comes_with_a_remedy() -> None:
-    """The command that installs it, in one piece."""
+def test_missing_engine_gives_the_install_command() -> None:
+    """As one string that can be copied."""
     found = optional_engine("surely_no_module", "no-engine", "newton")
 
     assert found == Unavailable(
@@ -88,15 +88,15 @@ def test_engine_that_is_not_installed_comes_with_a_remedy() -> None:
     )
 
 
-def test_engine_without_metadata_can_be_asked() -> None:
-    """As one that was built from source; any module will do here."""
+def test_engine_without_package_metadata_is_available() -> None:
+    """As for one built from source; any module serves as the example."""
     found = optional_engine("json", "surely-no-distribution", "newton")
 
     assert found == Available("surely-no-distribution of unknown version")
 
 
-def test_engine_that_is_installed_says_its_version() -> None:
-    """By the name that it has on PyPI."""
+def test_installed_engine_gives_its_version() -> None:
+    """The version is looked up by the name on PyPI."""
     match optional_engine("numpy", "numpy", "newton"):
         case Available(version):
             assert version == f"numpy {np.__version__}"

@@ -1,4 +1,4 @@
-"""Engines are found by name, through entry points."""
+"""Engines are found by name through entry points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urdf_usd.conformance.engines.protocol import Available, Side
 
 
 def test_every_engine_of_the_project_is_registered() -> None:
-    """Each under the name that it gives itself."""
+    """Each under its own ``name``."""
     found = registry.engines()
 
     assert [engine.name for engine in found] == list(registry.names())
@@ -19,14 +19,14 @@ def test_every_engine_of_the_project_is_registered() -> None:
     assert required <= here
 
 
-def test_engine_is_made_by_name() -> None:
+def test_engine_is_created_by_name() -> None:
     """With the side that it reads."""
     assert registry.engine("mujoco").side is Side.URDF
     assert registry.engine("openusd").side is Side.USD
 
 
-def test_unknown_name_is_answered_with_the_valid_ones() -> None:
-    """So that a typing error on the command line explains itself."""
+def test_unknown_name_lists_the_valid_ones() -> None:
+    """The message is shown on the command line."""
     with pytest.raises(registry.UnknownEngineError, match="mujocco") as error:
         registry.engine("mujocco")
 

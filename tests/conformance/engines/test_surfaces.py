@@ -1,4 +1,4 @@
-"""Measures of surfaces, against trimesh, formulas and each other."""
+"""Measurements of surfaces, compared with trimesh, formulas and each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.engines.usd_readings import Array, pose
+from tests.conformance.engines.usd_observations import Array, pose
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     mesh_surface,
@@ -37,8 +37,8 @@ def _measured(mesh: trimesh.Trimesh, transform: Array) -> Surface:
     return surface
 
 
-def test_directions_are_units_that_cover_the_sphere() -> None:
-    """No direction is further than 13 degrees from one of them."""
+def test_directions_cover_the_unit_sphere() -> None:
+    """Every direction is within 13 degrees of one of them."""
     towards = np.array(DIRECTIONS)
     probes = np.random.default_rng(1).normal(size=(2000, 3))
     probes /= np.linalg.norm(probes, axis=1, keepdims=True)
@@ -50,11 +50,11 @@ def test_directions_are_units_that_cover_the_sphere() -> None:
 
 @pytest.mark.parametrize("kind", MESHES, ids=str)
 def test_primitives_measure_as_their_meshes(kind: ShapeKind) -> None:
-    """Meshes of round shapes lie inside of them, by less than a part in a thousand."""
+    """Meshes are inscribed in round shapes, within 0.1 %."""
     size, mesh = MESHES[kind]
     mesh = mesh.copy()
     if kind is ShapeKind.CAPSULE:
-        # trimesh begins a capsule at the origin.
+        # trimesh's capsule starts at the origin.
         mesh.apply_translation(-mesh.bounds.mean(axis=0))
     analytic = primitive_surface(kind, size, OBLIQUE)
     meshed = _measured(mesh, OBLIQUE)
@@ -66,8 +66,8 @@ def test_primitives_measure_as_their_meshes(kind: ShapeKind) -> None:
     assert analytic.volume == pytest.approx(meshed.volume, rel=1e-3)
 
 
-def test_mesh_measures_as_trimesh_says() -> None:
-    """Area, volume, bounds and centre, far from the origin and turned."""
+def test_mesh_measures_agree_with_trimesh() -> None:
+    """Area, volume, bounds and centroid, far from the origin and rotated."""
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     placed = mesh.copy()
     placed.apply_transform(OBLIQUE)
@@ -83,8 +83,8 @@ def test_mesh_measures_as_trimesh_says() -> None:
     assert surface.triangles == len(mesh.faces)
 
 
-def test_mesh_of_many_triangles_measures_as_trimesh_says() -> None:
-    """More of them than are measured at once."""
+def test_large_mesh_measures_agree_with_trimesh() -> None:
+    """It has more triangles than are measured in one block."""
     mesh = trimesh.creation.icosphere(subdivisions=5, radius=0.7)
     mesh.vertices *= (1.0, 2.0, 0.5)
     placed = mesh.copy()
@@ -97,14 +97,14 @@ def test_mesh_of_many_triangles_measures_as_trimesh_says() -> None:
     assert surface.triangles == len(mesh.faces) == 20480
 
 
-def test_mirror_turns_nothing_inside_out() -> None:
-    """Outside stays outside, as in USD and in URDF."""
+def test_mirrored_mesh_keeps_its_volume() -> None:
+    """Faces keep their orientation, as in USD and URDF."""
     mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
 
     assert _measured(trimesh.creation.box(), mirror).volume == pytest.approx(1.0)
 
 
-def test_open_surface_has_a_sum_of_area_vectors() -> None:
+def test_area_vectors_of_an_open_surface_are_summed() -> None:
     """A single triangle, counter-clockwise seen from above."""
     points = np.array([(0.0, 0, 5), (2, 0, 5), (0, 3, 5), (9, 9, 9)])
     surface = mesh_surface(points, np.array([(0, 1, 2)]), np.eye(4))
@@ -112,12 +112,12 @@ def test_open_surface_has_a_sum_of_area_vectors() -> None:
     assert surface is not None
     assert surface.oriented_area == pytest.approx((0.0, 0.0, 3.0))
     assert surface.volume == pytest.approx(5.0)
-    # The point that no face uses is not reached.
+    # The point that no face uses does not count.
     assert surface.upper == (2.0, 3.0, 5.0)
 
 
-def test_triangles_without_three_corners_do_not_count() -> None:
-    """Neither repeated indices nor repeated points."""
+def test_degenerate_triangles_are_ignored() -> None:
+    """With repeated indices or repeated points."""
     points = np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 1, 1e-60)])
     faces = np.array([(0, 1, 2), (0, 1, 1), (1, 2, 3)])
     surface = mesh_surface(points, faces, np.eye(4))
@@ -127,8 +127,8 @@ def test_triangles_without_three_corners_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-def test_corners_that_float32_makes_one_do_not_count(scale: float) -> None:
-    """Whatever the size of the triangles in the link's frame."""
+def test_triangles_degenerate_in_float32_are_ignored(scale: float) -> None:
+    """Independent of their size in the link's frame."""
     points = np.array([(700.0, 0, 1), (700.00001, 0, 1), (0, 900, 1), (0, 0, 1)])
     faces = np.array([(0, 1, 2), (3, 0, 2), (1, 3, 0)])
     surface = mesh_surface(points, faces, np.diag([scale, scale, scale, 1.0]) @ OBLIQUE)
@@ -137,8 +137,8 @@ def test_corners_that_float32_makes_one_do_not_count(scale: float) -> None:
     assert surface.triangles == 1
 
 
-def test_surfaces_that_are_none_are_not_measured() -> None:
-    """No faces, and points that are nowhere."""
+def test_invalid_surfaces_are_not_measured() -> None:
+    """No faces, and points that are not finite."""
     faces = np.array([(0, 1, 2)])
 
     assert mesh_surface(np.zeros((3, 3)), faces[:0], np.eye(4)) is None
@@ -146,8 +146,8 @@ def test_surfaces_that_are_none_are_not_measured() -> None:
     assert primitive_surface(ShapeKind.SPHERE, (math.inf,), np.eye(4)) is None
 
 
-def test_polygons_fan_out_from_their_first_corner() -> None:
-    """A triangle, nothing, a pentagon."""
+def test_polygons_are_triangulated_as_fans() -> None:
+    """A triangle, an empty polygon and a pentagon."""
     counts, corners = np.array([3, 2, 5]), np.arange(10) * 10
 
     assert fans(counts, corners).tolist() == [
@@ -160,10 +160,10 @@ def test_polygons_fan_out_from_their_first_corner() -> None:
 
 
 @given(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.sampled_from([-1.0, 1.0]))
-def test_scale_of_a_cylinder_becomes_its_size(
+def test_scaled_cylinder_keeps_its_kind(
     across: float, along: float, sign: float
 ) -> None:
-    """The unit cylinder in a scaled frame is another cylinder."""
+    """A unit cylinder in a scaled frame is a cylinder of another size."""
     transform = OBLIQUE @ np.diag([sign * across, across, along, 1.0])
     kind, size, rigid = stretched(ShapeKind.CYLINDER, (0.5, 2.0), transform)
 
@@ -184,13 +184,13 @@ def test_scale_of_a_cylinder_becomes_its_size(
 def test_non_uniform_scale_changes_the_kind(
     kind: ShapeKind, scale: tuple[float, float, float]
 ) -> None:
-    """An ellipsoid is no sphere."""
+    """An ellipsoid is not a sphere."""
     transform = np.diag([*scale, 1.0])
 
     assert stretched(kind, (1.0, 1.0), transform)[0] is ShapeKind.OTHER
 
 
-def test_a_sheared_box_is_another_shape() -> None:
+def test_sheared_box_is_a_mesh() -> None:
     """Its edges are not at right angles."""
     sheared = np.eye(4)
     sheared[0, 1] = 0.3

@@ -1,4 +1,4 @@
-"""What is changed in a copy before an engine reads it, and what is said of it."""
+"""Changes to the copy of a URDF that an engine reads, and their notes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,8 @@ def _robot(folder: Path, *parts: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["fixed", "continuous"])
-def test_a_world_that_is_nowhere_defined_is_added_for_engines(
-    tmp_path: Path, kind: str
-) -> None:
-    """MuJoCo and PyBullet refuse the file as it is; both then read its links."""
+def test_undefined_world_is_added_for_engines(tmp_path: Path, kind: str) -> None:
+    """MuJoCo and PyBullet refuse the unmodified file; both then read its links."""
     tie = _TIE.format("j", kind, "world", "arm")
 
     text = prepare(_robot(tmp_path, _LINK.format("arm"), tie), ())
@@ -69,7 +67,7 @@ def test_a_world_that_is_nowhere_defined_is_added_for_engines(
     "ties",
     [
         [_TIE.format("i", "fixed", "arm", "hand")],
-        # The hand has a parent that is there.
+        # The parent of ``hand`` is defined.
         [
             _TIE.format("i", "fixed", "arm", "hand"),
             _TIE.format("j", "fixed", "world", "hand"),
@@ -80,10 +78,10 @@ def test_a_world_that_is_nowhere_defined_is_added_for_engines(
         ],
     ],
 )
-def test_a_world_that_would_be_a_second_root_is_not_added(
+def test_undefined_world_is_not_added_as_a_second_root(
     tmp_path: Path, ties: list[str]
 ) -> None:
-    """The file is left as it is."""
+    """The file is not modified."""
     links = _LINK.format("arm"), _LINK.format("hand")
 
     text = prepare(_robot(tmp_path, *links, *ties), ())
@@ -101,10 +99,10 @@ def test_a_world_that_would_be_a_second_root_is_not_added(
         ("", {"j"}, {"j"}, {"j"}),
     ],
 )
-def test_added_limits_are_distinguished(
+def test_added_limits_are_marked(
     joint: str, effort: set[str], velocity: set[str], limits: set[str], tmp_path: Path
 ) -> None:
-    """What the file does say stays a reading."""
+    """Values of the file are still reported."""
     text = _prepared(tmp_path, complete_limits, joint)
 
     assert text.effort_unknown == effort
@@ -113,8 +111,8 @@ def test_added_limits_are_distinguished(
     assert bool(text.notes) == bool(effort | velocity)
 
 
-def test_joint_that_needs_no_limit_gets_none(tmp_path: Path) -> None:
-    """A continuous one may do without."""
+def test_joints_that_need_no_limits_get_none(tmp_path: Path) -> None:
+    """For example a continuous joint."""
     text = _prepared(tmp_path, complete_limits, "", "continuous")
 
     assert b"<limit" not in text.text
@@ -130,13 +128,13 @@ def test_joint_that_needs_no_limit_gets_none(tmp_path: Path) -> None:
         ('lower="one" upper="two"', True),
     ],
 )
-def test_only_reversed_bounds_are_left_out(
+def test_only_reversed_limits_are_left_out(
     *,
     bounds: str,
     left: bool,
     tmp_path: Path,
 ) -> None:
-    """Effort and velocity stay where they are."""
+    """Effort and velocity are kept."""
     limit = f'<limit {bounds} effort="2" velocity="3"/>'
     text = _prepared(tmp_path, leave_out_reversed_bounds, limit)
 
@@ -146,7 +144,7 @@ def test_only_reversed_bounds_are_left_out(
 
 
 def test_element_is_left_out_with_its_reason(tmp_path: Path) -> None:
-    """From joints alone."""
+    """The element is removed from joints only."""
     text = _prepared(tmp_path, leave_out("mimic", "it bites"), '<mimic joint="x"/>')
 
     assert b"mimic" not in text.text
@@ -157,10 +155,10 @@ def test_element_is_left_out_with_its_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "left"), [("fixed", False), ("floating", False), ("continuous", True)]
 )
-def test_coupling_of_a_joint_without_a_position_is_left_out(
+def test_mimic_of_a_fixed_joint_is_left_out(
     *, kind: str, left: bool, tmp_path: Path
 ) -> None:
-    """Newton by itself refuses the whole file."""
+    """Newton refuses the unprepared file."""
     text = _prepared(
         tmp_path, leave_out_idle_couplings, '<mimic joint="elsewhere"/>', kind
     )
@@ -169,8 +167,8 @@ def test_coupling_of_a_joint_without_a_position_is_left_out(
     assert bool(text.notes) is not left
 
 
-def test_coupling_to_a_joint_without_a_position_is_left_out(tmp_path: Path) -> None:
-    """A weld leads nobody."""
+def test_mimic_that_refers_to_a_fixed_joint_is_left_out(tmp_path: Path) -> None:
+    """A fixed joint has no position."""
     weld = """</joint><link name="end"/><joint name="weld" type="fixed">
     <parent link="arm"/><child link="end"/>"""
     mimic = f'<mimic joint="weld"/>{weld}'
@@ -184,20 +182,20 @@ def test_coupling_to_a_joint_without_a_position_is_left_out(tmp_path: Path) -> N
     ("dynamics", "left"),
     [("<dynamics/>", False), ('<dynamics damping="0"/>', True), ("", False)],
 )
-def test_dynamics_that_state_nothing_are_left_out(
+def test_empty_dynamics_are_left_out(
     *,
     dynamics: str,
     left: bool,
     tmp_path: Path,
 ) -> None:
-    """A zero is a statement."""
+    """A value of zero is kept."""
     text = _prepared(tmp_path, leave_out_empty_dynamics, dynamics)
 
     assert (b"dynamics" in text.text) is left
 
 
-def test_root_is_renamed_only_where_it_has_to_be(tmp_path: Path) -> None:
-    """Some engines take an inner link for their world, some any."""
+def test_root_is_renamed_only_where_necessary(tmp_path: Path) -> None:
+    """Some engines treat inner links named ``world`` as their world, some any."""
     kept = _prepared(tmp_path, rename_inner_link("world"), "")
     renamed = _prepared(tmp_path, rename_link("world"), "")
 

@@ -1,6 +1,6 @@
-"""Where the USD engine places links; expectations are products of known transforms.
+"""Link frames of the USD engine; expected values are products of known transforms.
 
-Quaternions in the stages have exact cosines: (0.8, 0.6, 0, 0) turns by acos(0.28).
+Quaternions in the stages have exact cosines: (0.8, 0.6, 0, 0) rotates by acos(0.28).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conformance.engines.usd_readings import (
+from tests.conformance.engines.usd_observations import (
     DATA,
     Array,
-    ask,
     body,
     joint,
     joint_named,
+    observe_stage,
     placed,
     pose,
-    spin,
+    rotation_about,
     stage,
 )
 from urdf_usd.conformance.engines.openusd.transforms import (
@@ -34,12 +34,12 @@ from urdf_usd.conformance.engines.openusd.transforms import (
 )
 from urdf_usd.conformance.observation.robot import Base, JointType
 
-# float32 quaternions of the stages, carried over a few joints.
+# Rounding of the stages' float32 quaternions over a few joints.
 CLOSE = 5e-7
 ELBOW, SLIDE, WRIST = [[0.0], [0.7]], [[0.0], [0.11]], [[0.0], [-1.3]]
 
-# Motion in a plane whose normal is oblique in the child's frame: the joint's Z axis,
-# turned by (0.8, 0.6, 0, 0), is (0, -0.96, 0.28) there.
+# A plane whose normal is oblique in the child's frame: the joint's Z axis, rotated by
+# (0.8, 0.6, 0, 0), is (0, -0.96, 0.28) there.
 PLANE = """
     point3f physics:localPos0 = (0.1, 0.2, 0.3)
     quatf physics:localRot0 = (0.8, 0.6, 0, 0)
@@ -58,7 +58,7 @@ def limits(ranges: dict[str, tuple[str, str]]) -> str:
 
 
 def six(ranges: dict[str, tuple[str, str]], content: str = "") -> str:
-    """Return the text of two bodies and a joint without a type of its own."""
+    """Return the text of two bodies and an untyped joint."""
     schemas = [f"PhysicsLimitAPI:{freedom}" for freedom in ranges]
     text = joint("PhysicsJoint", "six", content + limits(ranges), schemas=schemas)
     return body("a") + body("b") + text
@@ -69,19 +69,19 @@ IN_PLANE = {"transZ": LOCKED, "rotX": LOCKED, "rotY": LOCKED}
 
 
 def test_frames_follow_the_joints_of_a_nested_asset() -> None:
-    """An oblique axis acts along the turned joint frame; a frame rides on its body."""
-    arm = ask(
+    """An oblique axis acts along the rotated joint frame; frames move with bodies."""
+    arm = observe_stage(
         DATA / "nested_arm.usda", {"elbow": ELBOW, "slide": SLIDE, "wrist_turn": WRIST}
     )
 
     for k in (0, 1):
         base = pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
         tool = base @ pose((0.4, -0.3, 0.2), (0.8, 0, 0, 0.6))
-        bent = spin((0.28, 0, -0.96), ELBOW[k][0])
+        bent = rotation_about((0.28, 0, -0.96), ELBOW[k][0])
         upper = tool @ pose((0.5, 0.1, -0.2), (0.5, 0.5, 0.5, 0.5)) @ bent
         slid = pose((0.05, 0.06, 0.07), (0.8, 0, 0, -0.6)) @ pose((0, 0, SLIDE[k][0]))
         slider = upper @ slid
-        wrist = slider @ pose((0, 0, 0.2)) @ spin((0, 1, 0), WRIST[k][0])
+        wrist = slider @ pose((0, 0, 0.2)) @ rotation_about((0, 1, 0), WRIST[k][0])
         expected = {
             "world": np.eye(4),
             "base-link": base,
@@ -94,17 +94,17 @@ def test_frames_follow_the_joints_of_a_nested_asset() -> None:
             np.testing.assert_allclose(placed(arm, link, k), transform, atol=CLOSE)
 
 
-def test_axis_is_stated_in_the_child_frame() -> None:
-    """The elbow's X axis, turned by localRot1."""
-    elbow = joint_named(ask(DATA / "nested_arm.usda"), "elbow")
+def test_axis_is_in_the_child_frame() -> None:
+    """The elbow's X axis, rotated by localRot1."""
+    elbow = joint_named(observe_stage(DATA / "nested_arm.usda"), "elbow")
 
     assert elbow.axis == pytest.approx((0.28, 0, -0.96), abs=CLOSE)
 
 
 def test_frames_follow_the_joints_of_a_flat_asset() -> None:
-    """With the child on side 0, a positive position turns it the other way."""
-    cart = ask(DATA / "flat_cart.usda", {"tilt": [[0.0], [0.4]]})
-    pole = pose((1, 0, 0.5)) @ spin((0, 1, 0), -0.4)
+    """With the child as body0, a positive position rotates the other way."""
+    cart = observe_stage(DATA / "flat_cart.usda", {"tilt": [[0.0], [0.4]]})
+    pole = pose((1, 0, 0.5)) @ rotation_about((0, 1, 0), -0.4)
 
     np.testing.assert_allclose(placed(cart, "pole", 1), pole, atol=CLOSE)
     tip = pole @ pose((0, 0, 0.75))
@@ -112,30 +112,30 @@ def test_frames_follow_the_joints_of_a_flat_asset() -> None:
     assert joint_named(cart, "tilt").axis == pytest.approx((0, -1, 0))
 
 
-def test_planar_joint_moves_in_its_plane_and_turns_about_its_normal(
+def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(
     tmp_path: Path,
 ) -> None:
-    """What a displacement has along the normal is locked, so it is not followed."""
+    """The component of a displacement along the normal is locked."""
     in_plane = np.cross(NORMAL, (1.0, 0.0, 0.0)) * 0.3 + np.array((0.2, 0, 0))
     asked = [[*(in_plane + 0.5 * NORMAL), 0.6]]
-    reading = ask(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": asked})
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": asked})
 
     assert joint_named(reading, "six").type is JointType.PLANAR
     assert joint_named(reading, "six").axis == pytest.approx(tuple(NORMAL), abs=CLOSE)
-    expected = pose((0.1, 0.2, 0.3)) @ pose(in_plane) @ spin(NORMAL, 0.6)
+    expected = pose((0.1, 0.2, 0.3)) @ pose(in_plane) @ rotation_about(NORMAL, 0.6)
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
-def test_planar_displacement_is_that_of_the_child_not_of_the_anchor(
+def test_planar_displacement_is_that_of_the_child_origin(
     tmp_path: Path,
 ) -> None:
-    """The anchor may lie apart from the child's origin; URDF moves the origin."""
+    """The joint's anchor may differ from the child's origin, which URDF displaces."""
     apart = "    point3f physics:localPos1 = (0.3, 0.1, 0)\n"
     asked = [[0.2, -0.1, 0.0, 0.6]]
-    reading = ask(stage(tmp_path, six(IN_PLANE, apart)), {"six": asked})
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE, apart)), {"six": asked})
 
     start = pose((-0.3, -0.1, 0))
-    expected = start @ pose((0.2, -0.1, 0)) @ spin((0, 0, 1), 0.6)
+    expected = start @ pose((0.2, -0.1, 0)) @ rotation_about((0, 0, 1), 0.6)
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
@@ -158,33 +158,33 @@ def test_planar_displacement_is_that_of_the_child_not_of_the_anchor(
         ),
     ],
 )
-def test_joint_without_a_type_is_named_by_what_it_leaves_free(
+def test_untyped_joint_is_classified_by_its_degrees_of_freedom(
     tmp_path: Path, ranges: dict[str, tuple[str, str]], expected: JointType
 ) -> None:
-    """Low above high locks; no limit, or an infinite one, is free."""
-    reading = ask(stage(tmp_path, six(ranges)))
+    """Low above high locks; no limit or an infinite one is free."""
+    reading = observe_stage(stage(tmp_path, six(ranges)))
 
     assert joint_named(reading, "six").type is expected
 
 
-def test_infinite_locks_turn_a_planar_joint_inside_out(tmp_path: Path) -> None:
-    """Inf to -inf is meant as a lock by some writers; OpenUSD reads it as free."""
+def test_infinite_limits_do_not_lock(tmp_path: Path) -> None:
+    """Some writers author inf to -inf as a lock; OpenUSD reads it as free."""
     meant = dict.fromkeys(IN_PLANE, ("inf", "-inf"))
-    reading = ask(stage(tmp_path, six(meant)))
+    reading = observe_stage(stage(tmp_path, six(meant)))
 
     assert joint_named(reading, "six").type is JointType.FLOATING
 
 
-def test_freedoms_without_a_urdf_type_are_noted(tmp_path: Path) -> None:
-    """A plane that may not turn is no URDF joint; the links still get a place."""
-    reading = ask(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
+def test_degrees_of_freedom_without_a_urdf_type_are_noted(tmp_path: Path) -> None:
+    """URDF has no planar joint without rotation; link frames are still reported."""
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
 
     assert reading.joints == ()
     assert "joint six is not stated: it leaves TransX, TransY free" in reading.notes
 
 
 def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
-    """Displacement in the frame at zero, then a rotation about the body's origin."""
+    """Displacement in the frame at zero, then rotation about the body's origin."""
     text = """
         bool physics:jointEnabled = false
         point3f physics:localPos0 = (0.1, 0.2, 0.3)
@@ -193,7 +193,7 @@ def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
     """
     content = body("a") + body("b") + joint("PhysicsJoint", "loose", text)
     asked = [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]
-    reading = ask(stage(tmp_path, content), {"loose": asked})
+    reading = observe_stage(stage(tmp_path, content), {"loose": asked})
 
     expected = (
         pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
@@ -204,7 +204,7 @@ def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
 
 
 def test_floating_body_starts_where_it_is_authored(tmp_path: Path) -> None:
-    """Without a joint prim, the body's own place is its zero."""
+    """Without a joint prim, its zero is the body's authored pose."""
     marked = """
         double3 xformOp:translate = (0.1, 0.2, 0.3)
         uniform token[] xformOpOrder = ["xformOp:translate"]
@@ -213,28 +213,30 @@ def test_floating_body_starts_where_it_is_authored(tmp_path: Path) -> None:
         custom uniform string urdf:joint:parent = "a"
     """
     path = stage(tmp_path, body("a") + body("b", marked))
-    reading = ask(path, {"loose": [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]})
+    reading = observe_stage(path, {"loose": [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]})
 
     expected = pose((0.5, 0.7, 0.9), (0.8, 0, 0.6, 0))
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
-def test_spherical_joint_turns_the_child_about_its_anchor(tmp_path: Path) -> None:
-    """The rotation is given along the child's axes."""
+def test_spherical_joint_rotates_the_child_about_its_anchor(tmp_path: Path) -> None:
+    """The rotation is given in the child's axes."""
     text = """
         point3f physics:localPos1 = (0, 0, 0.25)
         quatf physics:localRot0 = (0.8, 0.6, 0, 0)
         quatf physics:localRot1 = (0.8, 0.6, 0, 0)
     """
     content = body("a") + body("b") + joint("PhysicsSphericalJoint", "ball", text)
-    reading = ask(stage(tmp_path, content), {"ball": [[0.8, 0.0, 0.6, 0.0]]})
+    reading = observe_stage(stage(tmp_path, content), {"ball": [[0.8, 0.0, 0.6, 0.0]]})
 
     expected = pose(wxyz=(0.8, 0, 0.6, 0)) @ pose((0, 0, -0.25))
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
-def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
-    """A simulator snaps a misplaced body to its joint; the gap is stated."""
+def test_joint_frames_determine_poses_instead_of_body_transforms(
+    tmp_path: Path,
+) -> None:
+    """Simulators move a misplaced body to its joint; the gap is reported."""
     moved = """
         double3 xformOp:translate = (0.003, 0, 0.504)
         quatf xformOp:orient = (0.8, 0, 0, 0.6)
@@ -242,7 +244,7 @@ def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
     """
     hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
     content = body("a") + body("b", moved) + joint("PhysicsFixedJoint", "glue", hinge)
-    reading = ask(stage(tmp_path, content))
+    reading = observe_stage(stage(tmp_path, content))
 
     np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 0.5)), atol=CLOSE)
     (gap,) = reading.assembly
@@ -252,16 +254,16 @@ def test_joint_frames_count_not_where_a_body_is_drawn(tmp_path: Path) -> None:
     assert "joints with a gap: 1, worst glue (0.005 m, 1.29 rad)" in reading.notes
 
 
-def test_sound_assets_have_no_assembly_gap() -> None:
-    """Prims lie where the joints hold them, within float32."""
+def test_consistent_assets_have_no_assembly_gap() -> None:
+    """Body transforms match the joint frames within float32."""
     for name in ("nested_arm.usda", "flat_cart.usda"):
-        gaps = ask(DATA / name).assembly
+        gaps = observe_stage(DATA / name).assembly
         assert gaps
         assert all(max(gap.position, gap.rotation) < CLOSE for gap in gaps)
 
 
 def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None:
-    """The up axis does not matter: everything is relative to the root link."""
+    """The up axis has no effect: poses are relative to the root link."""
     text = """
         point3f physics:localPos0 = (10, 20, 30)
         uniform token physics:axis = "Y"
@@ -271,7 +273,7 @@ def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None
     tip += '    uniform token[] xformOpOrder = ["xformOp:translate"]\n}\n'
     content = body("a") + body("b", tip) + joint("PhysicsPrismaticJoint", "rail", text)
     path = stage(tmp_path, content, 'metersPerUnit = 0.01\n    upAxis = "Y"')
-    reading = ask(path, {"rail": [[0.5]]})
+    reading = observe_stage(path, {"rail": [[0.5]]})
 
     np.testing.assert_allclose(
         placed(reading, "tip", 0), pose((0.1, 0.7, 1.05)), atol=CLOSE
@@ -280,14 +282,14 @@ def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None
 
 
 def test_scale_of_a_body_scales_its_joint_positions(tmp_path: Path) -> None:
-    """OpenUSD's parser does so: local positions live in the scaled space."""
+    """As in OpenUSD's parser: local positions are in the scaled space."""
     scaled = """
         float3 xformOp:scale = (2, 2, 2)
         uniform token[] xformOpOrder = ["xformOp:scale"]
     """
     hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
     content = body("a", scaled) + body("b") + joint("PhysicsFixedJoint", "g", hinge)
-    reading = ask(stage(tmp_path, content))
+    reading = observe_stage(stage(tmp_path, content))
 
     np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 1)), atol=CLOSE)
 
@@ -303,17 +305,17 @@ positions = st.tuples(numbers, numbers, numbers)
 def test_inverse_undoes_a_transform(
     quat: tuple[float, ...], position: tuple[float, ...]
 ) -> None:
-    """A law of rigid motions."""
+    """For random rigid transforms."""
     rigid = transforms(rotations(quat), position)
 
     np.testing.assert_allclose(rigid @ inverses(rigid), np.eye(4), atol=1e-12)
 
 
 @given(quats, positions, st.sampled_from([1.0, -1.0]))
-def test_rigid_part_is_what_scale_leaves(
+def test_rigid_part_excludes_scale(
     quat: tuple[float, ...], position: tuple[float, ...], sign: float
 ) -> None:
-    """A mirror counts as a negative scale along all axes."""
+    """A mirror is a negative scale along all axes."""
     rigid = transforms(rotations(quat), position)
     scaled: Array = rigid @ np.diag((sign * 0.5, sign * 2.0, sign * 3.0, 1.0))
 
@@ -321,8 +323,8 @@ def test_rigid_part_is_what_scale_leaves(
 
 
 @given(st.integers(0, 2), st.floats(0, np.pi))
-def test_separation_recovers_distance_and_angle(axis: int, angle: float) -> None:
-    """Tiny and half-turn angles included."""
+def test_separation_returns_distance_and_angle(axis: int, angle: float) -> None:
+    """Including very small angles and half turns."""
     first = pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
     second = first @ transforms(turns(axis, np.array([angle]))[0], (0, 0.3, 0.4))
 
@@ -337,29 +339,29 @@ def test_separation_recovers_distance_and_angle(axis: int, angle: float) -> None
         ("PhysicsDistanceJoint", [[0.5]]),
     ],
 )
-def test_joint_that_has_other_coordinates_stays_at_zero(
+def test_joint_with_unexpected_coordinates_stays_at_zero(
     tmp_path: Path, kind: str, rows: list[list[float]]
 ) -> None:
-    """Its type is wrong, which is stated elsewhere; the links still get a place."""
+    """Its wrong type is reported by another check; link frames are reported."""
     hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
     content = body("a") + body("b") + joint(kind, "it", hinge)
-    reading = ask(stage(tmp_path, content), {"it": rows})
+    reading = observe_stage(stage(tmp_path, content), {"it": rows})
 
     np.testing.assert_allclose(placed(reading, "b", 0), pose((0, 0, 0.5)), atol=CLOSE)
 
 
 def test_limits_on_a_plane_are_noted(tmp_path: Path) -> None:
     """URDF's planar joint has none."""
-    reading = ask(stage(tmp_path, six(IN_PLANE | {"transX": ("-1", "2")})))
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE | {"transX": ("-1", "2")})))
 
     assert joint_named(reading, "six").type is JointType.PLANAR
     assert joint_named(reading, "six").note == "some of its free axes have limits"
 
 
-def test_joint_at_a_static_collider_is_anchored_where_that_stands(
+def test_joint_at_a_static_collider_is_anchored_at_its_pose(
     tmp_path: Path,
 ) -> None:
-    """It moves as little as the world; its scale applies to the joint's position."""
+    """The collider is fixed to the world; its scale applies to the joint's position."""
     post = """
     def Cube "post" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     {
@@ -377,7 +379,7 @@ def test_joint_at_a_static_collider_is_anchored_where_that_stands(
         "    point3f physics:localPos0 = (0.1, 0.2, 0.3)",
         ("post", "a"),
     )
-    reading = ask(stage(tmp_path, post + body("a") + held))
+    reading = observe_stage(stage(tmp_path, post + body("a") + held))
 
     assert reading.base is Base.FIXED
     (gap,) = reading.assembly

@@ -43,7 +43,7 @@ def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
 
 
 def test_child_of_a_floating_joint_has_no_frame(tmp_path: Path) -> None:
-    """Drake sets its child free, and has no joint of that name."""
+    """The floating joint has no name in Drake's model, so its child has no frame."""
     observation = _observe(
         "floating-joint", tmp_path, hinge=[[0, 0, 0, 1, 0, 0, 0], [1, 2, 3, 1, 0, 0, 0]]
     )
@@ -56,7 +56,7 @@ def test_child_of_a_floating_joint_has_no_frame(tmp_path: Path) -> None:
 
 
 def test_reversed_limits_do_not_crash_the_process(tmp_path: Path) -> None:
-    """They are left out, with a note."""
+    """The reversed limits are removed from the copy, with a note."""
     observation = _observe("reversed-limits", tmp_path)
     joint = hinge(observation)
 
@@ -64,8 +64,8 @@ def test_reversed_limits_do_not_crash_the_process(tmp_path: Path) -> None:
     assert any("hinge" in note for note in observation.notes)
 
 
-def test_root_called_world_keeps_name_mass_and_place(tmp_path: Path) -> None:
-    """By itself Drake drops the mass: the world has none."""
+def test_root_named_world_keeps_name_mass_and_pose(tmp_path: Path) -> None:
+    """Without the renamed copy, Drake discards the mass of a link named ``world``."""
     robot = oblique_arm.URDF.replace('"base"', '"world"')
     observation = installed(DrakeEngine()).observe(
         request(tmp_path, robot, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
@@ -82,13 +82,13 @@ def test_root_called_world_keeps_name_mass_and_place(tmp_path: Path) -> None:
     assert any("renamed" in note for note in observation.notes)
 
 
-def test_wrong_coupling_does_not_silence_it(tmp_path: Path) -> None:
-    """Drake by itself refuses the file."""
+def test_invalid_mimic_does_not_reject_the_file(tmp_path: Path) -> None:
+    """Drake refuses the unprepared file."""
     assert hinge(_observe("missing-mimic-leader", tmp_path)).mimic is None
 
 
 def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
-    """Instead of a line on standard error."""
+    """The warning is not printed to standard error."""
     observation = _observe("joint-friction", tmp_path)
 
     assert any(
@@ -107,7 +107,7 @@ def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
 def test_refusal_gives_the_reason_of_the_engine(
     name: str, reason: str, tmp_path: Path
 ) -> None:
-    """Without a line number of the copy."""
+    """The line number of the prepared copy is removed."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)
 

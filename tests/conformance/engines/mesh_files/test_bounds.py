@@ -1,4 +1,4 @@
-"""Files of meshes that have no end, block, or multiply when they are read."""
+"""Mesh files without end, that block, or that expand when they are read."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def _unread(path: Path) -> str:
     begin = time.process_time()
     with pytest.raises(UnreadMeshError) as raised:
         load_mesh(str(path))
-    # Endless reading would not end at all.
+    # Reading an endless file would not return.
     assert time.process_time() - begin < 60.0
     return str(raised.value)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("suffix", ["stl", "obj", "dae", "ply", "glb", "off"])
-def test_mesh_that_is_no_regular_file_is_refused(
+def test_mesh_that_is_not_a_regular_file_is_refused(
     tmp_path: Path, kind: str, suffix: str
 ) -> None:
-    """It is not opened."""
+    """The file is not opened."""
     path = tmp_path / f"m.{suffix}"
     SPECIAL[kind](path)
 
@@ -79,18 +79,18 @@ def test_mesh_that_is_no_regular_file_is_refused(
         ("dae", LARGEST_TEXT, "it is text of more than 128 MiB"),
     ],
 )
-def test_mesh_that_is_too_large_is_refused(
+def test_mesh_over_the_size_limit_is_refused(
     tmp_path: Path, suffix: str, size: int, reason: str
 ) -> None:
-    """Its library is not called."""
+    """The mesh library is not called."""
     path = tmp_path / f"m.{suffix}"
     _large(size)(path)
 
     assert _unread(path) == reason
 
 
-def test_library_that_is_too_large_is_named(tmp_path: Path) -> None:
-    """The materials of the mesh are unknown then."""
+def test_material_library_over_the_size_limit_is_named(tmp_path: Path) -> None:
+    """The materials of the mesh are then unknown."""
     path = tmp_path / "m.obj"
     path.write_text(OBJ)
     _large(LARGEST_LIBRARY)(tmp_path / "m.mtl")
@@ -99,10 +99,10 @@ def test_library_that_is_too_large_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_library_that_is_no_regular_file_is_not_found(
+def test_material_library_that_is_not_a_regular_file_counts_as_missing(
     tmp_path: Path, kind: str
 ) -> None:
-    """As one that is missing."""
+    """The result is the same as for a missing library."""
     path = tmp_path / "m.obj"
     path.write_text(OBJ)
     SPECIAL[kind](tmp_path / "m.mtl")
@@ -122,10 +122,10 @@ def test_library_that_is_no_regular_file_is_not_found(
     ],
     ids=["device", "pipe", "large", "missing"],
 )
-def test_texture_that_cannot_be_read_has_a_reason(
+def test_unreadable_texture_is_reported_with_its_reason(
     tmp_path: Path, make: Callable[[Path], None], reason: str
 ) -> None:
-    """Which is part of the finding."""
+    """The reason is part of the finding."""
     make(tmp_path / "t.png")
 
     assert ImageFile("t.png", str(tmp_path)).read() == reason
@@ -133,10 +133,10 @@ def test_texture_that_cannot_be_read_has_a_reason(
 
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("image", [False, True], ids=["positions", "image"])
-def test_buffer_of_gltf_that_is_no_regular_file_is_refused(
+def test_gltf_buffer_that_is_not_a_regular_file_is_refused(
     tmp_path: Path, kind: str, *, image: bool
 ) -> None:
-    """Also one that holds only an image."""
+    """This includes a buffer that contains only an image."""
     SPECIAL[kind](tmp_path / "b.bin")
     document = _gltf(3)
     if image:
@@ -153,10 +153,10 @@ def test_buffer_of_gltf_that_is_no_regular_file_is_refused(
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_accessors_of_gltf_that_need_no_bytes_are_refused(
+def test_gltf_accessors_larger_than_their_buffers_are_refused(
     tmp_path: Path, *, shared: bool
 ) -> None:
-    """One has no buffer and is zero; or many surfaces share one."""
+    """An accessor without a buffer is all zeros; several primitives may share one."""
     document = _gltf(10**5 if shared else 10**11)
     document["accessors"][0].pop("bufferView")  # type: ignore[index]
     primitive = {"attributes": {"POSITION": 0}}
@@ -192,8 +192,8 @@ def _dae(library: str, root: str, head: str = "") -> str:
     )
 
 
-def test_instances_of_collada_that_multiply_are_refused(tmp_path: Path) -> None:
-    """Forty levels of two are a million million."""
+def test_exponential_collada_instances_are_refused(tmp_path: Path) -> None:
+    """Forty levels of two instances each are 2^40 instances."""
     levels = "".join(
         f'<node id="n{i}">' + f'<instance_node url="#n{i + 1}"/>' * 2 + "</node>"
         for i in range(40)
@@ -206,8 +206,8 @@ def test_instances_of_collada_that_multiply_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_entities_of_collada_are_refused(tmp_path: Path, encoding: str) -> None:
-    """Pycollada switches off the limits of its parser."""
+def test_collada_entities_are_refused(tmp_path: Path, encoding: str) -> None:
+    """Pycollada disables the entity limits of its XML parser."""
     bomb = '<!DOCTYPE COLLADA [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>'
     text = _dae("", '<instance_geometry url="#g"/>', bomb)
     path = tmp_path / "m.dae"
@@ -221,7 +221,7 @@ def test_entities_of_collada_are_refused(tmp_path: Path, encoding: str) -> None:
 
 @pytest.mark.parametrize("suffix", ["zip", "3mf", "dae", "xz"])
 def test_archives_are_refused(tmp_path: Path, suffix: str) -> None:
-    """Also one that begins as another format."""
+    """This includes an archive that begins with the signature of another format."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("m.dae", b"\0" * (1 << 20))
@@ -231,8 +231,8 @@ def test_archives_are_refused(tmp_path: Path, suffix: str) -> None:
     assert _unread(path) == "it is an archive"
 
 
-def test_elements_of_ply_beyond_the_file_are_refused(tmp_path: Path) -> None:
-    """Each takes a byte at least."""
+def test_ply_element_counts_beyond_the_file_size_are_refused(tmp_path: Path) -> None:
+    """Each element occupies at least one byte."""
     path = tmp_path / "m.ply"
     path.write_text(
         "ply\nformat binary_little_endian 1.0\nelement vertex 99999999999\n"

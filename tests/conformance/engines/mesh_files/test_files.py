@@ -1,4 +1,4 @@
-"""The harness' readers of meshes: they get files as they are, and say what fails."""
+"""The harness's mesh readers read files unmodified and report what is unsupported."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ PLY_ROWS = """0 0 0 1
 
 
 @pytest.mark.parametrize("corners", ["vertex_indices", "vertex_index"])
-def test_polygons_of_ply_are_fans(tmp_path: Path, corners: str) -> None:
-    """Text, by either name that writers use."""
+def test_ply_polygons_are_triangulated_as_fans(tmp_path: Path, corners: str) -> None:
+    """In ASCII files, with either property name that writers use."""
     text = PLY_HEAD.format(form="ascii", corners=corners) + PLY_ROWS
 
     mesh = load_mesh(written(tmp_path, "part.ply", text))
@@ -89,7 +89,7 @@ def test_polygons_of_ply_are_fans(tmp_path: Path, corners: str) -> None:
 
 
 def test_binary_ply_is_read(tmp_path: Path) -> None:
-    """As trimesh writes it."""
+    """The file is written by trimesh."""
     box = trimesh.creation.box((1, 2, 3))
     box.export(tmp_path / "part.ply")
 
@@ -101,7 +101,7 @@ def test_binary_ply_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_binary_ply_may_have_any_byte_order(tmp_path: Path, order: str) -> None:
-    """With lists of different lengths, and properties that are not used."""
+    """With lists of different lengths and properties that are not used."""
     form = {"<": "binary_little_endian", ">": "binary_big_endian"}[order]
     head = PLY_HEAD.format(form=form, corners="vertex_index").encode()
     rows = [[float(word) for word in line.split()] for line in PLY_ROWS.splitlines()]
@@ -133,10 +133,10 @@ def test_binary_ply_may_have_any_byte_order(tmp_path: Path, order: str) -> None:
         (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
     ],
 )
-def test_reason_why_a_ply_file_is_not_read(
+def test_invalid_ply_is_refused_with_its_reason(
     tmp_path: Path, text: str, reason: str
 ) -> None:
-    """Rows are counted, and so are the numbers in them."""
+    """The number of rows is checked, and the number of values in each."""
     head = PLY_HEAD.format(form="ascii", corners="vertex_indices")
 
     assert unread(written(tmp_path, "part.ply", head + text)).startswith(reason)
@@ -161,10 +161,10 @@ f -4 -3 -2 -1
 """
 
 
-def test_faces_of_obj_have_the_material_that_their_statements_say(
+def test_obj_faces_use_the_material_of_their_usemtl_statement(
     tmp_path: Path,
 ) -> None:
-    """Names that come again, a comment, and polygons; the library is not there."""
+    """With repeated names, comments, polygons and a missing library."""
     mesh = load_mesh(written(tmp_path, "part.obj", OBJ))
 
     slope = np.sqrt(9 + 36 + 4) / 2
@@ -196,7 +196,7 @@ def test_faces_of_obj_have_the_material_that_their_statements_say(
 def test_obj_that_trimesh_would_misread_is_not_read(
     tmp_path: Path, old: str, new: str, reason: str
 ) -> None:
-    """Nothing of it is rewritten."""
+    """The text is not rewritten to work around trimesh."""
     assert OBJ.count(old) == 1
 
     path = written(tmp_path, "part.obj", OBJ.replace(old, new))
@@ -241,7 +241,7 @@ def primitive(indices: int, points: int = 0, **more: object) -> dict[str, Any]:
 
 
 def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
-    """Whatever they are called, and whatever lies between them."""
+    """Independent of material names and of primitives in between."""
     strokes = primitive(1, mode=2, material=0)
     dots = primitive(1, mode=0, material=0)
     first, second = primitive(1, material=1), primitive(2, material=2)
@@ -250,7 +250,7 @@ def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
     mesh = load_mesh(written(tmp_path, "part.gltf", text))
 
     assert areas(mesh) == pytest.approx({1: 4 * 1.0, 3: 4 * 1.5, 4: 3.0})
-    # Y is up.
+    # glTF is Y up.
     assert mesh.points.max(axis=0) == pytest.approx([2, 0, 4])
 
 
@@ -268,10 +268,10 @@ def test_primitives_of_gltf_have_their_own_materials(tmp_path: Path) -> None:
         ({}, {}, "its document is malformed: KeyError: 'attributes'"),
     ],
 )
-def test_reason_why_gltf_is_not_read(
+def test_invalid_gltf_is_refused_with_its_reason(
     tmp_path: Path, one: dict[str, Any], more: dict[str, object], reason: str
 ) -> None:
-    """What trimesh passes over in silence as well."""
+    """Including faults that trimesh ignores without a warning."""
     path = written(tmp_path, "part.gltf", gltf(primitive(1), one, **more))
 
     assert unread(path).startswith(reason)
@@ -310,8 +310,8 @@ def dae(nodes: str, libraries: str = "") -> str:
 </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
 
 
-def test_skins_of_collada_are_in_their_bind_pose(tmp_path: Path) -> None:
-    """The bind shape matrix stands between geometry and node."""
+def test_collada_skins_are_read_in_their_bind_pose(tmp_path: Path) -> None:
+    """The bind shape matrix is applied between geometry and node."""
     nodes = '<node><scale>2 2 2</scale><instance_controller url="#c"/></node>'
 
     mesh = load_mesh(written(tmp_path, "part.dae", dae(nodes, SKIN)))
@@ -320,8 +320,8 @@ def test_skins_of_collada_are_in_their_bind_pose(tmp_path: Path) -> None:
     assert areas(mesh) == {-1: pytest.approx(4.0)}
 
 
-def test_what_is_not_in_a_document_is_not_missed(tmp_path: Path) -> None:
-    """A light, and an instance of a geometry that is nowhere."""
+def test_missing_collada_targets_are_ignored(tmp_path: Path) -> None:
+    """The document refers to a light and to a geometry that does not exist."""
     nodes = f"""<node><instance_light url="#x"/><instance_geometry url="#x"/><!-- -->
       <rotate>0 0 0 0</rotate>{INSTANCE}</node>"""
 
@@ -353,17 +353,17 @@ BOUND = """<instance_geometry url="#g"><bind_material><technique_common>
         (BOUND, "pycollada leaves out parts of node None: Material #none not found"),
     ],
 )
-def test_what_pycollada_leaves_out_or_misreads_is_not_read(
+def test_collada_that_pycollada_misreads_is_refused(
     tmp_path: Path, node: str, reason: str
 ) -> None:
-    """Nothing of the document is repaired."""
+    """The document is not repaired."""
     path = written(tmp_path, "part.dae", dae(f"<node>{node}</node>"))
 
     assert unread(path).startswith(reason)
 
 
-def test_positions_that_are_no_numbers_are_not_taken_for_zero(tmp_path: Path) -> None:
-    """Those of normals would not matter."""
+def test_non_numeric_collada_positions_are_refused(tmp_path: Path) -> None:
+    """Invalid normals are ignored; invalid positions must not be read as zero."""
     text = dae(f"<node>{INSTANCE}</node>").replace("0 0 0 3<", "0 NaN 0 3<")
 
     assert unread(written(tmp_path, "a.dae", text)) == "pycollada reads NaN as zero"
@@ -391,10 +391,10 @@ READERS: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_libraries_get_files_as_they_are(
+def test_mesh_libraries_receive_the_unmodified_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte; the text of OBJ, which can be in any encoding."""
+    """Byte for byte; OBJ as text, in any encoding."""
     owner, function = READERS[Path(name).suffix[1:]]
     real: Callable[..., object] = getattr(owner, function)
     given: list[bytes | str] = []
@@ -410,8 +410,8 @@ def test_libraries_get_files_as_they_are(
     assert given == ([text] if name.endswith("obj") else [FILES[name]])
 
 
-def test_a_byte_order_mark_is_no_statement_of_obj(tmp_path: Path) -> None:
-    """The first line after it counts."""
+def test_obj_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    """The first line after the byte order mark is read."""
     text = "\ufeffv 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 2 3\n"
 
     mesh = load_mesh(written(tmp_path, "part.obj", text))
@@ -420,10 +420,10 @@ def test_a_byte_order_mark_is_no_statement_of_obj(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_error_of_a_library_is_in_the_record(
+def test_library_error_is_recorded(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its type and its words, beside shapes that are not compared."""
+    """The record has its type and text for the shapes that are not compared."""
 
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("out of\nluck")

@@ -36,8 +36,8 @@ def _observe(name: str, folder: Path, **positions: object) -> Observation:
     return observe(MujocoEngine(), name, folder, **positions)
 
 
-def test_version_is_known_without_a_robot() -> None:
-    """The engine is a requirement of the project."""
+def test_version_is_available_without_a_robot() -> None:
+    """MuJoCo is a requirement of the project."""
     assert isinstance(MujocoEngine().availability(), Available)
 
 
@@ -45,7 +45,7 @@ def test_version_is_known_without_a_robot() -> None:
     "name", ["reversed-limits", "absent-bounds", "upper-bound-alone", "zero-range"]
 )
 def test_odd_limits_are_read_as_unlimited(name: str, tmp_path: Path) -> None:
-    """MuJoCo limits a joint only if lower is below upper and both are written."""
+    """MuJoCo limits a joint only if both bounds are present and lower < upper."""
     joint = hinge(_observe(name, tmp_path))
 
     assert (joint.lower, joint.upper) == (-math.inf, math.inf)
@@ -54,16 +54,16 @@ def test_odd_limits_are_read_as_unlimited(name: str, tmp_path: Path) -> None:
 
 
 def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
-    """It says itself that it ignores equal limits."""
+    """MuJoCo warns that it ignores equal limits."""
     observation = _observe("zero-range", tmp_path)
 
     assert any("equal lower and upper limits" in note for note in observation.notes)
 
 
-def test_warnings_leave_no_log_file_behind(
+def test_warnings_write_no_log_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """MuJoCo by itself writes them into the working directory."""
+    """MuJoCo's default is a log file in the working directory."""
     monkeypatch.chdir(tmp_path)
 
     _observe("zero-range", tmp_path)
@@ -71,13 +71,13 @@ def test_warnings_leave_no_log_file_behind(
     assert [file.name for file in tmp_path.iterdir()] == ["robot.urdf"]
 
 
-def test_effort_of_zero_is_read_as_none(tmp_path: Path) -> None:
+def test_zero_effort_is_read_as_unlimited(tmp_path: Path) -> None:
     """MuJoCo limits the force only if the effort is positive."""
     assert hinge(_observe("zero-effort", tmp_path)).effort is None
 
 
 def test_limits_of_a_continuous_joint_are_ignored(tmp_path: Path) -> None:
-    """As the specification has it."""
+    """As the URDF specification requires."""
     joint = hinge(_observe("continuous-with-bounds", tmp_path))
 
     assert joint.type is JointType.CONTINUOUS
@@ -85,10 +85,10 @@ def test_limits_of_a_continuous_joint_are_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["implausible-inertia", "zero-inertia"])
-def test_placeholder_for_a_refused_tensor_is_not_stated(
+def test_placeholder_for_a_refused_inertia_is_not_reported(
     name: str, tmp_path: Path
 ) -> None:
-    """Mass and centre are the file's; the rest of the robot is still read."""
+    """Mass and centre of mass are those of the file; other links are unaffected."""
     observation = _observe(name, tmp_path, hinge=[0.0, 0.5])
     base, arm = observation.links
 
@@ -106,10 +106,10 @@ def test_placeholder_for_a_refused_tensor_is_not_stated(
     np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
 
 
-def test_of_many_links_those_that_are_refused_alone_get_placeholders(
+def test_only_links_with_refused_inertia_get_placeholders(
     tmp_path: Path,
 ) -> None:
-    """Wherever they are among the others."""
+    """Independent of their position in the file."""
     sound = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
     flat = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="9"/>'
     refused = {0, 3, 4, 10}
@@ -134,15 +134,15 @@ def test_of_many_links_those_that_are_refused_alone_get_placeholders(
     assert any(note.endswith("l0, l10, l3, l4.") for note in seen.notes)
 
 
-def test_placeholder_for_a_massless_moving_link_is_not_stated(tmp_path: Path) -> None:
-    """The link has no mass of its own, whatever it took to compile."""
+def test_placeholder_for_a_massless_moving_link_is_not_reported(tmp_path: Path) -> None:
+    """The link is reported without mass, although the compiled model has one."""
     observation = _observe("massless-moving-link", tmp_path)
 
     assert [link.mass is None for link in observation.links] == [False, True]
 
 
 def test_massless_fixed_link_needs_no_placeholder(tmp_path: Path) -> None:
-    """Nothing had to be done, so nothing is said."""
+    """No change is made to the copy, so there is no note."""
     observation = _observe("massless-link", tmp_path)
 
     assert observation.links[1].mass is None
@@ -150,7 +150,7 @@ def test_massless_fixed_link_needs_no_placeholder(tmp_path: Path) -> None:
 
 
 def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
-    """Displacement in the joint frame first, then the turn about the axis."""
+    """Displacement in the joint frame, then rotation about the axis."""
     shift = 0.7 * np.cross(_AXIS, [1, 0, 0]) - 0.3 * np.cross(_AXIS, [0, 0, 1])
     observation = _observe(
         "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
@@ -164,7 +164,7 @@ def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
 
 
 def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
-    """MuJoCo's free joint holds a pose in the world; URDF's one is relative."""
+    """MuJoCo's free joint holds a world pose, URDF's a pose relative to the origin."""
     observation = _observe("floating-joint", tmp_path, hinge=FLOATING)
 
     assert observation.root == "world"
@@ -173,7 +173,7 @@ def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
 
 
 def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
-    """Scalar first on both sides."""
+    """Both use scalar-first order."""
     angle = 0.9
     quat_wxyz = [math.cos(angle / 2), *(math.sin(angle / 2) * _AXIS)]
     unlimited = text("spherical-limits").replace(
@@ -187,8 +187,8 @@ def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
     np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
 
 
-def test_root_called_world_is_a_link(tmp_path: Path) -> None:
-    """MuJoCo merges it into its world body; its mass stays."""
+def test_root_named_world_is_a_link(tmp_path: Path) -> None:
+    """MuJoCo merges it into the world body; its mass is still reported."""
     urdf = oblique_arm.URDF.replace('"base"', '"world"')
     observation = MujocoEngine().observe(
         request(tmp_path, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
@@ -204,8 +204,8 @@ def test_root_called_world_is_a_link(tmp_path: Path) -> None:
     )
 
 
-def test_inner_link_called_world_stays_where_it_is(tmp_path: Path) -> None:
-    """MuJoCo by itself would make it the root."""
+def test_inner_link_named_world_keeps_its_parent(tmp_path: Path) -> None:
+    """MuJoCo makes it the root of an unprepared file."""
     observation = _observe("inner-world", tmp_path)
 
     assert observation.root == "base"
@@ -217,15 +217,15 @@ def test_inner_link_called_world_stays_where_it_is(tmp_path: Path) -> None:
     assert any("renamed" in note for note in observation.notes)
 
 
-def test_quaternion_of_an_origin_is_ignored(tmp_path: Path) -> None:
-    """MuJoCo knows URDF 1.0 only."""
+def test_origin_quaternion_is_ignored(tmp_path: Path) -> None:
+    """MuJoCo supports URDF 1.0 only."""
     rotation = last_pose(_observe("quaternion-origin", tmp_path), "arm")[1]
 
     np.testing.assert_array_equal(rotation, np.eye(3))
 
 
-def test_coupling_to_a_missing_joint_is_dropped_with_a_note(tmp_path: Path) -> None:
-    """MuJoCo warns and goes on."""
+def test_mimic_of_a_missing_joint_is_dropped_with_a_note(tmp_path: Path) -> None:
+    """MuJoCo warns and continues."""
     observation = _observe("missing-mimic-leader", tmp_path)
 
     assert hinge(observation).mimic is None
@@ -247,7 +247,7 @@ def test_coupling_to_a_missing_joint_is_dropped_with_a_note(tmp_path: Path) -> N
 def test_refusal_gives_the_reason_of_the_engine(
     name: str, reason: str, tmp_path: Path
 ) -> None:
-    """One line, without a line number of the copy."""
+    """In one line, without the line number of the prepared copy."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)
 
@@ -263,10 +263,10 @@ def test_refusal_gives_the_reason_of_the_engine(
         ('<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>', None),
     ],
 )
-def test_incomplete_inertial_leaves_only_missing_parts_unstated(
+def test_incomplete_inertial_omits_only_the_missing_values(
     inertial: str, mass: float | None, tmp_path: Path
 ) -> None:
-    """MuJoCo by itself refuses the whole file."""
+    """MuJoCo refuses the unprepared file."""
     urdf = f"""<robot name="r"><link name="a"><inertial>{inertial}</inertial></link>
     </robot>"""
     link = MujocoEngine().observe(request(tmp_path, urdf)).links[0]
@@ -275,8 +275,8 @@ def test_incomplete_inertial_leaves_only_missing_parts_unstated(
     assert link.mass is None or link.mass.inertia is None
 
 
-def test_repeated_inertial_is_not_stated(tmp_path: Path) -> None:
-    """MuJoCo by itself refuses the whole file."""
+def test_repeated_inertial_is_not_reported(tmp_path: Path) -> None:
+    """MuJoCo refuses the unprepared file."""
     one = """<inertial><mass value="2"/>
     <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
     urdf = f'<robot name="r"><link name="a">{one}{one}</link></robot>'
@@ -286,8 +286,8 @@ def test_repeated_inertial_is_not_stated(tmp_path: Path) -> None:
     assert any("Repeated <inertial>" in note for note in observation.notes)
 
 
-def test_extension_for_mujoco_does_not_change_the_reading(tmp_path: Path) -> None:
-    """A robot is what the URDF says, not what a compiler option makes of it."""
+def test_mujoco_extension_element_is_ignored(tmp_path: Path) -> None:
+    """Observations describe the URDF without compiler options."""
     extension = """<mujoco><compiler balanceinertia="true" boundmass="50"
     fusestatic="true" discardvisual="false"/></mujoco></robot>"""
     urdf = oblique_arm.URDF.replace("</robot>", extension)
@@ -297,16 +297,16 @@ def test_extension_for_mujoco_does_not_change_the_reading(tmp_path: Path) -> Non
     assert sum(link.mass.mass for link in observation.links if link.mass) == 10.5
 
 
-def test_repeated_joint_name_is_a_reason_to_abstain(tmp_path: Path) -> None:
-    """MuJoCo keeps such a joint but drops its name."""
+def test_repeated_joint_name_is_refused(tmp_path: Path) -> None:
+    """MuJoCo keeps such a joint but discards its name."""
     urdf = oblique_arm.URDF.replace('name="elbow"', 'name="shoulder"')
 
     with pytest.raises(AbstentionError):
         MujocoEngine().observe(request(tmp_path, urdf))
 
 
-def test_frames_stop_at_a_joint_that_the_engine_lacks(tmp_path: Path) -> None:
-    """Asked to move a joint that it has not read, it can speak of the root alone."""
+def test_frames_below_an_unread_joint_are_not_reported(tmp_path: Path) -> None:
+    """Only the root's frame is known if a joint of the configuration is missing."""
     observation = _observe("massless-link", tmp_path, ghost=[0.0, 1.0])
 
     assert observation.frames is not None
@@ -314,8 +314,8 @@ def test_frames_stop_at_a_joint_that_the_engine_lacks(tmp_path: Path) -> None:
     assert any("ghost" in note for note in observation.notes)
 
 
-def test_zero_is_always_in_reach(tmp_path: Path) -> None:
-    """A joint that stays at zero need not be one that the engine has."""
+def test_zero_configuration_needs_no_joints(tmp_path: Path) -> None:
+    """A joint at zero may be missing from the engine's model."""
     observation = _observe("massless-link", tmp_path, ghost=[0.0, 0.0])
 
     assert observation.frames is not None

@@ -1,4 +1,4 @@
-"""MuJoCo made of statements moves as the equations of motion say."""
+"""MuJoCo models built from observations follow the equations of motion."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _X = (1.0, 0.0, 0.0)
 
 @settings(deadline=None, max_examples=60)
 @given(robots())
-def test_equations_agree_with_our_own(robot: Robot) -> None:
-    """Every joint type, massless links, mimic offsets, moving joints."""
+def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
+    """Every joint type, massless links, mimic offsets and moving joints."""
     asked = configurations(structure(robot), 6)
     reading = observe_robot(robot, asked)
     ours = reading.dynamics
@@ -63,7 +63,8 @@ def test_equations_agree_with_our_own(robot: Robot) -> None:
         (ours.bias, theirs.bias[:, order]),
     ):
         np.testing.assert_allclose(found, mine, atol=1e-10 * (1 + np.abs(mine).max()))
-    # What a planar joint is given along its normal has no effect, and is not stated.
+    # The component of a planar displacement along the normal has no effect and is not
+    # reported.
     single = [
         index for index, name in enumerate(ours.joints) if ours.joints.count(name) == 1
     ]
@@ -80,7 +81,7 @@ def _order(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
 
 
 def _pendulum(anchor: float) -> Observation:
-    """A link that swings about Y; its frame is below the axis by ``anchor`` [m]."""
+    """Return a link that swings about Y; its frame is ``anchor`` [m] below the axis."""
     positions = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, -anchor]]])
     center = (0.0, 0.0, anchor - 0.5)
     moments = (0.1, 0.0, 0.0, 0.2, 0.0, 0.3)
@@ -107,8 +108,8 @@ def _pendulum(anchor: float) -> Observation:
 
 
 @pytest.mark.parametrize("anchor", [0.0, 0.2])
-def test_a_body_turns_about_its_anchor(anchor: float) -> None:
-    """Wherever its own frame is."""
+def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
+    """Independent of the body frame."""
     asked = configurations(_pendulum(anchor).joints, 4)
     dynamics = equations_of_motion(build(_pendulum(anchor), asked), asked)
     swing = dynamics.joints.index("swing")
@@ -128,8 +129,8 @@ def _roll(
     return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
 
-def test_pendulum_swings_with_its_period() -> None:
-    """From a small angle, w^2 = m g l / I."""
+def test_pendulum_oscillates_with_its_period() -> None:
+    """For small angles, w^2 = m g l / I."""
     reading = _pendulum(0.0)
     asked = configurations(reading.joints, 4)
     start = np.full((asked.count, 1), 1e-3)
@@ -143,8 +144,8 @@ def test_pendulum_swings_with_its_period() -> None:
     assert angle == pytest.approx(1e-3 * math.cos(rate), abs=3e-6)
 
 
-def test_friction_holds_what_gravity_does_not_overcome() -> None:
-    """And damping slows it; a held joint does not move at all."""
+def test_friction_and_damping_resist_gravity() -> None:
+    """Friction above the gravity torque holds the joint, damping slows it."""
     base = _pendulum(0.0)
     asked = configurations(base.joints, 4)
     start = np.ones((asked.count, 1))
@@ -158,7 +159,8 @@ def test_friction_holds_what_gravity_does_not_overcome() -> None:
         (end,) = _roll(replace(base, joints=(joint,)), asked, plan)["swing"]
         moved.append(1.0 - end)
 
-    # Free, it passes the lowest point; damped, it creeps at torque / damping.
+    # Without damping it passes the lowest point; with damping it moves at torque /
+    # damping.
     assert moved[0] > 1.0
     assert 0.15 < moved[1] < 9.81 * math.sin(1.0) / 30
     assert moved[2] < 0.05
@@ -230,7 +232,7 @@ def test_couplings_are_rigid_in_the_limit() -> None:
 
 
 def test_mimic_joints_follow_in_a_rollout() -> None:
-    """Offset, multiplier and sign; from configurations that are not all at zero."""
+    """Offset, multiplier and sign, from configurations other than zero."""
     fall = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
     links = tuple(
         replace(link, name=name)
@@ -255,7 +257,7 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
 def test_solver_tolerance_does_not_change_states(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Friction and coupling, as when it may go on for as long as it likes."""
+    """With friction and mimic joints, compared with an unlimited solver."""
     rub = Dynamics(damping=0.1, friction=0.4)
     robot = replace(
         ROBOT,
@@ -273,8 +275,8 @@ def test_solver_tolerance_does_not_change_states(
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
-def test_perturbed_rollouts_are_near_and_deterministic() -> None:
-    """They are drawn at random, from one seed."""
+def test_perturbed_rollouts_are_close_and_deterministic() -> None:
+    """Perturbations are random with a fixed seed."""
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
     first, second = (
@@ -291,8 +293,8 @@ def test_perturbed_rollouts_are_near_and_deterministic() -> None:
                 np.testing.assert_allclose(other, mine, atol=1e-3)
 
 
-def test_perturbed_massless_groups_have_some_mass() -> None:
-    """What a USD has to invent, nearby robots have as well."""
+def test_perturbed_massless_groups_get_some_mass() -> None:
+    """A USD needs a mass for them, so perturbed robots have one as well."""
     bare = replace(
         ROBOT,
         links=tuple(
@@ -317,7 +319,7 @@ def test_perturbed_massless_groups_have_some_mass() -> None:
         assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
 
-def test_divergence_ends_a_rollout() -> None:
+def test_diverging_rollout_is_stopped() -> None:
     """A joint without inertia that is not held."""
     light = replace(
         ROBOT,
@@ -333,8 +335,8 @@ def test_divergence_ends_a_rollout() -> None:
     assert rollout.states == ()
 
 
-def test_nothing_is_rolled_out_without_a_plan() -> None:
-    """Equations of motion are stated all the same."""
+def test_no_rollout_without_a_plan() -> None:
+    """The equations of motion are reported nevertheless."""
     asked = replace(CONFIGURATIONS, rollout=None)
     reading = replace(observe_robot(ROBOT, asked), dynamics=None)
     moving = with_motion(reading, asked, perturbed=False)
@@ -349,8 +351,8 @@ def _unbuildable(reading: Observation) -> str:
     return str(raised.value)
 
 
-def test_what_is_not_one_tree_with_all_masses_is_not_simulated() -> None:
-    """And says why."""
+def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
+    """The reason is reported."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     frames = whole.frames
     assert frames is not None
@@ -376,8 +378,8 @@ def test_what_is_not_one_tree_with_all_masses_is_not_simulated() -> None:
     )
 
 
-def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
-    """With a note."""
+def test_observation_that_cannot_be_simulated_is_kept() -> None:
+    """A note is added."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     silent = replace(whole, frames=None)
     moving = with_motion(silent, CONFIGURATIONS, perturbed=False)
@@ -389,15 +391,15 @@ def test_reading_that_cannot_be_simulated_keeps_what_it_says() -> None:
     )
 
 
-def test_axis_that_is_none_is_refused_by_mujoco() -> None:
-    """The reason is the compiler's."""
+def test_zero_axis_is_refused_by_mujoco() -> None:
+    """The reason is that of the compiler."""
     flat = with_joint(ROBOT, "wheel", kind=Continuous((0.0, 0.0, 0.0)))
 
     assert "axis" in _unbuildable(observe_robot(flat, CONFIGURATIONS))
 
 
-def test_damping_and_friction_are_those_of_the_reading() -> None:
-    """Absent is zero for a simulator."""
+def test_damping_and_friction_are_those_of_the_observation() -> None:
+    """Absent values are simulated as zero."""
     moving = with_joint(ROBOT, "elbow", dynamics=Dynamics(0.25, None))
     mechanism = build(observe_robot(moving, CONFIGURATIONS), CONFIGURATIONS)
     at = {joint.name: joint.dofs.start for joint in mechanism.joints}

@@ -1,4 +1,4 @@
-"""Mimic couplings: what simulators act on, and what is lost on them."""
+"""Mimic couplings: which attributes are effective for simulators, and which are not."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tests.conformance.engines.single_joints import (
     LIMITED,
     PRISMATIC,
     REVOLUTE,
-    led_joint,
+    following_joint,
 )
-from tests.conformance.engines.usd_readings import (
+from tests.conformance.engines.usd_observations import (
     DATA,
-    ask,
     body,
     joint,
     joint_named,
+    observe_stage,
     stage,
 )
 from urdf_usd.conformance.observation.robot import MimicObservation
 
 DEGREE = math.pi / 180
 NEWTON = ("NewtonMimicAPI",)
-# Of joints that slide as well; the leader's axis does not matter.
+# Prismatic joints as well; the axis of the reference joint has no effect.
 PHYSX = ("PhysxMimicJointAPI:rotY",)
 CUSTOM = """
     custom uniform string urdf:mimic:joint = "lead"
@@ -47,9 +47,9 @@ def _geared(gearing: float, offset: float) -> str:
     """
 
 
-def test_newton_has_its_offset_in_degrees() -> None:
-    """A multiplier has no unit."""
-    wrist = joint_named(ask(DATA / "nested_arm.usda"), "wrist_turn")
+def test_newton_mimic_offset_is_in_degrees() -> None:
+    """The multiplier is dimensionless."""
+    wrist = joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn")
 
     assert wrist.mimic is not None
     assert (wrist.mimic.leader, wrist.mimic.multiplier) == ("elbow", -2.0)
@@ -61,18 +61,18 @@ def test_newton_has_its_offset_in_degrees() -> None:
     [
         ((REVOLUTE, REVOLUTE), -0.5, -30 * DEGREE),
         ((PRISMATIC, PRISMATIC), -0.5, -30.0),
-        # Gearing in metres per degree, the offset in metres.
+        # Gearing in metres per degree, offset in metres.
         ((REVOLUTE, PRISMATIC), -0.5 / DEGREE, -30.0),
-        # In degrees per metre, and degrees.
+        # Gearing in degrees per metre, offset in degrees.
         ((PRISMATIC, REVOLUTE), -0.5 * DEGREE, -30 * DEGREE),
     ],
 )
-def test_physx_has_the_opposite_signs_and_couples_all_kinds(
+def test_physx_mimic_has_opposite_signs_for_all_joint_types(
     tmp_path: Path, kinds: tuple[str, str], multiplier: float, offset: float
 ) -> None:
-    """Its documentation says position + gearing * leader + offset = 0."""
+    """PhysX documents position + gearing * leader + offset = 0."""
     content = LIMITED + _geared(0.5, 30)
-    mimic = led_joint(tmp_path, content, PHYSX, kinds=kinds).mimic
+    mimic = following_joint(tmp_path, content, PHYSX, kinds=kinds).mimic
 
     assert mimic is not None
     assert mimic.leader == "lead"
@@ -80,35 +80,35 @@ def test_physx_has_the_opposite_signs_and_couples_all_kinds(
 
 
 @pytest.mark.parametrize(("content", "leader"), [("", LIMITED), (LIMITED, "")])
-def test_physx_couples_no_joint_that_turns_without_limits(
+def test_physx_mimic_of_unlimited_revolute_joint_is_ignored(
     tmp_path: Path, content: str, leader: str
 ) -> None:
-    """It refuses the coupling, so what the URDF says counts."""
-    found = led_joint(
+    """PhysX refuses the coupling, so the custom attributes are effective."""
+    found = following_joint(
         tmp_path, content + _geared(0.5, 30) + CUSTOM, PHYSX, leader=leader
     )
 
     assert found.mimic == MimicObservation("lead", -2.0, 0.25)
 
 
-def test_physx_couples_nothing_outside_articulations(tmp_path: Path) -> None:
-    """A joint that is excluded closes a loop."""
+def test_physx_mimic_outside_articulations_is_ignored(tmp_path: Path) -> None:
+    """A joint that is excluded from the articulation closes a loop."""
     leader = LIMITED + "uniform bool physics:excludeFromArticulation = true\n"
-    found = led_joint(tmp_path, LIMITED + _geared(0.5, 30), PHYSX, leader=leader)
+    found = following_joint(tmp_path, LIMITED + _geared(0.5, 30), PHYSX, leader=leader)
 
     assert found.mimic is None
 
 
-def test_custom_coupling_counts_where_no_schema_can_say_it() -> None:
-    """A slider that follows a hinge, in an asset for Newton."""
-    slide = joint_named(ask(DATA / "nested_arm.usda"), "slide")
+def test_custom_mimic_is_effective_where_no_schema_can_express_it() -> None:
+    """A prismatic joint that follows a revolute one, in an asset for Newton."""
+    slide = joint_named(observe_stage(DATA / "nested_arm.usda"), "slide")
 
     assert slide.mimic == MimicObservation("elbow", -0.05, 0.01)
 
 
-def test_custom_coupling_counts_in_an_asset_for_anybody(tmp_path: Path) -> None:
-    """There is no other word."""
-    found = led_joint(tmp_path, CUSTOM)
+def test_custom_mimic_is_effective_in_generic_assets(tmp_path: Path) -> None:
+    """UsdPhysics has no schema for mimic joints."""
+    found = following_joint(tmp_path, CUSTOM)
 
     assert found.mimic == MimicObservation("lead", -2.0, 0.25)
     assert found.note is None
@@ -121,23 +121,23 @@ def test_custom_coupling_counts_in_an_asset_for_anybody(tmp_path: Path) -> None:
         (("PhysxJointAPI",), "PhysxMimicJointAPI"),
     ],
 )
-def test_custom_coupling_is_lost_where_the_schema_could_say_it(
+def test_custom_mimic_is_lost_where_a_schema_could_express_it(
     tmp_path: Path, schemas: tuple[str, ...], silent: str
 ) -> None:
-    """Two hinges: no simulator looks for urdf:mimic."""
-    found = led_joint(tmp_path, LIMITED + CUSTOM, leader_schemas=schemas)
+    """Two revolute joints: simulators ignore ``urdf:mimic`` attributes."""
+    found = following_joint(tmp_path, LIMITED + CUSTOM, leader_schemas=schemas)
 
     assert found.mimic is None
     assert found.note == f"urdf:mimic names lead, but {silent} does not"
 
 
-def test_custom_coupling_counts_where_float32_ends(tmp_path: Path) -> None:
-    """A smaller number would be zero: a coupling of nothing."""
+def test_custom_mimic_is_effective_below_float32_range(tmp_path: Path) -> None:
+    """In the schema, the multiplier would be rounded to zero."""
     text = """
         custom uniform string urdf:mimic:joint = "lead"
         custom uniform double urdf:mimic:multiplier = 1e-40
     """
-    found = led_joint(tmp_path, text, leader_schemas=("NewtonJointAPI",))
+    found = following_joint(tmp_path, text, leader_schemas=("NewtonJointAPI",))
 
     assert found.mimic == MimicObservation("lead", 1e-40, 0.0)
 
@@ -149,17 +149,17 @@ def test_custom_coupling_counts_where_float32_ends(tmp_path: Path) -> None:
         ("", "NewtonMimicAPI and urdf:mimic disagree"),
     ],
 )
-def test_two_couplings_must_agree(
+def test_schema_and_custom_mimic_must_agree(
     tmp_path: Path, custom: str, note: str | None
 ) -> None:
-    """The schema's is the one that acts."""
+    """The schema's coupling is the effective one."""
     text = f"""
         {LEAD}
         float newton:mimicCoef0 = {0.25 / DEGREE}
         custom uniform string urdf:mimic:joint = "lead"
         {custom}
     """
-    found = led_joint(tmp_path, text, NEWTON)
+    found = following_joint(tmp_path, text, NEWTON)
 
     assert found.mimic is not None
     assert (found.mimic.leader, found.mimic.multiplier) == ("lead", 1.0)
@@ -170,12 +170,12 @@ def test_two_couplings_must_agree(
 @pytest.mark.parametrize(
     ("gearing", "leads"), [(2.0, MimicObservation("lead", -2.0, 0.0)), (-2.0, None)]
 )
-def test_schemas_must_state_the_same_value(
+def test_contradictory_mimic_schemas_have_no_effect(
     tmp_path: Path, gearing: float, leads: MimicObservation | None
 ) -> None:
-    """Where they are not, there is no coupling in common."""
+    """If schemas differ, no coupling is reported."""
     text = LIMITED + LEAD + "float newton:mimicCoef1 = -2\n" + _geared(gearing, 0)
-    found = led_joint(tmp_path, text, (*NEWTON, *PHYSX))
+    found = following_joint(tmp_path, text, (*NEWTON, *PHYSX))
 
     assert found.mimic == leads
     agree = "NewtonMimicAPI and PhysxMimicJointAPI disagree"
@@ -183,7 +183,7 @@ def test_schemas_must_state_the_same_value(
 
 
 def _chain(folder: Path, text: str) -> str | None:
-    """Return the note on a joint whose chain is a, b, c, of which Newton is told."""
+    """Return the note on joint ``c`` of the chain a, b, c."""
     bodies = "".join(map(body, "wxyz"))
     first = joint(REVOLUTE, "a", "", ("w", "x"))
     second = joint(
@@ -203,7 +203,9 @@ def _chain(folder: Path, text: str) -> str | None:
         custom uniform double urdf:mimic:multiplier = 0.8
     """
     third = joint(REVOLUTE, "c", text + custom, ("y", "z"), NEWTON)
-    found = joint_named(ask(stage(folder, bodies + first + second + third)), "c")
+    found = joint_named(
+        observe_stage(stage(folder, bodies + first + second + third)), "c"
+    )
     assert found.mimic is not None
     return found.note
 
@@ -216,10 +218,10 @@ def _chain(folder: Path, text: str) -> str | None:
         ("a", 0.8, "NewtonMimicAPI and urdf:mimic disagree"),
     ],
 )
-def test_chain_may_be_authored_as_coupling_to_its_head(
+def test_mimic_chain_may_refer_to_its_first_joint(
     tmp_path: Path, leader: str, multiplier: float, note: str | None
 ) -> None:
-    """It is the same motion."""
+    """Both describe the same motion."""
     text = f"""
         rel newton:mimicJoint = </robot/{leader}>
         float newton:mimicCoef1 = {multiplier}
@@ -228,8 +230,12 @@ def test_chain_may_be_authored_as_coupling_to_its_head(
     assert _chain(tmp_path, text) == note
 
 
-def test_chain_of_couplings_continues_in_custom_attributes(tmp_path: Path) -> None:
-    """A slide that follows a turn is news to Newton; what follows that slide is not."""
+def test_mimic_chain_continues_in_custom_attributes(tmp_path: Path) -> None:
+    """Joints are read from custom attributes only where Newton has no schema for them.
+
+    A prismatic joint that follows a revolute one cannot be expressed for Newton; a
+    joint that follows the prismatic one can.
+    """
     bodies = "".join(map(body, "wxyz"))
     first = joint(REVOLUTE, "a", "", ("w", "x"))
     second = 'custom uniform string urdf:mimic:joint = "a"'
@@ -240,19 +246,20 @@ def test_chain_of_couplings_continues_in_custom_attributes(tmp_path: Path) -> No
     slides = joint(PRISMATIC, "b", second, ("x", "y")) + joint(
         PRISMATIC, "c", third, ("y", "z"), NEWTON
     )
-    found = joint_named(ask(stage(tmp_path, bodies + first + slides)), "c")
+    found = joint_named(observe_stage(stage(tmp_path, bodies + first + slides)), "c")
 
     assert found.mimic == MimicObservation("b", 1.0, 0.0)
     assert found.note is None
 
 
-def test_coupling_acts_wherever_schemas_were_registered() -> None:
-    """Also in a process that opened a stage before Newton's schemas were known."""
+def test_mimic_is_read_whenever_schemas_are_registered() -> None:
+    """Including after a stage was opened without Newton's schemas."""
     script = f"""
 from pxr import Usd, UsdPhysics
 UsdPhysics.RevoluteJoint.Define(Usd.Stage.CreateInMemory(), "/joint")
-from tests.conformance.engines.usd_readings import DATA, ask, joint_named
-print(joint_named(ask(DATA / "{DATA.joinpath("nested_arm.usda")}"), "wrist_turn").mimic)
+from tests.conformance.engines.usd_observations import DATA, observe_stage, joint_named
+found = observe_stage(DATA / "{DATA.joinpath("nested_arm.usda")}")
+print(joint_named(found, "wrist_turn").mimic)
 """
     printed = subprocess.run(
         [sys.executable, "-c", script],
@@ -277,8 +284,8 @@ print(joint_named(ask(DATA / "{DATA.joinpath("nested_arm.usda")}"), "wrist_turn"
         (LIMITED + _geared(1, 0), ()),
     ],
 )
-def test_coupling_without_effect_is_none(
+def test_mimic_without_effect_is_not_reported(
     tmp_path: Path, text: str, schemas: tuple[str, ...]
 ) -> None:
-    """Disabled, not applied, or without anything to follow."""
-    assert led_joint(tmp_path, text, schemas).mimic is None
+    """Disabled, not applied, or without a reference joint."""
+    assert following_joint(tmp_path, text, schemas).mimic is None

@@ -1,4 +1,4 @@
-"""What the USD engine says about structure, and when it says nothing."""
+"""Structure as reported by the USD engine, and stages that it refuses."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pxr import UsdPhysics
 
-from tests.conformance.engines.usd_readings import (
+from tests.conformance.engines.usd_observations import (
     DATA,
-    ask,
     body,
     joint,
     joint_named,
+    observe_stage,
     stage,
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
@@ -34,8 +34,8 @@ FLOATING = """
 """
 
 
-def test_it_names_itself_and_its_engine() -> None:
-    """The version is that of the USD wheel."""
+def test_name_and_version_are_reported() -> None:
+    """The version is that of the installed USD wheel."""
     engine = OpenusdEngine()
     available = engine.availability()
 
@@ -45,8 +45,8 @@ def test_it_names_itself_and_its_engine() -> None:
 
 
 def test_links_are_bodies_and_frames_by_their_urdf_names() -> None:
-    """A container of geometry is a candidate too; nobody asks for its name."""
-    arm = ask(DATA / "nested_arm.usda")
+    """A container of geometry may be a link as well; it is not in the request."""
+    arm = observe_stage(DATA / "nested_arm.usda")
 
     assert {link.name: link.body for link in arm.links} == {
         "world": None,
@@ -60,9 +60,9 @@ def test_links_are_bodies_and_frames_by_their_urdf_names() -> None:
     assert (arm.robot, arm.root) == ("test arm", "world")
 
 
-def test_joints_connect_the_links_that_they_target() -> None:
-    """A frame that a joint targets is its parent, though the body carries it."""
-    arm = ask(DATA / "nested_arm.usda")
+def test_joints_connect_the_links_of_their_targets() -> None:
+    """A frame that a joint targets is the parent, not the body above it."""
+    arm = observe_stage(DATA / "nested_arm.usda")
 
     assert {(j.name, j.type, j.parent, j.child) for j in arm.joints} == {
         ("world-joint", JointType.FIXED, "world", "base-link"),
@@ -73,17 +73,17 @@ def test_joints_connect_the_links_that_they_target() -> None:
     }
 
 
-def test_base_that_a_joint_ties_to_the_world_is_fixed() -> None:
-    """The default prim stands for the world."""
-    arm = ask(DATA / "nested_arm.usda")
+def test_base_joined_to_the_world_is_fixed() -> None:
+    """The default prim represents the world."""
+    arm = observe_stage(DATA / "nested_arm.usda")
 
     assert arm.base is Base.FIXED
     assert arm.articulation_roots == 1
 
 
 def test_base_without_such_a_joint_floats() -> None:
-    """Its articulation starts at a body."""
-    cart = ask(DATA / "flat_cart.usda")
+    """The articulation starts at a body."""
+    cart = observe_stage(DATA / "flat_cart.usda")
 
     assert (cart.base, cart.root, cart.articulation_roots) == (
         Base.FLOATING,
@@ -94,7 +94,7 @@ def test_base_without_such_a_joint_floats() -> None:
 
 def test_child_on_side_zero_is_still_the_child() -> None:
     """Parent and child follow the tree from the base, not the order of the sides."""
-    tilt = joint_named(ask(DATA / "flat_cart.usda"), "tilt")
+    tilt = joint_named(observe_stage(DATA / "flat_cart.usda"), "tilt")
 
     assert (tilt.parent, tilt.child) == ("chassis", "pole")
     assert tilt.note == "its first body is the child"
@@ -102,15 +102,15 @@ def test_child_on_side_zero_is_still_the_child() -> None:
 
 def test_stage_without_bodies_is_static(tmp_path: Path) -> None:
     """An Xform alone may be a massless link."""
-    floor = ask(stage(tmp_path, 'def Xform "floor"\n{\n}'))
+    floor = observe_stage(stage(tmp_path, 'def Xform "floor"\n{\n}'))
 
     assert (floor.base, floor.root) == (Base.STATIC, "floor")
 
 
 def test_disabled_body_is_static(tmp_path: Path) -> None:
-    """A disabled body does not move, and gets a note."""
+    """A note is added."""
     path = stage(tmp_path, body("a", "bool physics:rigidBodyEnabled = false"))
-    reading = ask(path)
+    reading = observe_stage(path)
 
     assert reading.base is Base.STATIC
     assert reading.nondynamic == ("a",)
@@ -118,10 +118,10 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
 
 
 def test_kinematic_body_is_not_dynamic(tmp_path: Path) -> None:
-    """Nothing that pulls at it moves it."""
+    """Forces do not move it."""
     held = body("a") + body("b", "bool physics:kinematicEnabled = true")
 
-    assert ask(stage(tmp_path, held)).nondynamic == ("b",)
+    assert observe_stage(stage(tmp_path, held)).nondynamic == ("b",)
 
 
 @pytest.mark.parametrize(("axis", "up"), [("Y", (0, 0.6, -0.8)), ("Z", (0, 0.8, 0.6))])
@@ -134,15 +134,15 @@ def test_up_axis_is_in_the_root_frame(
         quatd xformOp:orient = ({math.cos(half)}, {math.sin(half)}, 0, 0)
         uniform token[] xformOpOrder = ["xformOp:orient"]
     """
-    reading = ask(stage(tmp_path, body("a", text), f'upAxis = "{axis}"'))
+    reading = observe_stage(stage(tmp_path, body("a", text), f'upAxis = "{axis}"'))
 
     assert reading.up == pytest.approx(up)
 
 
 def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
-    """Only a joint that is marked as floating keeps its name while disabled."""
+    """It keeps its name only if it is marked as floating."""
     off = joint("PhysicsFixedJoint", "off", "bool physics:jointEnabled = false")
-    reading = ask(stage(tmp_path, TWO + off))
+    reading = observe_stage(stage(tmp_path, TWO + off))
 
     assert reading.joints == ()
     assert "joint off is disabled and connects nothing" in reading.notes
@@ -150,38 +150,42 @@ def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
 
 
 def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
-    """A free body has no constraint; the prim only keeps its joint's name."""
-    reading = ask(stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING)))
+    """The body has no constraint; the prim only records the joint's name."""
+    reading = observe_stage(
+        stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING))
+    )
 
     assert joint_named(reading, "loose").type is JointType.FLOATING
     assert reading.base is Base.FLOATING
 
 
-def test_floating_joint_to_the_world_leaves_the_base_floating(tmp_path: Path) -> None:
-    """The frame that it starts from is the root link."""
+def test_floating_joint_to_the_world_makes_the_base_floating(tmp_path: Path) -> None:
+    """The frame of its first side is the root link."""
     content = 'def Xform "world"\n{\n' + body("a") + "}\n"
     content += joint("PhysicsJoint", "loose", FLOATING, ("world", "world/a"))
-    reading = ask(stage(tmp_path, content))
+    reading = observe_stage(stage(tmp_path, content))
 
     assert (reading.base, reading.root) == (Base.FLOATING, "world")
 
 
 def test_body_names_its_floating_joint_by_attributes(tmp_path: Path) -> None:
-    """A writer may spend no joint prim on it at all."""
+    """Some writers author no joint prim for it."""
     marked = """
         custom uniform string urdf:joint:name = "loose"
         custom uniform string urdf:joint:type = "floating"
         custom uniform string urdf:joint:parent = "a"
     """
-    loose = joint_named(ask(stage(tmp_path, body("a") + body("b", marked))), "loose")
+    loose = joint_named(
+        observe_stage(stage(tmp_path, body("a") + body("b", marked))), "loose"
+    )
 
     assert (loose.type, loose.parent, loose.child) == (JointType.FLOATING, "a", "b")
 
 
-def test_target_that_does_not_exist_ties_to_the_world(tmp_path: Path) -> None:
-    """OpenUSD says nothing about it, so the engine does."""
+def test_missing_joint_target_joins_to_the_world(tmp_path: Path) -> None:
+    """OpenUSD has no warning for it, so the engine adds a note."""
     astray = joint("PhysicsFixedJoint", "astray", sides=("typo", "a"))
-    reading = ask(stage(tmp_path, body("a") + astray))
+    reading = observe_stage(stage(tmp_path, body("a") + astray))
 
     assert reading.base is Base.FIXED
     assert reading.notes[0] == (
@@ -190,20 +194,24 @@ def test_target_that_does_not_exist_ties_to_the_world(tmp_path: Path) -> None:
     )
 
 
-def test_articulation_on_a_body_that_the_world_holds_is_noted(tmp_path: Path) -> None:
-    """OpenUSD reports its root as if it were floating."""
+def test_articulation_root_on_a_body_fixed_to_the_world_is_noted(
+    tmp_path: Path,
+) -> None:
+    """OpenUSD reports the articulation as floating."""
     held = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b")
     held += joint("PhysicsRevoluteJoint", "hinge")
     held += 'def PhysicsFixedJoint "hold"\n{\n    rel physics:body1 = </robot/a>\n}\n'
-    reading = ask(stage(tmp_path, held))
+    reading = observe_stage(stage(tmp_path, held))
 
     assert reading.base is Base.FIXED
     assert any("as if floating" in note for note in reading.notes)
 
 
 def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
-    """Without a root, no solver in reduced coordinates picks the robot up."""
-    reading = ask(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
+    """Without an articulation root, reduced-coordinate solvers ignore the robot."""
+    reading = observe_stage(
+        stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge"))
+    )
 
     assert reading.articulation_roots == 0
     assert reading.unarticulated == ("hinge",)
@@ -228,40 +236,42 @@ _TABLE = 'def Cube "table" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\
     ],
 )
 @pytest.mark.parametrize("side", [0, 1])
-def test_moving_joint_of_an_articulation_that_ends_at_no_body_is_stated(
+def test_moving_joint_without_a_body_on_one_side_is_reported(
     tmp_path: Path, kind: str, end: str, content: str, found: tuple[str, ...], side: int
 ) -> None:
-    """A frame, a collider that stands still, a path that leads nowhere; either side."""
+    """A frame, a static collider or a missing path, on either side."""
     rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")
     rooted += joint("PhysicsRevoluteJoint", "hinge")
     rooted += 'def Xform "frame"\n{\n}\n' + _TABLE
     ends = ("a", end) if side else (end, "a")
-    reading = ask(stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends)))
+    reading = observe_stage(
+        stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends))
+    )
 
     assert reading.at_world == found
 
 
-def test_joint_to_the_world_outside_articulations_is_left_alone(tmp_path: Path) -> None:
-    """A door: without articulation, solvers keep the joint as it is."""
+def test_joint_to_the_world_outside_articulations_is_accepted(tmp_path: Path) -> None:
+    """For example a door: solvers simulate the joint without an articulation."""
     hinge = joint("PhysicsRevoluteJoint", "hinge", sides=("frame", "a"))
 
-    assert ask(stage(tmp_path, body("a") + hinge)).at_world == ()
+    assert observe_stage(stage(tmp_path, body("a") + hinge)).at_world == ()
 
 
 def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:
-    """OpenUSD's parser lists some of them inside."""
+    """OpenUSD's parser lists some of these as inside."""
     rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")
     excluded = "bool physics:excludeFromArticulation = true"
     rooted += joint("PhysicsRevoluteJoint", "hinge", excluded)
     rooted += joint("PhysicsRevoluteJoint", "next", sides=("b", "c"))
     rooted += joint("PhysicsFixedJoint", "weld", excluded, sides=("a", "d"))
-    reading = ask(stage(tmp_path, rooted + body("d")))
+    reading = observe_stage(stage(tmp_path, rooted + body("d")))
 
     assert set(reading.unarticulated) >= {"hinge", "weld"}
 
 
-def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:
-    """A joint outside the articulation does not lead the tree."""
+def test_closed_loop_is_reported_once_per_joint(tmp_path: Path) -> None:
+    """A joint outside the articulation is not part of the tree."""
     loop = TWO + body("c")
     loop += joint(
         "PhysicsRevoluteJoint",
@@ -271,17 +281,17 @@ def test_closed_loop_is_stated_once_per_joint(tmp_path: Path) -> None:
     )
     loop += joint("PhysicsRevoluteJoint", "first")
     loop += joint("PhysicsRevoluteJoint", "second", sides=("b", "c"))
-    reading = ask(stage(tmp_path, loop))
+    reading = observe_stage(stage(tmp_path, loop))
 
     assert [j.name for j in reading.joints] == ["first", "second", "closing"]
     assert joint_named(reading, "closing").note == "it closes a loop"
 
 
-def test_second_body_of_one_name_goes_by_its_path(tmp_path: Path) -> None:
-    """It stands for no link of a URDF, where names are unique."""
+def test_second_body_with_the_same_name_is_named_by_path(tmp_path: Path) -> None:
+    """It corresponds to no URDF link, where names are unique."""
     twins = 'def Scope "left"\n{\n' + body("arm") + "}\n"
     twins += 'def Scope "right"\n{\n' + body("arm") + "}\n"
-    reading = ask(stage(tmp_path, twins))
+    reading = observe_stage(stage(tmp_path, twins))
 
     assert [link.name for link in reading.links] == ["arm", "/robot/right/arm"]
     assert "body /robot/right/arm is named by its path: another body has its name" in (
@@ -306,45 +316,47 @@ def test_second_body_of_one_name_goes_by_its_path(tmp_path: Path) -> None:
     ],
     ids=["text", "default", "empty", "payload", "sublayer"],
 )
-def test_it_abstains_from_what_it_cannot_read(
+def test_unreadable_stage_is_refused_with_its_reason(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
-    """The reason is one line, and nothing reaches the terminal."""
+    """The reason is one line, and nothing is printed."""
     path = tmp_path / "robot.usda"
     path.write_text(text)
 
     with pytest.raises(AbstentionError, match=reason) as abstention:
-        ask(path)
+        observe_stage(path)
 
     assert "\n" not in str(abstention.value)
     assert capfd.readouterr() == ("", "")
 
 
-def test_it_abstains_from_a_missing_file(tmp_path: Path) -> None:
-    """A missing file has its reason in OpenUSD's words."""
+def test_missing_file_is_refused_with_its_reason(tmp_path: Path) -> None:
+    """The reason is OpenUSD's message."""
     with pytest.raises(AbstentionError, match="Failed to open layer"):
-        ask(tmp_path / "robot.usda")
+        observe_stage(tmp_path / "robot.usda")
 
 
 def test_warnings_of_openusd_become_notes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A body without anything makes the mass utility complain."""
-    reading = ask(stage(tmp_path, body("a")))
+    """The mass utility warns of a body without mass and colliders."""
+    reading = observe_stage(stage(tmp_path, body("a")))
 
     assert any("possibly invalid inertia tensor" in note for note in reading.notes)
     assert capfd.readouterr() == ("", "")
 
 
 def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> None:
-    """OpenUSD lists no body then, only the joint."""
+    """OpenUSD then lists the joint but no body."""
     hinge = joint(
         "PhysicsRevoluteJoint",
         "hinge",
         sides=("", "a"),
         schemas=["PhysicsArticulationRootAPI"],
     ).replace("</robot/>", "</robot>")
-    reading = ask(stage(tmp_path, body("a", "float physics:mass = 1") + hinge))
+    reading = observe_stage(
+        stage(tmp_path, body("a", "float physics:mass = 1") + hinge)
+    )
 
     assert (reading.base, reading.articulation_roots) == (Base.FIXED, 1)
     assert not any("articulation" in note for note in reading.notes)
@@ -353,28 +365,32 @@ def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> No
 def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None:
     """Both sides resolve to one body."""
     within = joint("PhysicsFixedJoint", "self", sides=("a/tip", "a"))
-    reading = ask(stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within))
+    reading = observe_stage(
+        stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within)
+    )
 
     assert "joint self has one body, or none, on both sides" in reading.notes
 
 
 def test_distance_joint_is_noted(tmp_path: Path) -> None:
-    """URDF has no rope."""
-    reading = ask(stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope")))
+    """URDF has no such joint."""
+    reading = observe_stage(
+        stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope"))
+    )
 
     assert reading.joints == ()
     assert "joint rope is not stated: it is a distance joint" in reading.notes
 
 
-def test_frame_without_anything_above_it_states_no_joint(tmp_path: Path) -> None:
+def test_joint_of_a_root_frame_is_not_reported(tmp_path: Path) -> None:
     """A joint needs a parent link."""
     orphan = 'def Xform "tip"\n{\n    custom uniform string urdf:joint:name = "w"\n}\n'
 
-    assert ask(stage(tmp_path, orphan)).joints == ()
+    assert observe_stage(stage(tmp_path, orphan)).joints == ()
 
 
-def test_frame_that_is_named_floating_is_stated_as_it_acts(tmp_path: Path) -> None:
-    """Without a body it rides along, whatever the writer meant."""
+def test_frame_marked_as_floating_is_reported_as_fixed(tmp_path: Path) -> None:
+    """Without a rigid body it moves with its parent, independent of the mark."""
     marked = """
         def Xform "tip"
         {
@@ -382,14 +398,16 @@ def test_frame_that_is_named_floating_is_stated_as_it_acts(tmp_path: Path) -> No
             custom uniform string urdf:joint:type = "floating"
         }
     """
-    loose = joint_named(ask(stage(tmp_path, body("a", marked))), "loose")
+    loose = joint_named(observe_stage(stage(tmp_path, body("a", marked))), "loose")
 
     assert (loose.type, loose.parent, loose.child) == (JointType.FIXED, "a", "tip")
     assert loose.note == "urdf:joint:type is floating, but its prim has no body"
 
 
-def test_older_openusd_makes_it_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The parser's entry point came late."""
+def test_old_openusd_makes_the_engine_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Old versions lack the parser's entry point."""
     monkeypatch.delattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange")
 
     assert OpenusdEngine().availability() == Unavailable(

@@ -1,7 +1,7 @@
-"""Effort, velocity, damping and friction: what simulators are told, in SI units.
+"""Effort, velocity, damping and friction that simulators read, in SI units.
 
 Units are those that the schemas document: newton-usd-schemas, physxSchema and
-physxSchemaAddition count angles in degrees.
+physxSchemaAddition use degrees for angles.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.engines.single_joints import PRISMATIC, REVOLUTE, only_joint
-from tests.conformance.engines.usd_readings import (
+from tests.conformance.engines.usd_observations import (
     DATA,
-    ask,
     body,
     joint,
     joint_named,
+    observe_stage,
     stage,
 )
 from urdf_usd.conformance.observation.robot import JointType
@@ -40,9 +40,9 @@ def _axis(axis: str, **numbers: float) -> str:
     )
 
 
-def test_newtons_velocity_and_damping_are_per_degree() -> None:
+def test_newton_velocity_and_damping_are_per_degree() -> None:
     """Friction is a torque."""
-    elbow = joint_named(ask(DATA / "nested_arm.usda"), "elbow")
+    elbow = joint_named(observe_stage(DATA / "nested_arm.usda"), "elbow")
 
     assert elbow.velocity == pytest.approx(math.pi)
     assert elbow.damping == pytest.approx(0.1 / DEGREE)
@@ -51,16 +51,16 @@ def test_newtons_velocity_and_damping_are_per_degree() -> None:
     assert elbow.note is None
 
 
-def test_linear_velocity_and_damping_stay() -> None:
-    """Absent is absent, not zero."""
-    slide = joint_named(ask(DATA / "nested_arm.usda"), "slide")
+def test_linear_velocity_and_damping_are_unchanged() -> None:
+    """Absent values are absent, not zero."""
+    slide = joint_named(observe_stage(DATA / "nested_arm.usda"), "slide")
 
     assert (slide.velocity, slide.damping) == (0.75, 4.0)
     assert (slide.effort, slide.friction) == (None, None)
 
 
-def test_physxs_velocity_and_viscous_friction_are_per_degree(tmp_path: Path) -> None:
-    """Dry friction and the bound of a drive are torques."""
+def test_physx_velocity_and_viscous_friction_are_per_degree(tmp_path: Path) -> None:
+    """Dry friction and ``drive:maxForce`` are torques."""
     text = "float drive:angular:physics:maxForce = 9\n" + _axis(
         "angular",
         maxJointVelocity=90,
@@ -76,8 +76,8 @@ def test_physxs_velocity_and_viscous_friction_are_per_degree(tmp_path: Path) -> 
     assert found.note is None
 
 
-def test_physx_slides_in_metres(tmp_path: Path) -> None:
-    """Its instance is called linear."""
+def test_physx_linear_axis_is_in_metres(tmp_path: Path) -> None:
+    """Its instance name is ``linear``."""
     text = "float physxJoint:maxJointVelocity = 0.75\n" + _axis(
         "linear", viscousFrictionCoefficient=3, maxJointVelocity=0.5
     )
@@ -87,18 +87,18 @@ def test_physx_slides_in_metres(tmp_path: Path) -> None:
     assert (found.velocity, found.damping) == (0.5, 3.0)
 
 
-def test_joint_of_physx_has_a_speed_where_its_axis_has_no_schema(
+def test_physx_joint_velocity_is_used_without_an_axis_schema(
     tmp_path: Path,
 ) -> None:
-    """In degrees as well."""
+    """It is in degrees as well."""
     text = "float physxJoint:maxJointVelocity = 90"
     found = only_joint(tmp_path, REVOLUTE, text, schemas=("PhysxJointAPI",))
 
     assert found.velocity == pytest.approx(math.pi / 2)
 
 
-def test_axis_without_a_speed_has_none_whatever_its_joint_says(tmp_path: Path) -> None:
-    """PhysX looks at the axis alone, as soon as that has a schema."""
+def test_physx_axis_schema_overrides_the_joint_velocity(tmp_path: Path) -> None:
+    """PhysX reads the axis only, once its schema is applied."""
     text = """
         float physxJoint:maxJointVelocity = 90
         custom uniform double urdf:limit:velocity = 1.5707963267948966
@@ -119,10 +119,10 @@ def test_axis_without_a_speed_has_none_whatever_its_joint_says(tmp_path: Path) -
         ("physxJointAxis:angular:dynamicFrictionEffort", "friction"),
     ],
 )
-def test_attributes_of_a_schema_that_is_not_applied_say_nothing(
+def test_attributes_of_unapplied_schemas_are_ignored(
     tmp_path: Path, attribute: str, number: str
 ) -> None:
-    """Simulators look at applied schemas."""
+    """Simulators read applied schemas only."""
     found = only_joint(tmp_path, REVOLUTE, f"float {attribute} = 4")
 
     assert getattr(found, number) is None
@@ -132,12 +132,12 @@ def test_attributes_of_a_schema_that_is_not_applied_say_nothing(
     "text", ["float newton:velocityLimit = inf", "float newton:velocityLimit = 1e38"]
 )
 def test_infinite_velocity_limit_is_absent(tmp_path: Path, text: str) -> None:
-    """The schema's fallback, authored, says no more than its absence."""
+    """It equals the schema's fallback value."""
     assert only_joint(tmp_path, REVOLUTE, text).velocity is None
 
 
-def test_drive_limits_the_effort(tmp_path: Path) -> None:
-    """A drive's largest force acts; the custom attribute only tells."""
+def test_drive_max_force_is_the_effort(tmp_path: Path) -> None:
+    """``drive:maxForce`` is effective; the custom attribute is informative."""
     text = """
         float drive:angular:physics:maxForce = 4
         custom uniform double urdf:limit:effort = 5
@@ -151,10 +151,10 @@ def test_drive_limits_the_effort(tmp_path: Path) -> None:
     )
 
 
-def test_drive_of_a_joint_without_a_type_is_named_after_its_axis(
+def test_drive_of_an_untyped_joint_is_named_after_its_axis(
     tmp_path: Path,
 ) -> None:
-    """One that leaves a turn about Y free."""
+    """For a joint whose only degree of freedom is a rotation about Y."""
     locked = ("transX", "transY", "transZ", "rotX", "rotZ")
     text = "float drive:rotY:physics:maxForce = 4\n" + "\n".join(
         f"float limit:{freedom}:physics:low = 1\n"
@@ -167,8 +167,8 @@ def test_drive_of_a_joint_without_a_type_is_named_after_its_axis(
     assert (found.type, found.effort) == (JointType.CONTINUOUS, 4.0)
 
 
-def test_custom_attributes_count_in_an_asset_without_schemas(tmp_path: Path) -> None:
-    """No other attribute states these values."""
+def test_custom_attributes_are_effective_without_schemas(tmp_path: Path) -> None:
+    """No other attribute has these values."""
     found = only_joint(tmp_path, REVOLUTE, CUSTOM)
 
     assert (found.effort, found.velocity) == (0.1, 0.2)
@@ -191,7 +191,7 @@ def test_custom_attributes_count_in_an_asset_without_schemas(tmp_path: Path) -> 
 def test_value_missing_in_a_used_schema_is_absent(
     tmp_path: Path, text: str, schemas: tuple[str, ...], silent: str
 ) -> None:
-    """What it could be told, and is not, is lost on it."""
+    """The simulator of that schema does not read the custom attribute."""
     found = only_joint(tmp_path, REVOLUTE, text + CUSTOM, schemas=schemas)
 
     assert (found.effort, found.velocity) == (0.1, None)
@@ -200,18 +200,18 @@ def test_value_missing_in_a_used_schema_is_absent(
     assert f"urdf:dynamics:damping is 0.3, but {silent} is absent" in found.note
 
 
-def test_schema_of_any_joint_counts_for_the_asset(tmp_path: Path) -> None:
-    """Beside one that Newton is told of, another is not for anybody."""
+def test_schema_of_one_joint_is_required_of_the_whole_asset(tmp_path: Path) -> None:
+    """Where one joint has Newton's schema, the values of others are lost without it."""
     bodies = body("a") + body("b") + body("c")
     told = joint(REVOLUTE, "told", schemas=("NewtonJointAPI",))
     it = joint(REVOLUTE, "it", CUSTOM, ("b", "c"))
-    found = joint_named(ask(stage(tmp_path, bodies + told + it)), "it")
+    found = joint_named(observe_stage(stage(tmp_path, bodies + told + it)), "it")
 
     assert (found.velocity, found.damping) == (None, None)
 
 
 def test_value_missing_in_one_of_two_used_schemas_is_absent(tmp_path: Path) -> None:
-    """What one of them is not told is lost on that one."""
+    """The simulator of the other schema lacks the value."""
     text = f"""
         float newton:damping = {0.3 * DEGREE}
         float newton:friction = 0.4
@@ -227,7 +227,7 @@ def test_value_missing_in_one_of_two_used_schemas_is_absent(tmp_path: Path) -> N
 def test_contradictory_schemas_have_no_effective_value(
     tmp_path: Path,
 ) -> None:
-    """Neither number is effective."""
+    """None of the values is reported."""
     text = """
         float newton:velocityLimit = 90
         float physxJoint:maxJointVelocity = 45
@@ -240,8 +240,8 @@ def test_contradictory_schemas_have_no_effective_value(
     assert found.note.startswith("newton:velocityLimit is 1.5708")
 
 
-def test_friction_at_rest_is_that_in_motion(tmp_path: Path) -> None:
-    """URDF has one number; of PhysX's two, either alone is another joint."""
+def test_static_friction_must_equal_dynamic_friction(tmp_path: Path) -> None:
+    """URDF has one value; PhysX simulates another joint if its two values differ."""
     text = _axis("angular", staticFrictionEffort=0.5, dynamicFrictionEffort=0.25)
     found = only_joint(tmp_path, REVOLUTE, text, schemas=PHYSX[2:])
 
@@ -251,10 +251,10 @@ def test_friction_at_rest_is_that_in_motion(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("schemas", [("NewtonJointAPI",), ("PhysxJointAPI",)])
-def test_custom_attributes_count_where_no_schema_can_say_it(
+def test_custom_attributes_are_effective_where_no_schema_can_express_the_value(
     tmp_path: Path, schemas: tuple[str, ...]
 ) -> None:
-    """A speed of zero would freeze the joint; nothing negative has a meaning."""
+    """A velocity limit of zero would lock the joint; negative values are undefined."""
     text = """
         custom uniform double urdf:limit:effort = -1
         custom uniform double urdf:limit:velocity = 0
@@ -267,7 +267,7 @@ def test_custom_attributes_count_where_no_schema_can_say_it(
 
 
 def test_zero_effort_is_absent_if_a_drive_could_state_it(tmp_path: Path) -> None:
-    """A joint without motor is another than one without a bound."""
+    """A joint without a motor differs from one without a force limit."""
     text = "custom uniform double urdf:limit:effort = 0"
     drive = ("PhysicsDriveAPI:angular",)
     found = only_joint(tmp_path, REVOLUTE, text, schemas=drive)
@@ -285,18 +285,18 @@ def test_zero_effort_is_absent_if_a_drive_could_state_it(tmp_path: Path) -> None
 def test_effort_needs_a_drive_only_where_an_asset_has_drives(
     tmp_path: Path, other: str, expected: float | None
 ) -> None:
-    """An asset of another converter may leave all motors to whoever uses it."""
+    """Assets of other converters may leave drives to the user."""
     bodies = body("a") + body("b") + body("c")
     moved = joint(REVOLUTE, "moved", f"float newton:damping = 0.1\n{other}")
     text = "custom float urdf:limit:effort = 7"
     it = joint(REVOLUTE, "it", text, ("b", "c"))
-    found = joint_named(ask(stage(tmp_path, bodies + moved + it)), "it")
+    found = joint_named(observe_stage(stage(tmp_path, bodies + moved + it)), "it")
 
     assert found.effort == expected
 
 
 def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> None:
-    """A schema's value would hold for displacements and angles alike."""
+    """A schema's value would apply to displacements and angles alike."""
     text = "custom uniform double urdf:dynamics:damping = 0.2"
     schemas = ("NewtonJointAPI",)
     found = only_joint(tmp_path, "PhysicsSphericalJoint", text, schemas=schemas)
@@ -304,8 +304,8 @@ def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> N
     assert found.damping == 0.2
 
 
-def test_planar_joint_reads_no_schema_that_mixes_units(tmp_path: Path) -> None:
-    """Newton's values hold for every degree of freedom, in its own unit."""
+def test_planar_joint_ignores_schemas_that_mix_units(tmp_path: Path) -> None:
+    """Newton applies the value to each degree of freedom, in that one's unit."""
     locks = "\n".join(
         f"float limit:{freedom}:physics:low = 1\n"
         f"float limit:{freedom}:physics:high = -1"

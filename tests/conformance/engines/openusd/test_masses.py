@@ -1,4 +1,4 @@
-"""Effective masses: authored, derived from colliders, and made up."""
+"""Effective masses: authored, derived from colliders, and default values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conformance.engines.usd_readings import DATA, Array, ask, body, pose, stage
+from tests.conformance.engines.usd_observations import (
+    DATA,
+    Array,
+    body,
+    observe_stage,
+    pose,
+    stage,
+)
 from urdf_usd.conformance.observation.robot import MassProperties, Observation
 
-WATER = 1000.0  # kg/m^3, what UsdPhysics assumes without a density
+WATER = 1000.0  # kg/m^3, the default density of UsdPhysics
 MASS = ["PhysicsMassAPI"]
 SMALL = """
     float physics:mass = 0.02
@@ -30,7 +37,7 @@ BRICK = """
         ]
     }
 """
-# A corner of a unit cube, mirrored and stretched: volume 1/6 * 1 * 2 * 3.
+# A corner of a unit cube, mirrored and scaled: volume 1/6 * 1 * 2 * 3.
 CORNER = """
     def Mesh "corner" (
         prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]
@@ -47,7 +54,7 @@ CORNER = """
 
 
 def mass_of(observation: Observation, link: str) -> MassProperties:
-    """Return what the reading says about a link."""
+    """Return the observation of a link."""
     found = next(each for each in observation.links if each.name == link).mass
     assert found is not None
     return found
@@ -67,9 +74,9 @@ def turned(moments: tuple[float, ...], wxyz: tuple[float, ...]) -> Array:
     return result
 
 
-def test_authored_mass_is_stated_along_the_link_axes() -> None:
-    """Principal axes map principal to body axes."""
-    arm = ask(DATA / "nested_arm.usda")
+def test_authored_mass_is_reported_along_the_link_axes() -> None:
+    """Principal axes rotate principal to body axes."""
+    arm = observe_stage(DATA / "nested_arm.usda")
     base = mass_of(arm, "base-link")
 
     assert base.mass == 2.0
@@ -81,22 +88,22 @@ def test_authored_mass_is_stated_along_the_link_axes() -> None:
 
 
 def test_inertia_without_principal_axes_is_along_the_body() -> None:
-    """OpenUSD returns uninitialised memory for the axes; it is not believed."""
-    upper = mass_of(ask(DATA / "nested_arm.usda"), "upper")
+    """OpenUSD returns uninitialised memory for the axes, which is ignored."""
+    upper = mass_of(observe_stage(DATA / "nested_arm.usda"), "upper")
 
     np.testing.assert_allclose(tensor(upper), np.diag((0.03, 0.02, 0.01)), rtol=1e-6)
 
 
-def test_frame_has_no_mass_of_its_own() -> None:
-    """Its body's explicit mass counts for all below it."""
-    arm = ask(DATA / "nested_arm.usda")
+def test_frame_has_no_own_mass() -> None:
+    """The body's explicit mass includes everything below it."""
+    arm = observe_stage(DATA / "nested_arm.usda")
 
     assert [link.mass for link in arm.links if link.name == "tool"] == [None]
 
 
-def test_small_inertia_is_kept_and_the_utility_departs(tmp_path: Path) -> None:
-    """OpenUSD treats moments below 1e-5 as unauthored: here, a ball of 0.1 m."""
-    reading = ask(stage(tmp_path, body("a", SMALL, MASS)))
+def test_small_inertia_is_kept_and_the_deviation_noted(tmp_path: Path) -> None:
+    """OpenUSD ignores moments below 1e-5; here, of a ball of radius 0.1 m."""
+    reading = observe_stage(stage(tmp_path, body("a", SMALL, MASS)))
     (departure,) = reading.departures
 
     expected = turned((2.4e-6, 3e-6, 1e-6), (0.8, 0.6, 0, 0))
@@ -107,8 +114,8 @@ def test_small_inertia_is_kept_and_the_utility_departs(tmp_path: Path) -> None:
     assert departure.computed == pytest.approx((ball, 0, 0, ball, 0, ball), abs=1e-11)
 
 
-def test_mass_and_centre_are_given_back(tmp_path: Path) -> None:
-    """Whatever the colliders weigh; a scale of the body moves the centre."""
+def test_authored_mass_and_centre_are_reported(tmp_path: Path) -> None:
+    """Independent of colliders; a scale of the body scales the centre of mass."""
     text = (
         BRICK
         + """
@@ -119,34 +126,34 @@ def test_mass_and_centre_are_given_back(tmp_path: Path) -> None:
         uniform token[] xformOpOrder = ["xformOp:scale"]
     """
     )
-    mass = mass_of(ask(stage(tmp_path, body("a", text, MASS))), "a")
+    mass = mass_of(observe_stage(stage(tmp_path, body("a", text, MASS))), "a")
 
     assert mass.mass == 3.0
     assert mass.center == pytest.approx((0.2, -0.4, 0.6))
 
 
 def test_small_inertia_is_replaced_by_that_of_colliders(tmp_path: Path) -> None:
-    """A brick of the authored mass, moved to the authored centre of mass."""
-    reading = ask(stage(tmp_path, body("a", SMALL + BRICK, MASS)))
+    """A box of the authored mass at the authored centre of mass."""
+    reading = observe_stage(stage(tmp_path, body("a", SMALL + BRICK, MASS)))
     (departure,) = reading.departures
 
     offset = np.array((0.1, 0.2, 0.3)) - (0.001, 0, 0)
     moved = 0.02 * (offset @ offset * np.eye(3) - np.outer(offset, offset))
     xx, _, _, yy, _, zz = departure.computed
     brick = turned(tuple(0.02 / 12 * np.array((0.2, 0.17, 0.05))), (0.8, 0, 0.6, 0))
-    # The utility keeps the authored axes, so only the trace has a meaning.
+    # The utility keeps the authored axes, so only the trace is meaningful.
     assert xx + yy + zz == pytest.approx(float(np.trace(brick + moved)), rel=1e-5)
 
 
-def test_newton_inertia_is_a_second_statement(tmp_path: Path) -> None:
-    """In the order xx, yy, zz, xy, xz, yz; simulators differ in which one they read."""
+def test_newton_inertia_attribute_is_compared_too(tmp_path: Path) -> None:
+    """In the order xx, yy, zz, xy, xz, yz; simulators read one or the other."""
     text = """
         float physics:mass = 1
         point3f physics:centerOfMass = (0, 0, 0)
         float3 physics:diagonalInertia = (0.1, 0.2, 0.25)
         double[] newton:inertia = [0.1, 0.2, 0.25, 0.01, 0.02, 0.03]
     """
-    reading = ask(stage(tmp_path, body("a", text, MASS)))
+    reading = observe_stage(stage(tmp_path, body("a", text, MASS)))
     (restated,) = reading.restated
 
     assert reading.departures == ()
@@ -155,9 +162,9 @@ def test_newton_inertia_is_a_second_statement(tmp_path: Path) -> None:
     assert restated.second == pytest.approx((0.1, 0.01, 0.02, 0.2, 0.03, 0.25))
 
 
-def test_mass_without_a_statement_comes_from_colliders(tmp_path: Path) -> None:
-    """A consumer fills the colliders with water."""
-    reading = ask(stage(tmp_path, body("a", BRICK)))
+def test_unauthored_mass_is_computed_from_colliders(tmp_path: Path) -> None:
+    """With the default density of UsdPhysics."""
+    reading = observe_stage(stage(tmp_path, body("a", BRICK)))
     found = mass_of(reading, "a")
 
     mass = WATER * 0.1 * 0.2 * 0.4
@@ -172,24 +179,24 @@ def test_mass_without_a_statement_comes_from_colliders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("approximation", ["none", "convexHull"])
-def test_mesh_keeps_its_scale(tmp_path: Path, approximation: str) -> None:
-    """A mirrored mesh has a positive volume, and its centre is mirrored."""
+def test_mesh_scale_affects_mass(tmp_path: Path, approximation: str) -> None:
+    """A mirrored mesh has positive volume and a mirrored centre of mass."""
     text = CORNER.format(approximation=approximation, last="1, 2, 3")
-    found = mass_of(ask(stage(tmp_path, body("a", text))), "a")
+    found = mass_of(observe_stage(stage(tmp_path, body("a", text))), "a")
 
     assert found.mass == pytest.approx(WATER)
     assert found.center == pytest.approx((0.25, -0.5, 0.75))
 
 
-def test_hull_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    """A dented face: the dent takes 3/10 of the corner."""
+def test_convex_hull_is_used_only_where_authored(tmp_path: Path) -> None:
+    """The mesh has a dent of 3/10 of the volume of the corner."""
     quad = CORNER.format(approximation="none", last="1, 2, 4").replace(
         "[3, 3, 3, 3]", "[3, 3, 3, 3, 3, 3]"
     )
     dented = quad.replace("1, 2, 4]", "1, 2, 4, 2, 3, 4, 3, 1, 4]")
-    mesh = mass_of(ask(stage(tmp_path, body("a", dented))), "a")
+    mesh = mass_of(observe_stage(stage(tmp_path, body("a", dented))), "a")
     hull = dented.replace('"none"', '"convexHull"')
-    whole = mass_of(ask(stage(tmp_path, body("b", hull))), "b")
+    whole = mass_of(observe_stage(stage(tmp_path, body("b", hull))), "b")
 
     assert mesh.mass == pytest.approx(0.3 * WATER)
     assert whole.mass == pytest.approx(WATER)
@@ -210,15 +217,15 @@ def test_quads_are_triangulated(tmp_path: Path) -> None:
             ]
         }
     """
-    found = mass_of(ask(stage(tmp_path, body("a", cube))), "a")
+    found = mass_of(observe_stage(stage(tmp_path, body("a", cube))), "a")
 
     assert found.mass == pytest.approx(WATER)
     np.testing.assert_allclose(tensor(found), np.eye(3) * WATER / 6, atol=1e-3)
 
 
-def test_mass_from_nothing_is_one_kilogram(tmp_path: Path) -> None:
-    """So says UsdPhysics; its utility answers -1."""
-    reading = ask(stage(tmp_path, body("a")))
+def test_default_mass_is_one_kilogram(tmp_path: Path) -> None:
+    """As UsdPhysics documents; its utility returns -1."""
+    reading = observe_stage(stage(tmp_path, body("a")))
 
     assert mass_of(reading, "a").mass == 1.0
     assert reading.invented == ("a",)
@@ -226,8 +233,10 @@ def test_mass_from_nothing_is_one_kilogram(tmp_path: Path) -> None:
 
 
 def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
-    """Zero is the schema's word for "compute it"."""
-    reading = ask(stage(tmp_path, body("a", "float physics:mass = 0" + BRICK, MASS)))
+    """Zero is the schema's value for "compute the mass"."""
+    reading = observe_stage(
+        stage(tmp_path, body("a", "float physics:mass = 0" + BRICK, MASS))
+    )
 
     assert reading.invented == ("a",)
     assert mass_of(reading, "a").mass == pytest.approx(8.0)
@@ -235,9 +244,11 @@ def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["Mesh", "Plane"])
 def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
-    """It makes the inertia undefined, which then is not stated."""
+    """It makes the inertia undefined, which is then not reported."""
     empty = f'def {shape} "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n}}\n'
-    reading = ask(stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS)))
+    reading = observe_stage(
+        stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS))
+    )
 
     assert mass_of(reading, "a").inertia is None
     assert "collider /robot/a/m has no volume" in reading.notes
@@ -246,8 +257,8 @@ def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
 
 
 def test_nested_body_is_not_counted_twice(tmp_path: Path) -> None:
-    """Its colliders are its own."""
-    reading = ask(stage(tmp_path, body("a", BRICK + body("b", BRICK))))
+    """Its colliders count for itself only."""
+    reading = observe_stage(stage(tmp_path, body("a", BRICK + body("b", BRICK))))
 
     assert mass_of(reading, "a").mass == pytest.approx(8.0)
     assert mass_of(reading, "b").mass == pytest.approx(8.0)
@@ -265,7 +276,7 @@ def test_nested_body_is_not_counted_twice(tmp_path: Path) -> None:
 def test_primitives_have_their_volume(
     tmp_path: Path, shape: str, volume: float
 ) -> None:
-    """The scale of a prim is that of its sizes."""
+    """The scale of a prim applies to its sizes."""
     height = "" if "Sphere" in shape else 'double height = 0.4\ntoken axis = "Y"\n'
     text = f"""
         def {shape} (prepend apiSchemas = ["PhysicsCollisionAPI"])
@@ -276,7 +287,7 @@ def test_primitives_have_their_volume(
             uniform token[] xformOpOrder = ["xformOp:scale"]
         }}
     """
-    found = mass_of(ask(stage(tmp_path, body("a", text))), "a")
+    found = mass_of(observe_stage(stage(tmp_path, body("a", text))), "a")
 
     assert found.mass == pytest.approx(WATER * volume, rel=1e-6)
 
@@ -289,7 +300,7 @@ def test_stage_in_centimetres_and_grams_becomes_si(tmp_path: Path) -> None:
         float3 physics:diagonalInertia = (50000, 60000, 70000)
     """
     header = "metersPerUnit = 0.01\n    kilogramsPerUnit = 0.001"
-    found = mass_of(ask(stage(tmp_path, body("a", text, MASS), header)), "a")
+    found = mass_of(observe_stage(stage(tmp_path, body("a", text, MASS), header)), "a")
 
     assert found.mass == pytest.approx(2.0)
     assert found.center == pytest.approx((0.01, 0.02, 0.03))

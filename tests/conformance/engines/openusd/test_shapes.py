@@ -1,4 +1,4 @@
-"""Shapes of hand-written stages: which they are, whose, and where."""
+"""Shapes of hand-written stages: their kind, link, role and pose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.engines.usd_readings import ask, body, stage
+from tests.conformance.engines.usd_observations import body, observe_stage, stage
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 
 COLLIDER = '(prepend apiSchemas = ["PhysicsCollisionAPI"])'
@@ -23,11 +23,11 @@ def _shapes(
     folder: Path, content: str, header: str = "metersPerUnit = 1"
 ) -> list[ShapeObservation]:
     path = stage(folder, body("a", _lines(content)), header)
-    return [shape for shape in ask(path).shapes if shape.link == "a"]
+    return [shape for shape in observe_stage(path).shapes if shape.link == "a"]
 
 
 def _lines(content: str) -> str:
-    """End statements before brackets close, as the grammar of usda wants it."""
+    """End statements before closing brackets, as the grammar of usda requires."""
     return content.replace("}", "\n}")
 
 
@@ -36,8 +36,8 @@ def _only(folder: Path, content: str, **options: str) -> ShapeObservation:
     return shape
 
 
-def test_purpose_and_schema_decide_the_role(tmp_path: Path) -> None:
-    """A prim may be both, and what is disabled or hidden is neither."""
+def test_purpose_and_schema_determine_the_role(tmp_path: Path) -> None:
+    """A prim may be visual and collider; disabled or hidden ones are neither."""
     found = _shapes(
         tmp_path,
         f"""
@@ -62,8 +62,8 @@ def test_purpose_and_schema_decide_the_role(tmp_path: Path) -> None:
     ]
 
 
-def test_scale_units_and_axis_are_in_the_size(tmp_path: Path) -> None:
-    """In metres, with the axis along Z."""
+def test_scale_units_and_axis_are_applied_to_the_size(tmp_path: Path) -> None:
+    """Sizes are in metres, with the axis along Z."""
     cylinder = _only(
         tmp_path,
         """
@@ -101,17 +101,17 @@ def test_scale_units_and_axis_are_in_the_size(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_primitives_have_their_dimensions(
+def test_primitives_have_their_default_dimensions(
     tmp_path: Path, prim: str, kind: ShapeKind, size: tuple[float, ...]
 ) -> None:
-    """Those of the schema where none is authored."""
+    """Those of the schema if none is authored."""
     shape = _only(tmp_path, prim)
 
     assert (shape.kind, shape.size) == (kind, size)
 
 
 def test_left_handed_faces_have_opposite_normals(tmp_path: Path) -> None:
-    """The square of six square metres looks up, or down."""
+    """The square of 6 m^2 faces up or down."""
     up = _only(tmp_path, f'def Mesh "m" {{ {SQUARE} }}')
     handed = f'{SQUARE}\n uniform token orientation = "leftHanded"'
     down = _only(tmp_path, f'def Mesh "m" {{ {handed} }}')
@@ -123,8 +123,8 @@ def test_left_handed_faces_have_opposite_normals(tmp_path: Path) -> None:
     assert up.surface.triangles == 2
 
 
-def test_shapes_in_folders_are_the_links_too(tmp_path: Path) -> None:
-    """The folder comes first, for it might be a link; poses are those of each frame."""
+def test_shapes_in_containers_belong_to_the_link(tmp_path: Path) -> None:
+    """The container precedes the link; poses are relative to each link's frame."""
     path = stage(
         tmp_path,
         body(
@@ -138,14 +138,14 @@ def test_shapes_in_folders_are_the_links_too(tmp_path: Path) -> None:
             """),
         ),
     )
-    found = [(s.link, s.source, s.position) for s in ask(path).shapes]
+    found = [(s.link, s.source, s.position) for s in observe_stage(path).shapes]
 
     ball = "/robot/a/visuals/group/ball"
     assert found == [("visuals", ball, (0, 0, 0)), ("a", ball, (0, 0, 1))]
 
 
-def test_instances_are_shapes(tmp_path: Path) -> None:
-    """Their prims are proxies."""
+def test_shapes_of_instances_are_reported(tmp_path: Path) -> None:
+    """Prims of instances are proxies."""
     path = tmp_path / "robot.usda"
     path.write_text(
         _lines("""#usda 1.0
@@ -167,7 +167,7 @@ def Xform "robot" {
 }
 """)
     )
-    (ball,) = (shape for shape in ask(path).shapes if shape.link == "a")
+    (ball,) = (shape for shape in observe_stage(path).shapes if shape.link == "a")
 
     assert ball.name == "ball"
     assert ball.position == (0.0, 2.0, 0.0)
@@ -187,18 +187,18 @@ def Xform "robot" {
         ),
     ],
 )
-def test_unmeasurable_shape_has_a_problem(
+def test_unmeasurable_shape_is_reported_with_its_problem(
     tmp_path: Path, prim: str, problem: str
 ) -> None:
-    """It is there, and has no surface."""
+    """The shape exists but has no surface."""
     shape = _only(tmp_path, prim)
 
     assert shape.surface is None
     assert shape.problem == problem
 
 
-def test_a_bounding_volume_is_not_the_collider(tmp_path: Path) -> None:
-    """A hull reaches as far as its mesh, a bounding cube further."""
+def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
+    """A convex hull extends as far as its mesh, a bounding cube further."""
     for approximation, problem in (
         ("boundingCube", "collides as its bounding cube"),
         ("convexHull", None),

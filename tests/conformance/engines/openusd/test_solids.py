@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from tests.conformance.engines.usd_readings import pose
+from tests.conformance.engines.usd_observations import pose
 from urdf_usd.conformance.engines.openusd.masses import (
     EMPTY,
     Solid,
@@ -21,7 +21,7 @@ from urdf_usd.conformance.engines.openusd.masses import (
     sphere,
 )
 
-# Meshes of round solids lie inside of them; with 256 sections they lack up to 3e-4.
+# Meshes inscribed in round solids: with 256 sections, up to 3e-4 less volume.
 ROUND = 1e-3
 
 
@@ -40,29 +40,29 @@ def agrees(solid: Solid, mesh: trimesh.Trimesh, tolerance: float) -> None:
 
 
 def test_box_agrees_with_its_mesh() -> None:
-    """Half extents, not edge lengths."""
+    """Sizes are half extents."""
     agrees(box(np.array((0.5, 1.0, 1.5))), trimesh.creation.box((1, 2, 3)), 1e-12)
 
 
 def test_sphere_agrees_with_its_mesh() -> None:
-    """A ball, not a shell."""
+    """A solid ball."""
     agrees(sphere(0.7), trimesh.creation.icosphere(6, 0.7), ROUND)
 
 
 def test_cylinder_agrees_with_its_mesh() -> None:
-    """The height is stated by its half."""
+    """Sizes are half heights."""
     mesh = trimesh.creation.cylinder(0.3, 2.0, sections=256)
     agrees(cylinder(0.3, 1.0, 2), mesh, ROUND)
 
 
 def test_capsule_agrees_with_its_mesh() -> None:
-    """The half height is that of the cylinder, without caps."""
+    """The half height is that of the cylinder without caps."""
     mesh = trimesh.creation.capsule(2.0, 0.3, count=(256, 256))
     agrees(capsule(0.3, 1.0, 2), mesh, ROUND)
 
 
 def test_cone_agrees_with_its_mesh() -> None:
-    """The apex is up, and the frame is at half the height."""
+    """The apex points up, and the origin is at half the height."""
     mesh = trimesh.creation.cone(0.3, 2.0, sections=256)
     mesh.apply_translation((0, 0, -1.0))
     agrees(cone(0.3, 1.0, 2), mesh, ROUND)
@@ -73,7 +73,7 @@ def test_cone_agrees_with_its_mesh() -> None:
 def test_axis_permutes_the_moments(
     build: Callable[[float, float, int], Solid], axis: int
 ) -> None:
-    """The moment about the own axis differs from the two others, which are equal."""
+    """The moment about the axis differs from the two others, which are equal."""
     upright, turned = build(0.3, 1.0, 2), build(0.3, 1.0, axis)
     order = [2, 1, 0] if axis == 0 else [0, 2, 1]
 
@@ -92,20 +92,20 @@ def bracket() -> trimesh.Trimesh:
     return mesh
 
 
-def test_concave_mesh_encloses_what_trimesh_says() -> None:
-    """Products of inertia included."""
+def test_concave_mesh_agrees_with_trimesh() -> None:
+    """Including products of inertia."""
     mesh = bracket()
     agrees(polyhedron(np.array(mesh.triangles)), mesh, 1e-9)
 
 
-def test_mesh_that_is_inside_out_encloses_the_same() -> None:
-    """The order of corners does not make mass negative."""
+def test_inverted_mesh_has_the_same_mass() -> None:
+    """The winding order does not change the sign of the mass."""
     triangles = np.array(bracket().triangles)
     agrees(polyhedron(triangles[:, ::-1]), bracket(), 1e-9)
 
 
 def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
-    """More than the mesh itself encloses."""
+    """The hull has more volume than the mesh."""
     mesh = bracket()
     solid = convex_hull(np.array(mesh.vertices))
 
@@ -114,7 +114,7 @@ def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
 
 
 def test_flat_solids_are_empty() -> None:
-    """A flat hull, a single triangle, no triangle."""
+    """A flat hull, a single triangle and no triangle."""
     flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], np.float64)
 
     assert convex_hull(flat) is EMPTY

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.engines.single_joints import PRISMATIC, REVOLUTE, only_joint
-from tests.conformance.engines.usd_readings import DATA, ask, joint_named
+from tests.conformance.engines.usd_observations import DATA, joint_named, observe_stage
 from urdf_usd.conformance.observation.robot import JointType
 
 
@@ -18,29 +18,29 @@ def bounds(lower: str, upper: str) -> str:
 
 
 def test_revolute_limits_become_radians() -> None:
-    """UsdPhysics has degrees."""
-    elbow = joint_named(ask(DATA / "nested_arm.usda"), "elbow")
+    """UsdPhysics uses degrees."""
+    elbow = joint_named(observe_stage(DATA / "nested_arm.usda"), "elbow")
 
     assert (elbow.lower, elbow.upper) == (-math.pi / 2, math.pi / 4)
 
 
 def test_prismatic_limits_stay_in_metres() -> None:
     """Only angles are converted."""
-    slide = joint_named(ask(DATA / "nested_arm.usda"), "slide")
+    slide = joint_named(observe_stage(DATA / "nested_arm.usda"), "slide")
 
     assert (slide.lower, slide.upper) == (-0.125, 0.25)
 
 
 def test_revolute_joint_without_limits_is_continuous() -> None:
-    """It has no limits, as URDF's has none."""
-    wrist = joint_named(ask(DATA / "nested_arm.usda"), "wrist_turn")
+    """URDF's continuous joint has no limits."""
+    wrist = joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn")
 
     assert wrist.type is JointType.CONTINUOUS
     assert (wrist.lower, wrist.upper) == (None, None)
 
 
 def test_prismatic_joint_without_limits_is_unlimited(tmp_path: Path) -> None:
-    """URDF has no other word for it."""
+    """URDF has no other way to express it."""
     rail = only_joint(tmp_path, PRISMATIC, "")
 
     assert rail.type is JointType.PRISMATIC
@@ -48,40 +48,40 @@ def test_prismatic_joint_without_limits_is_unlimited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("infinite", ["inf", "3.4028235e38"])
-def test_revolute_range_that_is_open_on_one_side_is_lost(
-    tmp_path: Path, infinite: str
-) -> None:
-    """OpenUSD's parser disables both sides then."""
+def test_revolute_limit_on_one_side_only_is_lost(tmp_path: Path, infinite: str) -> None:
+    """OpenUSD's parser then disables both sides."""
     assert only_joint(tmp_path, REVOLUTE, bounds("-90", infinite)).type is (
         JointType.CONTINUOUS
     )
 
 
-def test_revolute_bound_beyond_all_angles_is_none(tmp_path: Path) -> None:
-    """How a writer keeps the other side effective."""
+def test_revolute_limit_beyond_all_angles_is_unlimited(tmp_path: Path) -> None:
+    """Writers use it to keep the other limit effective."""
     half_open = only_joint(tmp_path, REVOLUTE, bounds("-90", "1e37"))
 
     assert half_open.type is JointType.REVOLUTE
     assert (half_open.lower, half_open.upper) == (-math.pi / 2, math.inf)
 
 
-def test_prismatic_range_that_is_open_on_one_side_is_kept(tmp_path: Path) -> None:
-    """Unlike a revolute joint's."""
+def test_prismatic_limit_on_one_side_only_is_kept(tmp_path: Path) -> None:
+    """Unlike that of a revolute joint."""
     rail = only_joint(tmp_path, PRISMATIC, bounds("-inf", "0.5"))
 
     assert (rail.lower, rail.upper) == (-math.inf, 0.5)
 
 
-def test_crossed_limits_are_stated_and_noted(tmp_path: Path) -> None:
-    """UsdPhysics reads them as a lock."""
+def test_reversed_limits_are_reported_and_noted(tmp_path: Path) -> None:
+    """UsdPhysics defines them as a lock."""
     locked = only_joint(tmp_path, PRISMATIC, bounds("0.5", "0.25"))
 
     assert (locked.lower, locked.upper) == (0.5, 0.25)
     assert locked.note == "its limits lock it: lower is above upper"
 
 
-def test_named_type_that_is_not_the_effective_one_is_noted(tmp_path: Path) -> None:
-    """What a writer meant is a hint for the reader of the report."""
+def test_joint_type_attribute_that_differs_from_the_effective_type_is_noted(
+    tmp_path: Path,
+) -> None:
+    """The note names the type that the writer recorded."""
     meant = 'custom uniform string urdf:joint:type = "revolute"'
     found = only_joint(tmp_path, REVOLUTE, meant)
 

@@ -28,8 +28,8 @@ def _observe(name: str, folder: Path, **positions: object) -> Observation:
     return observe(installed(PinocchioEngine()), name, folder, **positions)
 
 
-def test_welded_links_are_stated_as_one_body(tmp_path: Path) -> None:
-    """With the link that heads them; the others are frames."""
+def test_welded_links_are_reported_as_one_body(tmp_path: Path) -> None:
+    """Under the link at the head of the rigid group; the others are frames."""
     robot = """<robot name="r">
     <link name="base"/>
     <link name="a"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0"
@@ -52,7 +52,7 @@ def test_welded_links_are_stated_as_one_body(tmp_path: Path) -> None:
 
 
 def test_continuous_joint_turns_by_its_angle(tmp_path: Path) -> None:
-    """Pinocchio holds cosine and sine."""
+    """Pinocchio's coordinates are cosine and sine."""
     observation = _observe("continuous-with-bounds", tmp_path, hinge=[0.0, 2.5])
     joint = hinge(observation)
     expected = TURN @ rotation_about(AXIS, 2.5)
@@ -63,15 +63,15 @@ def test_continuous_joint_turns_by_its_angle(tmp_path: Path) -> None:
 
 
 def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
-    """Displacement first, then the quaternion, both in the joint frame."""
+    """Displacement, then the quaternion, both in the joint frame."""
     observation = _observe("floating-joint", tmp_path, hinge=FLOATING)
 
     assert hinge(observation).type is JointType.FLOATING
     assert_floating_pose(observation, atol=1e-14)
 
 
-def test_planar_joint_moves_in_the_plane_of_x_and_y(tmp_path: Path) -> None:
-    """Whatever its axis is."""
+def test_planar_joint_moves_in_the_xy_plane(tmp_path: Path) -> None:
+    """Independent of its axis."""
     observation = _observe(
         "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [0.7, -0.3, 0.4, -0.8]]
     )
@@ -84,8 +84,10 @@ def test_planar_joint_moves_in_the_plane_of_x_and_y(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent-effort", "absent-limit"])
-def test_effort_that_was_filled_in_is_not_stated(name: str, tmp_path: Path) -> None:
-    """Pinocchio by itself refuses the whole file."""
+def test_placeholder_for_a_missing_effort_is_not_reported(
+    name: str, tmp_path: Path
+) -> None:
+    """Pinocchio refuses the unprepared file."""
     observation = _observe(name, tmp_path)
     joint = hinge(observation)
 
@@ -93,15 +95,15 @@ def test_effort_that_was_filled_in_is_not_stated(name: str, tmp_path: Path) -> N
     assert any("hinge" in note for note in observation.notes)
 
 
-def test_bounds_beside_a_missing_effort_are_still_stated(tmp_path: Path) -> None:
-    """They are the file's."""
+def test_limits_with_a_missing_effort_are_reported(tmp_path: Path) -> None:
+    """They are the values of the file."""
     joint = hinge(_observe("absent-effort", tmp_path))
 
     assert (joint.lower, joint.upper) == (-1, 2)
 
 
-def test_quaternion_of_an_origin_is_read(tmp_path: Path) -> None:
-    """0.6 k + 0.8: a turn about z, with cosine 0.28 and sine 0.96."""
+def test_origin_quaternion_is_read(tmp_path: Path) -> None:
+    """0.6 k + 0.8: a rotation about z, with cosine 0.28 and sine 0.96."""
     rotation = last_pose(_observe("quaternion-origin", tmp_path), "arm")[1]
 
     turn = np.array([[0.28, -0.96, 0.0], [0.96, 0.28, 0.0], [0.0, 0.0, 1.0]])
@@ -112,8 +114,10 @@ def test_quaternion_of_an_origin_is_read(tmp_path: Path) -> None:
     "inertial",
     ['<mass value="2"/>', '<mass value="2"/><inertia ixx="1" iyy="1" izz="1"/>'],
 )
-def test_added_tensor_leaves_its_group_unstated(inertial: str, tmp_path: Path) -> None:
-    """Mass and centre are the file's."""
+def test_placeholder_for_a_missing_inertia_is_not_reported(
+    inertial: str, tmp_path: Path
+) -> None:
+    """Mass and centre of mass of the rigid group are those of the file."""
     robot = f"""<robot name="r"><link name="a"><inertial>{inertial}</inertial></link>
     </robot>"""
     link = installed(PinocchioEngine()).observe(request(tmp_path, robot)).links[0]
@@ -127,7 +131,7 @@ def test_added_tensor_leaves_its_group_unstated(inertial: str, tmp_path: Path) -
 def test_incomplete_element_of_a_joint_does_not_reject_the_file(
     element: str, tmp_path: Path
 ) -> None:
-    """Pinocchio by itself refuses the whole file over each of these."""
+    """Pinocchio refuses each of the unprepared files."""
     robot = f"""<robot name="r"><link name="a"/><link name="b"/>
     <joint name="j" type="continuous"><parent link="a"/><child link="b"/>{element}
     </joint></robot>"""
@@ -148,7 +152,7 @@ def test_incomplete_element_of_a_joint_does_not_reject_the_file(
 def test_refusal_gives_the_reason_of_the_engine(
     name: str, reason: str, tmp_path: Path
 ) -> None:
-    """Without urdfdom's own source positions."""
+    """Source positions in urdfdom are removed."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)
 

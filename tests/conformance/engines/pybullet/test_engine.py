@@ -32,13 +32,13 @@ def _observe(name: str, folder: Path, **positions: object) -> Observation:
     return observe(PybulletEngine(), name, folder, **positions)
 
 
-def test_version_is_known_without_a_robot() -> None:
-    """The engine is not even imported for it."""
+def test_version_is_available_without_a_robot() -> None:
+    """PyBullet is not imported for it."""
     assert isinstance(PybulletEngine().availability(), Available)
 
 
-def test_link_without_inertial_weighs_a_kilogram(tmp_path: Path) -> None:
-    """The mass is read as PyBullet has it, and named as invented."""
+def test_link_without_inertial_has_a_mass_of_one_kilogram(tmp_path: Path) -> None:
+    """The mass is reported as PyBullet's default."""
     observation = _observe("massless-link", tmp_path)
     arm = observation.links[1].mass
 
@@ -48,8 +48,8 @@ def test_link_without_inertial_weighs_a_kilogram(tmp_path: Path) -> None:
     assert observation.invented == ("arm",)
 
 
-def test_world_link_without_inertial_weighs_nothing(tmp_path: Path) -> None:
-    """The one name for which PyBullet invents no mass."""
+def test_world_link_without_inertial_has_no_mass(tmp_path: Path) -> None:
+    """The only name without PyBullet's default mass."""
     observation = _observe("floating-joint", tmp_path)
 
     assert observation.links[0].name == "world"
@@ -58,7 +58,7 @@ def test_world_link_without_inertial_weighs_nothing(tmp_path: Path) -> None:
 
 
 def test_implausible_inertia_is_read_as_zero(tmp_path: Path) -> None:
-    """A + B < C: stated as PyBullet has it."""
+    """A + B < C; the value is reported as read."""
     arm = _observe("implausible-inertia", tmp_path).links[1].mass
 
     assert arm is not None
@@ -67,7 +67,7 @@ def test_implausible_inertia_is_read_as_zero(tmp_path: Path) -> None:
 
 
 def test_small_products_of_inertia_are_lost(tmp_path: Path) -> None:
-    """PyBullet's diagonalisation stops at 1e-5 of the trace; stated as read."""
+    """PyBullet's diagonalisation stops at 1e-5 of the trace."""
     base = _observe("small-products", tmp_path).links[0].mass
 
     assert base is not None
@@ -77,8 +77,8 @@ def test_small_products_of_inertia_are_lost(tmp_path: Path) -> None:
     assert base.inertia[4] == pytest.approx(0, abs=1e-9)
 
 
-def test_continuous_joint_keeps_limits(tmp_path: Path) -> None:
-    """PyBullet does not tell it from a revolute one."""
+def test_continuous_joint_keeps_its_limits(tmp_path: Path) -> None:
+    """PyBullet reads it as a revolute joint."""
     joint = hinge(_observe("continuous-with-bounds", tmp_path))
 
     assert joint.type is JointType.REVOLUTE
@@ -86,8 +86,8 @@ def test_continuous_joint_keeps_limits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["reversed-limits", "absent-bounds"])
-def test_lower_above_upper_is_unlimited(name: str, tmp_path: Path) -> None:
-    """PyBullet's own way to write it; it reads absent bounds as 0 and -1."""
+def test_reversed_limits_are_unlimited(name: str, tmp_path: Path) -> None:
+    """In PyBullet, lower > upper means unlimited; absent limits are 0 and -1."""
     joint = hinge(_observe(name, tmp_path))
 
     assert joint.type is JointType.CONTINUOUS
@@ -99,15 +99,15 @@ def test_lower_above_upper_is_unlimited(name: str, tmp_path: Path) -> None:
     ("name", "upper"), [("zero-range", 0), ("upper-bound-alone", 1.5)]
 )
 def test_absent_lower_bound_is_zero(name: str, upper: float, tmp_path: Path) -> None:
-    """As the specification has it."""
+    """As the specification requires."""
     joint = hinge(_observe(name, tmp_path))
 
     assert joint.type is JointType.REVOLUTE
     assert (joint.lower, joint.upper) == (0, upper)
 
 
-def test_added_limit_is_not_stated(tmp_path: Path) -> None:
-    """PyBullet by itself refuses a revolute joint without one."""
+def test_placeholder_limit_is_not_reported(tmp_path: Path) -> None:
+    """PyBullet refuses a revolute joint without limits."""
     observation = _observe("absent-limit", tmp_path, hinge=[0.0, 0.5])
     joint = hinge(observation)
     expected = TURN @ rotation_about(AXIS, 0.5)
@@ -120,14 +120,14 @@ def test_added_limit_is_not_stated(tmp_path: Path) -> None:
 
 
 def test_absent_effort_and_velocity_are_zero(tmp_path: Path) -> None:
-    """Stated as read, with a note."""
+    """Reported as read, with a note."""
     joint = hinge(_observe("absent-effort", tmp_path))
 
     assert (joint.effort, joint.velocity) == (0, 0)
     assert joint.note is not None
 
 
-def test_length_of_a_prismatic_axis_multiplies_the_travel(tmp_path: Path) -> None:
+def test_length_of_a_prismatic_axis_scales_the_displacement(tmp_path: Path) -> None:
     """The axis is (0, 0, 2)."""
     observation = _observe("axis-length", tmp_path, hinge=[0.0, 0.3])
 
@@ -137,8 +137,8 @@ def test_length_of_a_prismatic_axis_multiplies_the_travel(tmp_path: Path) -> Non
     )
 
 
-def test_planar_joint_is_off_by_the_centre_of_mass(tmp_path: Path) -> None:
-    """Stated as read where PyBullet is asked for no more than zero."""
+def test_planar_joint_is_offset_by_the_centre_of_mass(tmp_path: Path) -> None:
+    """Reported as read, and only at zero."""
     observation = _observe("planar-joint", tmp_path)
 
     assert hinge(observation).type is JointType.PLANAR
@@ -154,10 +154,10 @@ def test_planar_joint_is_off_by_the_centre_of_mass(tmp_path: Path) -> None:
         ("floating-joint", [[0, 0, 0, 1, 0, 0, 0], [0.1, 0.2, 0.3, 0, 1, 0, 0]]),
     ],
 )
-def test_frames_stop_at_a_joint_that_cannot_be_set(
+def test_frames_below_a_joint_that_cannot_be_set_are_not_reported(
     name: str, positions: list[list[float]], tmp_path: Path
 ) -> None:
-    """Nothing is stated for a configuration that PyBullet is not in."""
+    """PyBullet cannot be put in the requested configuration."""
     observation = _observe(name, tmp_path, hinge=positions)
 
     assert observation.frames is not None
@@ -166,12 +166,12 @@ def test_frames_stop_at_a_joint_that_cannot_be_set(
 
 
 def test_floating_joint_is_read_as_fixed(tmp_path: Path) -> None:
-    """Stated as read."""
+    """Reported as read."""
     assert hinge(_observe("floating-joint", tmp_path)).type is JointType.FIXED
 
 
 def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
-    """Scalar first, about link axes; PyBullet: scalar last, about inertial ones."""
+    """Scalar first, about link axes; PyBullet: scalar last, about inertial axes."""
     angle = 0.9
     quat_wxyz = [math.cos(angle / 2), *(math.sin(angle / 2) * np.array(AXIS))]
     observation = _observe(
@@ -192,24 +192,24 @@ def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
 def test_malformed_vectors_are_read(
     name: str, position: tuple[float, ...], tmp_path: Path
 ) -> None:
-    """PyBullet splits at spaces and takes the first three numbers."""
+    """PyBullet splits at spaces and reads the first three numbers."""
     assert last_pose(_observe(name, tmp_path), "arm")[0] == pytest.approx(position)
 
 
-def test_quaternion_of_an_origin_is_ignored(tmp_path: Path) -> None:
-    """PyBullet knows URDF 1.0 only."""
+def test_origin_quaternion_is_ignored(tmp_path: Path) -> None:
+    """PyBullet supports URDF 1.0 only."""
     rotation = last_pose(_observe("quaternion-origin", tmp_path), "arm")[1]
 
     np.testing.assert_allclose(rotation, np.eye(3), atol=1e-15)
 
 
-def test_first_of_two_axes_counts(tmp_path: Path) -> None:
-    """As with any repeated element."""
+def test_first_of_two_axes_is_read(tmp_path: Path) -> None:
+    """As for other repeated elements."""
     assert hinge(_observe("repeated-axis", tmp_path)).axis == pytest.approx(AXIS)
 
 
-def test_first_of_two_inertials_counts(tmp_path: Path) -> None:
-    """Unlike MuJoCo, PyBullet reads such a file."""
+def test_first_of_two_inertials_is_read(tmp_path: Path) -> None:
+    """Unlike MuJoCo, PyBullet accepts such a file."""
     parts = [
         f"""<inertial><mass value="{mass}"/>
         <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""
@@ -223,7 +223,7 @@ def test_first_of_two_inertials_counts(tmp_path: Path) -> None:
 
 
 def test_robot_without_a_name_is_read(tmp_path: Path) -> None:
-    """PyBullet by itself refuses it; the name that was put in is not stated."""
+    """PyBullet refuses the unprepared file; the added name is not reported."""
     urdf = URDF.replace('<robot name="oblique_arm">', "<robot>")
     observation = PybulletEngine().observe(request(tmp_path, urdf))
 
@@ -231,8 +231,8 @@ def test_robot_without_a_name_is_read(tmp_path: Path) -> None:
     assert len(observation.links) == 4
 
 
-def test_refusal_gives_what_the_engine_printed(tmp_path: Path) -> None:
-    """The exception itself says nothing; the reason goes to standard error."""
+def test_refusal_gives_the_output_of_the_engine(tmp_path: Path) -> None:
+    """The exception has no reason; PyBullet prints it to standard error."""
     urdf = URDF.replace('type="revolute"', 'type="sideways"')
 
     with pytest.raises(AbstentionError, match="sideways") as abstention:
@@ -243,15 +243,15 @@ def test_refusal_gives_what_the_engine_printed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Neither the greeting of the import nor the warnings of the importer."""
+    """Neither the banner of the import nor warnings of the importer."""
     _observe("massless-link", tmp_path)
     sys.stdout.flush()
 
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    """PyBullet by itself serves a path that it has read from its memory."""
+def test_changed_file_is_read_again(tmp_path: Path) -> None:
+    """PyBullet's own cache would return the former robot of that path."""
     path = request(tmp_path, URDF)
     PybulletEngine().observe(path)
     path = request(tmp_path, URDF.replace('value="7.5"', 'value="9.5"'))
@@ -261,8 +261,8 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     assert base.mass == 9.5
 
 
-def test_robots_read_before_leave_nothing_behind(tmp_path: Path) -> None:
-    """All are loaded into one world, also one that PyBullet refuses half-way."""
+def test_observations_are_independent_of_former_robots(tmp_path: Path) -> None:
+    """All are loaded into one world, including those that PyBullet refuses partway."""
     first = PybulletEngine().observe(request(tmp_path, URDF))
     _observe("planar-joint", tmp_path)
     with pytest.raises(AbstentionError):
@@ -280,7 +280,7 @@ def test_robots_read_before_leave_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_long_lines_are_read(tmp_path: Path) -> None:
-    """PyBullet by itself breaks a line after 1023 characters, within a word."""
+    """PyBullet breaks lines after 1023 characters, within a word."""
     urdf = " ".join(URDF.split())
     assert len(urdf) > 1023
 
@@ -316,10 +316,10 @@ def test_long_robot_is_read_without_frames(tmp_path: Path) -> None:
         (b"<sdf/>", "root element is sdf"),
     ],
 )
-def test_text_that_is_no_urdf_is_a_reason_to_abstain(
+def test_text_that_is_not_urdf_is_refused(
     content: bytes, reason: str, tmp_path: Path
 ) -> None:
-    """Before the engine sees it."""
+    """PyBullet is not called."""
     path = tmp_path / "robot.urdf"
     path.write_bytes(content)
 
@@ -327,8 +327,8 @@ def test_text_that_is_no_urdf_is_a_reason_to_abstain(
         PybulletEngine().observe(Request(str(path), configurations()))
 
 
-def test_missing_file_is_a_reason_to_abstain(tmp_path: Path) -> None:
-    """With what the system says."""
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    """With the operating system's message."""
     path = str(tmp_path / "absent.urdf")
 
     with pytest.raises(AbstentionError, match="No such file"):
@@ -348,7 +348,7 @@ def test_missing_file_is_a_reason_to_abstain(tmp_path: Path) -> None:
 def test_harmless_xml_errors_are_repaired(
     before: str, after: str, tmp_path: Path
 ) -> None:
-    """Engines do not mind them, and no element is in doubt; it is said all the same."""
+    """No element is ambiguous, and other engines accept the file; a note is added."""
     urdf = URDF.replace(before, after)
     assert urdf != URDF
     observation = PybulletEngine().observe(request(tmp_path, urdf))

@@ -1,4 +1,4 @@
-"""The specification's reading, against formulas and the words of the specification."""
+"""The reference engine, compared with formulas and the text of the specification."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BALL = '<visual><geometry><sphere radius="1"/></geometry></visual>'
 
 @pytest.fixture
 def observation(tmp_path: Path) -> Observation:
-    """What the specification says about the oblique arm."""
+    """Return the reference observation of the oblique arm."""
     return ReferenceEngine().observe(
         oblique_arm.request(
             tmp_path,
@@ -60,10 +60,10 @@ def _joint(kind: str, parent: str = "world", inner: str = "") -> str:
     )
 
 
-def test_motion_is_that_of_the_robot_and_configurations_that_are_asked(
+def test_cached_motion_depends_on_robot_and_configurations(
     tmp_path: Path,
 ) -> None:
-    """Though it is kept for who asks the same again, with or without shapes."""
+    """The cache also serves requests with and without shapes."""
     path = tmp_path / "robot.urdf"
     path.write_text(f'<robot name="r"><link name="world"/>{_joint("continuous")}{_ARM}')
     path.write_text(path.read_text() + "</robot>")
@@ -84,8 +84,8 @@ def test_motion_is_that_of_the_robot_and_configurations_that_are_asked(
     assert again is not first.frames
 
 
-def test_everything_is_stated(observation: Observation) -> None:
-    """The reference may not be silent."""
+def test_all_quantities_are_reported(observation: Observation) -> None:
+    """The reference engine leaves no quantity out."""
     assert observation.states == frozenset(Quantity)
     assert ReferenceEngine().side is Side.URDF
     assert isinstance(ReferenceEngine().availability(), Available)
@@ -104,8 +104,8 @@ def test_link_frames_follow_the_formulas(observation: Observation) -> None:
     assert not frames.positions.flags.writeable
 
 
-def test_inertia_is_turned_into_the_link_frame(observation: Observation) -> None:
-    """R I R^T, with the products."""
+def test_inertia_is_in_the_link_frame(observation: Observation) -> None:
+    """R I R^T, with products of inertia."""
     arm = next(link for link in observation.links if link.name == "arm").mass
     assert arm is not None
 
@@ -114,8 +114,8 @@ def test_inertia_is_turned_into_the_link_frame(observation: Observation) -> None
     assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-15)
 
 
-def test_absent_is_absent(observation: Observation) -> None:
-    """No inertial, no dynamics: None, not zero."""
+def test_absent_elements_are_none(observation: Observation) -> None:
+    """No inertial and no dynamics: ``None``, not zero."""
     tip = next(link for link in observation.links if link.name == "tip")
     elbow = next(joint for joint in observation.joints if joint.name == "elbow")
 
@@ -126,7 +126,7 @@ def test_absent_is_absent(observation: Observation) -> None:
 
 
 def test_fixed_joint_has_neither_axis_nor_limits(observation: Observation) -> None:
-    """It does not move."""
+    """Even if the file has them."""
     wrist = next(joint for joint in observation.joints if joint.name == "wrist")
 
     assert wrist.type is JointType.FIXED
@@ -148,15 +148,15 @@ def test_fixed_joint_has_neither_axis_nor_limits(observation: Observation) -> No
         (_ARM, None),
     ],
 )
-def test_base_is_stated_by_a_bare_world_alone(
+def test_only_a_massless_world_link_fixes_the_base(
     tmp_path: Path, body: str, base: Base | None
 ) -> None:
-    """URDF has no other word for it."""
+    """URDF has no other element for it."""
     assert _observe(tmp_path, body).base is base
 
 
 def test_continuous_joint_has_no_limits(tmp_path: Path) -> None:
-    """Whatever <limit> says about positions."""
+    """``lower`` and ``upper`` of its ``<limit>`` are ignored."""
     limit = '<limit lower="-1" upper="1" effort="3" velocity="4"/>'
     body = f'<link name="world"/>{_ARM}{_joint("continuous", inner=limit)}'
     (joint,) = _observe(tmp_path, body).joints
@@ -165,8 +165,8 @@ def test_continuous_joint_has_no_limits(tmp_path: Path) -> None:
     assert (joint.effort, joint.velocity) == (3, 4)
 
 
-def test_robot_that_does_not_move_has_one_placement(tmp_path: Path) -> None:
-    """However many configurations there are."""
+def test_robot_without_moving_joints_has_one_configuration(tmp_path: Path) -> None:
+    """Independent of the number of requested configurations."""
     origin = '<origin xyz="1 2 3" rpy="0 0 1.5"/>'
     body = f'<link name="bench"/>{_ARM}{_joint("fixed", "bench", origin)}'
     frames = _observe(tmp_path, body).frames
@@ -177,8 +177,8 @@ def test_robot_that_does_not_move_has_one_placement(tmp_path: Path) -> None:
     assert frames.rotations[0, 1, 0, 0] == pytest.approx(math.cos(1.5))
 
 
-def test_repaired_text_is_listed(tmp_path: Path) -> None:
-    """Other readers may repair it otherwise."""
+def test_repaired_text_is_noted(tmp_path: Path) -> None:
+    """Other engines may repair it differently."""
     origin = '\n<origin xyz="${x} 2 3"/>'
     request = oblique_arm.request(
         tmp_path,
@@ -198,10 +198,10 @@ def test_repaired_text_is_listed(tmp_path: Path) -> None:
         ('\n<?xml version="1.0"?><!-- -- -->', ("xml-declaration", "xml-comment")),
     ],
 )
-def test_repair_shared_with_the_converter_is_stated(
+def test_repair_shared_with_the_converter_is_noted(
     tmp_path: Path, head: str, rules: tuple[str, ...]
 ) -> None:
-    """With the rules, in a note that reports show."""
+    """With the rule ids, in a note that reports show."""
     request = oblique_arm.request(tmp_path, f'{head}<robot name="r">{_ARM}</robot>')
 
     reading = ReferenceEngine().observe(request)
@@ -212,8 +212,8 @@ def test_repair_shared_with_the_converter_is_stated(
     assert all(rule in shared[0] for rule in rules)
 
 
-def test_quaternions_are_listed(tmp_path: Path) -> None:
-    """Engines ignore them."""
+def test_quaternions_are_noted(tmp_path: Path) -> None:
+    """Most engines ignore them."""
     origin = '<origin xyz="1 2 3" quat_xyzw="0.5 0.5 0.5 0.5"/>'
     request = oblique_arm.request(
         tmp_path,
@@ -224,7 +224,7 @@ def test_quaternions_are_listed(tmp_path: Path) -> None:
     assert ReferenceEngine().observe(request).quaternions == ("j",)
 
 
-def test_invalid_urdf_is_unreadable(tmp_path: Path) -> None:
-    """With the first reason."""
+def test_invalid_urdf_is_refused(tmp_path: Path) -> None:
+    """With the first diagnostic."""
     with pytest.raises(AbstentionError, match="no links"):
         ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))

@@ -1,4 +1,4 @@
-"""Asks the USD engine about stages that tests write, and builds what they expect."""
+"""Helpers that write stages and return the USD engine's observations of them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Array: TypeAlias = "NDArray[np.float64]"
 DATA = Path(__file__).parents[2] / "data" / "usd"
 
 
-def ask(
+def observe_stage(
     path: Path, positions: Mapping[str, Sequence[Sequence[float]]] | None = None
 ) -> Observation:
-    """Return the reading of a stage, at the given positions per joint."""
+    """Return the observation of a stage, at the given positions per joint."""
     arrays = {name: np.array(rows) for name, rows in (positions or {}).items()}
     count = max((len(rows) for rows in arrays.values()), default=1)
     configurations = Configurations(
@@ -82,7 +82,7 @@ def pose(
     return matrix
 
 
-def spin(axis: Array | Sequence[float], angle: float) -> Array:
+def rotation_about(axis: Array | Sequence[float], angle: float) -> Array:
     """Return the (4, 4) rotation by an angle [rad] about a unit axis."""
     matrix = np.eye(4)
     matrix[:3, :3] = Rotation.from_rotvec(np.array(axis) * angle).as_matrix()

@@ -1,6 +1,6 @@
-"""A root link without mass that is a frame, with joints tied to the world in its place.
+"""A massless root link that is a frame, with joints between the bodies and the world.
 
-So do converters that make bodies of links with mass alone.
+Converters that author bodies only for links with mass write this.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conformance.engines.usd_readings import body, pose, stage
+from tests.conformance.engines.usd_observations import body, pose, stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
@@ -21,7 +21,7 @@ HALF = 0.5**0.5
 
 
 def _fixed(name: str, child: str, place: str, turn: str) -> str:
-    """A weld of a body to the default prim, which is no body."""
+    """Return a fixed joint of a body to the default prim, which is no body."""
     return f"""
 def PhysicsFixedJoint "{name}"
 {{
@@ -33,7 +33,7 @@ def PhysicsFixedJoint "{name}"
 """
 
 
-# The root link stands away from the origin; both bodies are welded where they stand.
+# The root link is away from the origin; both bodies are fixed where they are placed.
 _AT = 'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]'
 _ARM = f"""
 double3 xformOp:translate = (0, 0.75, 0)
@@ -45,7 +45,7 @@ double3 xformOp:translate = (0, 0, 2)
 quatf xformOp:orient = (1, 0, 0, 0)
 {_AT}
 """
-_STILL = f"""
+_STATIC_ROOT = f"""
 def Xform "plinth"
 {{
     double3 xformOp:translate = (0.5, -0.25, 1)
@@ -54,11 +54,13 @@ def Xform "plinth"
     {body("head", _HEAD)}
 }}
 """
-_TIES = _fixed("shoulder", "plinth/arm", "(0.5, 0.5, 1)", f"({HALF}, 0, 0, {HALF})")
-_TIES += _fixed("neck", "plinth/head", "(0.5, -0.25, 3)", "(1, 0, 0, 0)")
+_BASE_JOINTS = _fixed(
+    "shoulder", "plinth/arm", "(0.5, 0.5, 1)", f"({HALF}, 0, 0, {HALF})"
+)
+_BASE_JOINTS += _fixed("neck", "plinth/head", "(0.5, -0.25, 3)", "(1, 0, 0, 0)")
 
 
-def _ask(path: Path, root: str | None) -> Observation:
+def _observe(path: Path, root: str | None) -> Observation:
     asked = replace(AT_REST, root=root)
     return OpenusdEngine().observe(Request(str(path), asked))
 
@@ -73,9 +75,9 @@ def _at(reading: Observation, link: str) -> np.ndarray:
     return matrix
 
 
-def test_frames_are_relative_to_the_root_link_that_stands_still(tmp_path: Path) -> None:
-    """Wherever it stands, and however its first body is turned."""
-    reading = _ask(stage(tmp_path, _STILL + _TIES), "plinth")
+def test_frames_are_relative_to_the_static_root_link(tmp_path: Path) -> None:
+    """Independent of the pose of the root and of its first body."""
+    reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "plinth")
 
     assert reading.root == "plinth"
     assert reading.base is Base.FIXED
@@ -84,9 +86,9 @@ def test_frames_are_relative_to_the_root_link_that_stands_still(tmp_path: Path) 
     np.testing.assert_allclose(_at(reading, "head"), pose((0, 0, 2)), atol=1e-6)
 
 
-def test_joints_to_the_world_hang_on_it(tmp_path: Path) -> None:
-    """As the URDF has them."""
-    reading = _ask(stage(tmp_path, _STILL + _TIES), "plinth")
+def test_joints_to_the_world_have_the_root_as_parent(tmp_path: Path) -> None:
+    """As in the URDF."""
+    reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "plinth")
 
     assert {(joint.name, joint.parent, joint.child) for joint in reading.joints} == {
         ("shoulder", "plinth", "arm"),
@@ -94,36 +96,38 @@ def test_joints_to_the_world_hang_on_it(tmp_path: Path) -> None:
     }
 
 
-def test_a_joint_that_moves_is_stated_to_end_at_no_body(tmp_path: Path) -> None:
-    """The welds beside it are not."""
-    rooted = _STILL.replace(
+def test_moving_joint_without_a_body_is_reported(tmp_path: Path) -> None:
+    """The fixed joints are not."""
+    rooted = _STATIC_ROOT.replace(
         body("arm", _ARM), body("arm", _ARM, ["PhysicsArticulationRootAPI"])
     )
-    ties = _TIES.replace("PhysicsFixedJoint", "PhysicsRevoluteJoint", 1)
+    ties = _BASE_JOINTS.replace("PhysicsFixedJoint", "PhysicsRevoluteJoint", 1)
 
-    assert _ask(stage(tmp_path, rooted + _TIES), "plinth").at_world == ()
-    assert _ask(stage(tmp_path, rooted + ties), "plinth").at_world == ("shoulder",)
+    assert _observe(stage(tmp_path, rooted + _BASE_JOINTS), "plinth").at_world == ()
+    assert _observe(stage(tmp_path, rooted + ties), "plinth").at_world == ("shoulder",)
 
 
 @pytest.mark.parametrize("root", [None, "somebody"])
-def test_xform_without_a_link_name_is_no_root(tmp_path: Path, root: str | None) -> None:
-    """Nothing else marks it."""
-    reading = _ask(stage(tmp_path, _STILL + _TIES), root)
+def test_xform_without_a_link_name_is_not_the_root(
+    tmp_path: Path, root: str | None
+) -> None:
+    """Only the name marks a link without a body."""
+    reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), root)
 
     assert reading.root == "arm"
     assert {joint.parent for joint in reading.joints} == {"world"}
 
 
-def test_xform_root_leaves_base_floating(tmp_path: Path) -> None:
-    """The body leaves it where it stands."""
-    reading = _ask(stage(tmp_path, _STILL), "plinth")
+def test_xform_root_leaves_the_base_floating(tmp_path: Path) -> None:
+    """The body is not attached to it."""
+    reading = _observe(stage(tmp_path, _STATIC_ROOT), "plinth")
 
     assert reading.root == "arm"
     assert reading.base is Base.FLOATING
 
 
-def test_a_body_is_the_root_by_its_joints(tmp_path: Path) -> None:
-    """A USD in which another link is at the top has to say so."""
-    reading = _ask(stage(tmp_path, _STILL + _TIES), "head")
+def test_first_body_of_the_tree_is_the_root(tmp_path: Path) -> None:
+    """Unless the USD names another link as the root."""
+    reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "head")
 
     assert reading.root == "arm"

@@ -1,4 +1,4 @@
-"""What mesh files say about looks is stated as their formats define it."""
+"""Materials of mesh files are reported as their formats define them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
 
 STILL = Configurations((), (), ("zero",))
-# sRGB components and their light, from the table of IEC 61966-2-1.
+# sRGB components and their linear values, from the table of IEC 61966-2-1.
 HALF, HALF_LIGHT = 0.5, 0.21404114
 FIFTH, FIFTH_LIGHT = 0.2, 0.03310477
 PAINT = '<material name="own"><color rgba="0.5 0 1 0.25"/></material>'
@@ -49,7 +49,7 @@ endloop
 endfacet
 endsolid 0
 """
-# Triangles of half, one and one and a half square metres.
+# Triangles of 0.5, 1 and 1.5 m^2.
 OBJ = """mtllib looks.mtl
 v 0 0 0
 v 1 0 0
@@ -106,10 +106,10 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_an_obj_file_has_its_materials_by_area_and_the_urdf_the_rest(
+def test_obj_materials_have_areas_and_the_urdf_colour_fills_the_rest(
     tmp_path: Path,
 ) -> None:
-    """A scale of the mesh is one of the areas."""
+    """Areas include the scale of the mesh."""
     _obj(tmp_path)
     reading = _read(tmp_path, "part.obj", PAINT, 'scale="2 2 2"')
     own, red, skin = _looks(reading)
@@ -118,14 +118,14 @@ def test_an_obj_file_has_its_materials_by_area_and_the_urdf_the_rest(
     assert own.color == pytest.approx((HALF_LIGHT, 0.0, 1.0), abs=1e-7)
     assert (own.opacity, red.opacity, skin.opacity) == (0.25, 0.75, 0.5)
     assert red.color == pytest.approx((HALF_LIGHT, FIFTH_LIGHT, 1.0), abs=1e-7)
-    # The colour is a factor of the image.
+    # The colour is a factor of the texture.
     assert skin.color == pytest.approx((FIFTH_LIGHT, HALF_LIGHT, HALF_LIGHT), abs=1e-7)
     assert (skin.texture, skin.image) == (_digest(png(80)), "skin image.png")
     assert skin.mask == _digest(png(120))
 
 
-def test_material_libraries_are_read_as_they_are_on_disk(tmp_path: Path) -> None:
-    """A library can change while the mesh that names it does not."""
+def test_changed_material_library_is_read_again(tmp_path: Path) -> None:
+    """The mesh that names it is unchanged."""
     _obj(tmp_path)
     before = load_mesh(str(tmp_path / "part.obj"))
     (tmp_path / "looks.mtl").write_text("newmtl skin\nKd 1\n")
@@ -148,10 +148,10 @@ def test_material_libraries_are_read_as_they_are_on_disk(tmp_path: Path) -> None
         ("Ke 0 0.5 0", FileMaterial(has_more=True)),
     ],
 )
-def test_statements_of_mtl(
+def test_mtl_statements_are_read(
     statements: str, expected: FileMaterial, tmp_path: Path
 ) -> None:
-    """Colours that are no RGB, and factors of black, cannot be decided."""
+    """Colours that are not RGB, and black factors, are left undetermined."""
     _obj(tmp_path, f"newmtl skin\n{statements}\n")
     material = load_mesh(str(tmp_path / "part.obj")).materials[1]
 
@@ -164,7 +164,7 @@ def test_statements_of_mtl(
 
 
 def _dae(folder: Path, *effects: str, params: str = "") -> None:
-    """Write a document with two triangles, of half and one square metre."""
+    """Write a document with two triangles, of 0.5 and 1 m^2."""
     materials, bound, triangles = "", "", ""
     for number, effect in enumerate(effects):
         materials += f"""<effect id="e{number}"><profile_COMMON>{params}
@@ -211,8 +211,8 @@ SAMPLER = """<newparam sid="f"><surface type="2D"><init_from>i</init_from></surf
 TEXTURE = '<texture texture="l" texcoord="c"/>'
 
 
-def test_a_collada_file_has_its_materials_by_area(tmp_path: Path) -> None:
-    """A texture takes the place of the colour."""
+def test_collada_materials_have_areas(tmp_path: Path) -> None:
+    """A texture replaces the colour."""
     red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
     _dae(tmp_path, red, f"<diffuse>{TEXTURE}</diffuse>", params=SAMPLER)
     first, second = _looks(_read(tmp_path, "part.dae", PAINT))
@@ -265,10 +265,10 @@ LUMINANCE = 0.212671 * 0.5 + 0.715160 * 0.25 + 0.072169
         (f'<transparent opaque="RGB_ZERO">{TEXTURE}</transparent>', None),
     ],
 )
-def test_opacity_of_collada_is_counted_in_the_mode_that_is_named(
+def test_collada_opacity_follows_its_declared_mode(
     words: str, opacity: float | None, tmp_path: Path
 ) -> None:
-    """Zero is taken for one; the luminance of an image cannot be decided."""
+    """Zero is read as one; the luminance of a texture is left undetermined."""
     paint = f"<diffuse><color>1 0 0 1</color></diffuse>{words}"
     _dae(tmp_path, paint, params=SAMPLER)
     (look,) = _looks(_read(tmp_path, "part.dae"))
@@ -276,8 +276,8 @@ def test_opacity_of_collada_is_counted_in_the_mode_that_is_named(
     assert look.opacity == (None if opacity is None else pytest.approx(opacity))
 
 
-def test_an_image_of_opacities_is_stated_with_its_factor(tmp_path: Path) -> None:
-    """The alpha of one image can serve both."""
+def test_opacity_texture_is_reported_with_its_factor(tmp_path: Path) -> None:
+    """The alpha channel of one image can be used by both."""
     words = f"""<diffuse>{TEXTURE}</diffuse><transparent>{TEXTURE}</transparent>
       <transparency><float>0.5</float></transparency>"""
     _dae(tmp_path, words, params=SAMPLER)
@@ -349,10 +349,10 @@ IMAGE: dict[str, object] = {
 }
 
 
-def test_factors_of_gltf_are_linear_and_count_alpha_where_it_blends(
+def test_gltf_factors_are_linear_and_alpha_needs_blend_mode(
     tmp_path: Path,
 ) -> None:
-    """The default material mode is opaque, and the default colour white."""
+    """The default alpha mode is opaque, the default colour white."""
     cut = IMAGE | {"alphaMode": "MASK"}
     plain, blending, image, mask = _looks(
         _read(tmp_path, _gltf(tmp_path, {}, BLENDING, IMAGE, cut), PAINT)
@@ -366,15 +366,15 @@ def test_factors_of_gltf_are_linear_and_count_alpha_where_it_blends(
     assert (mask.texture, mask.mask, mask.opacity) == (*[_digest(png(80))] * 2, 0.25)
 
 
-def test_where_corners_are_coloured_no_colour_is_stated(tmp_path: Path) -> None:
-    """The URDF's does not stand in for it."""
+def test_vertex_colours_leave_the_colour_undetermined(tmp_path: Path) -> None:
+    """The colour of the URDF does not replace them."""
     (look,) = _looks(_read(tmp_path, _gltf(tmp_path, {}, corners=True), PAINT))
 
     assert (look.color, look.opacity) == (None, 1.0)
 
 
-def test_gltf_text_with_numbers_inside_stands_upright(tmp_path: Path) -> None:
-    """Its Y axis is up."""
+def test_gltf_with_embedded_buffer_is_rotated_to_z_up(tmp_path: Path) -> None:
+    """GlTF is Y up."""
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 3, 0]], "<f4").tobytes()
     data = base64.b64encode(points).decode()
     document = {
@@ -401,8 +401,8 @@ def test_gltf_text_with_numbers_inside_stands_upright(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["obj", "dae", "glb"])
-def test_conversion_keeps_appearance_exactly(form: str, tmp_path: Path) -> None:
-    """Colours, factors, opacities, images and their masks."""
+def test_conversion_keeps_materials_exactly(form: str, tmp_path: Path) -> None:
+    """Colours, factors, opacities, textures and their opacity textures."""
     _obj(tmp_path)
     red = "<diffuse><color>0.5 0.2 1 1</color></diffuse>"
     skin = f"<diffuse>{TEXTURE}</diffuse><transparent>{TEXTURE}</transparent>"
@@ -418,10 +418,10 @@ def test_conversion_keeps_appearance_exactly(form: str, tmp_path: Path) -> None:
     ("content", "reason"),
     [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
 )
-def test_unusable_texture_is_a_finding_but_no_failure(
+def test_unusable_texture_is_a_finding_but_not_a_failure(
     content: bytes | None, reason: str, tmp_path: Path
 ) -> None:
-    """The USD cannot have it."""
+    """No USD could contain it."""
     _obj(tmp_path)
     (tmp_path / "skin image.png").unlink()
     if content:
@@ -440,10 +440,10 @@ def test_unusable_texture_is_a_finding_but_no_failure(
         ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
     ],
 )
-def test_invalid_faces_do_not_fail_the_usd(
+def test_invalid_faces_do_not_fail_the_check(
     tmp_path: Path, name: str, text: str
 ) -> None:
-    """The triangles of half and of one square metre are left."""
+    """The triangles of 0.5 and 1 m^2 remain."""
     (tmp_path / name).write_text(text)
 
     reading = _read(tmp_path, name)
@@ -459,10 +459,10 @@ def test_invalid_faces_do_not_fail_the_usd(
     ("name", "text"),
     [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
 )
-def test_triangles_of_files_without_materials_have_none(
+def test_meshes_without_materials_have_none(
     tmp_path: Path, name: str, text: str
 ) -> None:
-    """Whatever its parts and its folder are called, after which trimesh calls it."""
+    """Trimesh would name materials after objects and folders."""
     folder = tmp_path / "000"
     folder.mkdir()
     (folder / name).write_text(text)
@@ -474,10 +474,10 @@ def test_triangles_of_files_without_materials_have_none(
 
 
 @pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])
-def test_the_first_material_of_a_name_counts(
+def test_first_material_of_a_name_is_used(
     tmp_path: Path, libraries: tuple[str, ...]
 ) -> None:
-    """As tinyobjloader has it, in one library and across several."""
+    """As in tinyobjloader, within one library and across several."""
     red, blue = "newmtl paint\nKd 1 0 0\n", "newmtl paint\nKd 0 0 1\n"
     (tmp_path / "twice.mtl").write_text(red + blue)
     (tmp_path / "red.mtl").write_text(red)
