@@ -26,7 +26,7 @@ SAMPLE = (
 )
 
 ABOUT_ENGINES = (
-    "tests/conformance/verdict/test_departures.py",
+    "tests/conformance/verdict/test_corpus_deviations.py",
     "tests/conformance/verdict/test_deviations.py",
     "tests/conformance/engines",
 )

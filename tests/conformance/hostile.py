@@ -147,7 +147,7 @@ class Hostile:
     side = Side.URDF
 
     def availability(self) -> Availability:
-        """Always."""
+        """Return that it is available."""
         return Available("1.0")
 
     def observe(self, request: Request) -> Observation:
@@ -192,7 +192,7 @@ class _Local(str):
 
 
 def convert(urdf: str, directory: str, _: dict[str, str]) -> str:
-    """Misbehave; convert if the process is still there."""
+    """Misbehave; convert if the process continues."""
     from urdf_usd.converter import convert as convert_robot  # noqa: PLC0415  # if need be
 
     _misbehave(Path(urdf).stem)

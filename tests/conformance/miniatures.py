@@ -1,7 +1,7 @@
-"""Wrong converters: a good reading of a good robot with one thing corrupted.
+"""Wrong converters: a correct observation of a correct robot with one value changed.
 
-A check without a miniature that trips it is not a check. Nothing about the robot is
-convenient: every axis is oblique, every origin turned, every offset non-zero.
+A check without a miniature that fails it is not a check. The robot has oblique axes,
+rotated origins and non-zero offsets.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _unit(x: float, y: float, z: float) -> Vec3:
 
 
 def _pose(xyz: Vec3, rpy: Vec3, order: str = "xyz") -> Pose:
-    """Fixed axes in lower case, as URDF has it; moving axes in upper case."""
+    """Return a pose from rotations about fixed (lower case) or moving axes."""
     w, x, y, z = Rotation.from_euler(order, rpy).as_quat(scalar_first=True).tolist()
     return Pose(xyz, (w, x, y, z))
 
@@ -97,7 +97,7 @@ def _origin(joint: str, xyz: Vec3) -> Pose:
     return _pose(xyz, _RPY[joint])
 
 
-# A closed mesh that no rotation and no mirror brings onto itself.
+# A closed mesh without rotational or mirror symmetry.
 WEDGE = Path(mutation.__file__).parent / "robots" / "wedge.obj"
 _PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
 _WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
@@ -122,7 +122,7 @@ ROBOT = Robot(
             (Visual(None, _PLACE, _WEDGE, MOSS),),
             (Collision(None, _PLACE, _WEDGE),),
         ),
-        # A pen inside the cylinder, which it hides.
+        # A pen inside the cylinder.
         _link(
             "forearm",
             0.75,
@@ -218,7 +218,7 @@ CONFIGURATIONS = questions(ROBOT)
 def urdf_reading(
     robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
 ) -> Observation:
-    """What the specification says about a robot."""
+    """Return the reference observation of a robot."""
     reading = observe_robot(robot, configurations)
     return with_motion(reading, configurations, perturbed=True)
 
@@ -227,7 +227,7 @@ def urdf_reading(
 def usd_reading(
     robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
 ) -> Observation:
-    """What a USD reader says about a faithful USD of a robot."""
+    """Return the observation of a faithful USD of a robot."""
     reading = observe_robot(robot, configurations)
     reading = with_motion(reading, configurations, perturbed=False)
     body = {link.name: link.name if link.inertial else None for link in robot.links}
@@ -251,7 +251,7 @@ def usd_reading(
 
 
 def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
-    """What an engine says that reads a robot by the letter."""
+    """Return the observation of an engine without deviations."""
     return replace(observe_robot(robot, CONFIGURATIONS), engine=name)
 
 
@@ -276,7 +276,7 @@ def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
 
 
 def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
-    """Return a reading with one joint stated otherwise."""
+    """Return an observation with one joint changed."""
     joints = tuple(
         replace(joint, **changes) if joint.name == name else joint  # type: ignore[arg-type]  # fields of JointObservation, by name
         for joint in reading.joints
@@ -287,7 +287,7 @@ def restating_joint(reading: Observation, name: str, **changes: object) -> Obser
 def restating_mass(
     reading: Observation, name: str, mass: MassProperties | None
 ) -> Observation:
-    """Return a reading with the mass of one link stated otherwise."""
+    """Return an observation with the mass of one link changed."""
     links = tuple(
         replace(link, mass=mass) if link.name == name else link
         for link in reading.links
@@ -296,12 +296,12 @@ def restating_mass(
 
 
 def joint_of(reading: Observation, name: str) -> JointObservation:
-    """Return one joint of a reading."""
+    """Return one joint of an observation."""
     return next(joint for joint in reading.joints if joint.name == name)
 
 
 def mass_of(reading: Observation, name: str) -> MassProperties:
-    """Return the mass properties of one link, which it has."""
+    """Return the mass properties of a link that has some."""
     mass = next(link.mass for link in reading.links if link.name == name)
     assert mass is not None
     return mass
@@ -402,7 +402,7 @@ def _gap(position: float, rotation: float) -> Observation:
 
 
 def _with_joint(name: str) -> Observation:
-    """Weld links that the URDF does not weld."""
+    """Add fixed joints that the URDF does not have."""
     reading = usd_reading()
     brace = JointObservation(name, JointType.FIXED, "arm", "wheel")
     return replace(reading, joints=(*reading.joints, brace))
@@ -416,7 +416,7 @@ def _inertia_stated_twice() -> Observation:
 
 
 def _restating(second: tuple[float, ...]) -> Observation:
-    """State the inertia of the arm a second time."""
+    """Report the inertia of the arm a second time."""
     reading = usd_reading()
     first = mass_of(reading, "arm").inertia
     assert first is not None
@@ -430,7 +430,7 @@ def _without_finger_inertia() -> Observation:
 
 
 def _without_velocities() -> Observation:
-    """Gravity alone."""
+    """Bias forces without the velocity term."""
     still = replace(CONFIGURATIONS, velocities=())
     reading = usd_reading()
     return replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)

@@ -1,4 +1,4 @@
-"""What engines and converters may do to the process that they run in."""
+"""Ways in which engines and converters may harm their process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HUGE = 100 * 2**20
 
 
 class _Panic(BaseException):
-    """As PyO3 raises where Rust panics: no Exception."""
+    """An exception as PyO3 raises for a Rust panic: no subclass of Exception."""
 
 
 class UnreadableText(str):
@@ -59,7 +59,7 @@ def _allocate() -> None:
 
 
 def _allocate_natively() -> None:
-    """Do as C++ does when nothing catches a failed allocation."""
+    """Behave like C++ after an uncaught failure of an allocation."""
     library = ctypes.CDLL(None)
     library.malloc.restype = ctypes.c_void_p
     while library.malloc(ctypes.c_size_t(16 * 2**20)):
@@ -88,7 +88,7 @@ def _close_files_and_hang() -> None:
     time.sleep(_HANGS)
 
 
-# Each ends its call: with the begin of the reason that is reported.
+# Each ends its call: with the beginning of the reported reason.
 CRASHES: dict[str, tuple[Callable[[], object], str]] = {
     "exit-0": (lambda: sys.exit(0), "SystemExit: 0"),
     "exit-3": (lambda: sys.exit(3), "SystemExit: 3"),
@@ -118,7 +118,7 @@ CRASHES: dict[str, tuple[Callable[[], object], str]] = {
     ),
 }
 
-# Each hangs in another way.
+# Ways to hang.
 HANGS: dict[str, Callable[[], object]] = {}
 
 
@@ -138,7 +138,7 @@ def _hang_with_signals_blocked() -> None:
 
 
 def _compute_natively() -> None:
-    # One operation, with Python's lock held.
+    # One operation that holds Python's lock.
     10 ** (10**10)
 
 
@@ -206,7 +206,7 @@ def _leave_thread() -> None:
 
 
 def _leave_child() -> int:
-    """Leave a process that holds all files open, in the background."""
+    """Leave a background process that holds all files open."""
     child = os.fork()
     if child == 0:
         time.sleep(_HANGS)
@@ -217,7 +217,7 @@ def _fork_and_return_twice() -> None:
     os.fork()
 
 
-# Each leaves something behind, and answers.
+# Each changes the process, and returns.
 LITTER: dict[str, Callable[[], object]] = {
     "flood": _flood,
     "close-input": _close_input,
@@ -235,22 +235,22 @@ LITTER: dict[str, Callable[[], object]] = {
 
 
 def crash(kind: str) -> object:
-    """End the call as :data:`CRASHES` says."""
+    """End the call as documented in :data:`CRASHES`."""
     return CRASHES[kind][0]()
 
 
 def hang(kind: str) -> object:
-    """Hang as :data:`HANGS` says."""
+    """Hang as documented in :data:`HANGS`."""
     return HANGS[kind]()
 
 
 def litter(kind: str) -> object:
-    """Leave behind what :data:`LITTER` says."""
+    """Change the process as documented in :data:`LITTER`."""
     return LITTER[kind]()
 
 
 def let_time_run_out() -> None:
-    """End the process as at its time limit, however busy the machine is."""
+    """End the process as at its time limit, independent of the speed of the machine."""
     file = Path(tempfile.gettempdir(), "printed-at-time-limit.txt").open("ab")  # noqa: SIM115  # until the end
     faulthandler.dump_traceback_later(0.01, exit=True, file=file)
 
@@ -271,11 +271,11 @@ def huge() -> bytes:
 
 
 def close_files_and_hang() -> None:
-    """Close the connection to the parent, and go on."""
+    """Close the connection to the parent, and continue."""
     _close_files_and_hang()
 
 
 def stop() -> None:
-    """Stop the process, which no watch in it can notice."""
+    """Stop the process, so that its own watchdog cannot run."""
     os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(_HANGS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pxr import Sdf, Usd
 
-# Attributes that say what links and joints are called.
+# Attributes with the URDF names of links and joints.
 _NAMES = {"urdf:joint:name", "urdf:joint:parent", "urdf:joint:child"}
 
 

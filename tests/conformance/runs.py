@@ -1,4 +1,4 @@
-"""Real runs of the command, over small robots, with a hostile engine installed."""
+"""Runs of the command with small robots and a hostile engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROBOT = """<robot name="{name}">
   </joint>
 </robot>
 """
-# So long that what has not happened by then never will, on whatever machine [s].
+# Time limit that no machine reaches unless a test fails [s].
 HANGS = 600
 # A time of modification [s].
 _LONG_AGO = 1_000_000_000
@@ -128,12 +128,12 @@ class Run:
         return found
 
     def mark(self, *robots: str) -> None:
-        """Set the times of records such that one that is written again can be told."""
+        """Set the times of records, so that rewritten ones can be detected."""
         for robot in robots:
             os.utime(self._record(robot), (_LONG_AGO, _LONG_AGO))
 
     def kept(self, *robots: str) -> list[str]:
-        """Those of the robots whose record was not written since it was marked."""
+        """Return robots whose records were not written since they were marked."""
         return [r for r in robots if self._record(r).stat().st_mtime == _LONG_AGO]
 
     def _record(self, robot: str) -> Path:
@@ -141,7 +141,7 @@ class Run:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that is bound to happen; how soon proves nothing."""
+    """Wait for a condition; the delay is not part of the test."""
     deadline = time.monotonic() + HANGS
     while not condition():
         assert time.monotonic() < deadline
@@ -149,7 +149,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def group_exists(group: int) -> bool:
-    """Whether a process of the group is left."""
+    """Return whether a process of the group exists."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -158,9 +158,9 @@ def group_exists(group: int) -> bool:
 
 
 def processes_with(variable: str) -> list[str]:
-    """List the processes that were started with a variable, such as ``A=b``; Linux.
+    """List processes that were started with a variable such as ``A=b``; Linux only.
 
-    Workers lead groups of their own, and are found by this.
+    Workers have process groups of their own, and are found by this.
     """
     found = []
     for process in Path("/proc").glob("[0-9]*"):

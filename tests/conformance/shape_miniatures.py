@@ -1,4 +1,4 @@
-"""Wrong converters of shapes: a good robot whose shapes are written otherwise."""
+"""Wrong converters of shapes: a correct robot with one shape changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def restating_shapes(
     role: Role,
     edit: Callable[[list[ShapeObservation]], list[ShapeObservation]],
 ) -> Observation:
-    """Return a reading with the shapes of one link stated otherwise."""
+    """Return an observation with the shapes of one link changed."""
     own = [s for s in reading.shapes if s.link == link and s.role is role]
     rest = [s for s in reading.shapes if s not in own]
     return replace(reading, shapes=(*rest, *edit(own)))
@@ -50,7 +50,7 @@ def _without(role: Role) -> Observation:
 
 
 def _moved_pen(role: Role) -> Observation:
-    """Move what the cylinder hides."""
+    """Move the shape inside the cylinder."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         surface = own[1].surface
@@ -63,7 +63,7 @@ def _moved_pen(role: Role) -> Observation:
 
 
 def _surfaced(role: Role, **changes: object) -> Observation:
-    """State the wedge's surface otherwise."""
+    """Change the surface of the wedge."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         surface = own[0].surface
@@ -135,7 +135,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
 
 
 def _with_appearance(**changes: object) -> Observation:
-    """State otherwise how the base looks."""
+    """Change the material of the base."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         looks = tuple(replace(look, **changes) for look in own[0].appearances)  # type: ignore[arg-type]  # fields of Appearance, by name

@@ -65,10 +65,10 @@ def hostile_robots(tmp_path: Path) -> Path:
 
 @_LINUX
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_misbehaving_engine_costs_its_own_answer(
+def test_misbehaving_engine_does_not_affect_other_engines(
     run: Run, hostile_robots: Path, tmp_path: Path, short_path: Path, jobs: str
 ) -> None:
-    """All other engines observe that robot, and the record has the reason."""
+    """All other engines observe the robot, and the record has the reason."""
     temporary = short_path
     mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
     limits = "--memory", "1024", "--jobs", jobs
@@ -147,7 +147,7 @@ def test_doctor_lists_engines_that_cannot_be_loaded(tmp_path: Path) -> None:
 def test_misbehaving_converter_costs_its_own_robots(
     run: Run, hostile_robots: Path, tmp_path: Path, short_path: Path
 ) -> None:
-    """All others are converted, compared and recorded."""
+    """They are converted, compared and recorded."""
     temporary = short_path
     mark = {"TMPDIR": str(temporary), "MARK_OF_TEST": str(tmp_path)}
     chosen = "--memory", "1024", "--converter", "hostile"
@@ -172,7 +172,7 @@ def _scraps(out: Path) -> list[Path]:
 
 
 def _environment_robot(folder: Path) -> None:
-    """Write a xacro file of which the mass is a variable of the environment."""
+    """Write a xacro file whose mass is an environment variable."""
     (folder / "variable.urdf.xacro").write_text(
         """<robot name="variable"><link name="only"><inertial>
         <mass value="$(optenv MASS_OF_TEST 2)"/>
@@ -181,7 +181,7 @@ def _environment_robot(folder: Path) -> None:
     )
 
 
-def test_changed_variable_of_xacro_is_a_change(run: Run, robots: Path) -> None:
+def test_changed_environment_variable_is_a_change(run: Run, robots: Path) -> None:
     """The expansion of a xacro file depends on the environment."""
     for name in ("abort", "hang", "calm"):
         (robots / f"{name}.urdf").unlink()
@@ -231,7 +231,7 @@ _PROPERTY = (
 
 
 def _dependent_robots(folder: Path) -> dict[str, Callable[[], object]]:
-    """Write robots; return how to change a file on which each depends."""
+    """Write robots; return edits of each file on which one of them depends."""
 
     def change(name: str, before: str, after: str) -> Callable[[], object]:
         file = folder / name
@@ -315,7 +315,7 @@ def _truncate(file: Path) -> None:
 
 
 def test_resumed_run_equals_a_fresh_one(run: Run, robots: Path, tmp_path: Path) -> None:
-    """To the byte, whatever happened to the files of the first one."""
+    """Byte for byte, after any change of files of the first run."""
     (robots / "hang.urdf").unlink()
     names = ("record", "layer", "lost", "added", "scene", "garbage", "turned", "kept")
     for name in names:
@@ -353,7 +353,7 @@ def test_resumed_run_equals_a_fresh_one(run: Run, robots: Path, tmp_path: Path) 
 def test_resumed_comparison_equals_a_fresh_one(
     run: Run, robots: Path, tmp_path: Path
 ) -> None:
-    """With several converters, and after a conversion by one of them changed."""
+    """With several converters, and after a change of one converter's output."""
     for name in ("abort", "hang"):
         (robots / f"{name}.urdf").unlink()
     script = tmp_path / "convert.py"
@@ -380,8 +380,8 @@ def _times(folder: Path) -> list[int]:
     return sorted(file.stat().st_mtime_ns for file in folder.iterdir())
 
 
-def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
-    """And what has is made anew: a mesh, an option, an asset that is gone."""
+def test_unchanged_robots_are_kept(run: Run, robots: Path) -> None:
+    """Others are examined again: after a change of a mesh, an option or the asset."""
     corpus = f"dir:{robots}"
     everything = ("abort", "calm", "hang", "quiet")
     run(corpus, SPARE="1")
@@ -401,14 +401,14 @@ def test_what_has_not_changed_is_kept(run: Run, robots: Path) -> None:
     assert kept_all == list(everything)
     assert kept_some == ["abort"], some.stderr
     assert kept_none == []
-    # What is no longer in the corpus is gone.
+    # Robots that are no longer in the corpus are removed.
     names = sorted(path.name for path in (run.out / "results").iterdir())
     assert names == [f"dir--{robot}.json" for robot in ("abort", "calm", "quiet")]
     assert (run.out / "assets" / "dir--quiet" / "quiet.usda").is_file()
 
 
-def test_a_missing_mesh_that_turns_up_is_a_change(run: Run, robots: Path) -> None:
-    """Though no file that was read is another."""
+def test_added_mesh_is_a_change(run: Run, robots: Path) -> None:
+    """No file that was read has changed."""
     for name in ("abort", "hang"):
         (robots / f"{name}.urdf").unlink()
     mesh = robots / "calm.stl"
@@ -423,10 +423,10 @@ def test_a_missing_mesh_that_turns_up_is_a_change(run: Run, robots: Path) -> Non
     assert run.kept("calm", "quiet") == ["quiet"]
 
 
-def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
+def test_crashed_robots_are_rerun_on_request_or_with_other_limits(
     run: Run, robots: Path
 ) -> None:
-    """A robot that takes too long would do so every time."""
+    """Otherwise a robot over the time limit would be run every time."""
     corpus = f"dir:{robots}"
     (robots / "hang.urdf").unlink()
     run(corpus)
@@ -449,7 +449,7 @@ def test_what_broke_is_redone_only_if_that_is_wanted_or_limits_differ(
 
 @pytest.fixture
 def stopped() -> Iterator[list[subprocess.Popen[str]]]:
-    """Processes that are ended, whatever a test leaves behind."""
+    """Processes that are killed at the end of a test."""
     started: list[subprocess.Popen[str]] = []
     yield started
     for process in started:
@@ -470,7 +470,7 @@ def test_stopped_run_reports_and_can_be_resumed(
     mark = str(short_path)
     corpus = f"dir:{robots}"
     (robots / "abort.urdf").unlink()
-    # One robot hangs for longer than the test takes.
+    # One robot takes longer than the test.
     process = subprocess.Popen(
         run.command(corpus, "--timeout", "6000"),
         env=run.environment
@@ -511,9 +511,9 @@ def test_stopped_run_reports_and_can_be_resumed(
 def test_second_run_in_a_folder_is_refused(
     run: Run, robots: Path, stopped: list[subprocess.Popen[str]]
 ) -> None:
-    """With exit status 2 and the process of the first, which goes on."""
+    """With exit status 2 and the process id of the first, which continues."""
     (robots / "abort.urdf").unlink()
-    first = subprocess.Popen(  # our own command
+    first = subprocess.Popen(  # this command
         run.command(f"dir:{robots}", "--timeout", "6000"),
         env=run.environment | {"PATIENT": "1"},
         stderr=subprocess.PIPE,

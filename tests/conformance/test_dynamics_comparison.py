@@ -1,4 +1,4 @@
-"""Where equations of motion differ, the links and joints at fault are named."""
+"""Differences of equations of motion are traced to links and joints."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_unstated_joint_is_not_comparable() -> None:
 
 
 def test_force_that_is_not_finite_fails() -> None:
-    """A force that is not finite is no force."""
+    """Including infinity on both sides."""
     whole = _dynamics(usd_reading())
     bias = whole.bias.copy()
     bias[2, whole.joints.index("wheel")] = np.nan
@@ -103,7 +103,7 @@ def test_force_that_is_not_finite_fails() -> None:
 
 
 def test_side_without_rollout_is_not_comparable() -> None:
-    """Either side."""
+    """The URDF's or the USD's."""
     spec, unstated = urdf_reading(), replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())
 

@@ -15,8 +15,8 @@ from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.gate.baseline import OWNER, REASON, read_baseline
 
 ROOT = Path(__file__).parents[2]
-# Turns every joint's axis round, in whatever process a robot is converted: both frames
-# of the joint are turned, so nothing shows while all joints are at zero.
+# Reverses every joint's axis in any process: both frames of the joint are rotated, so
+# poses at zero are unchanged.
 _REGRESSION = """
 from urdf_usd.converter import conversion
 

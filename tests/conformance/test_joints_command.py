@@ -128,8 +128,8 @@ def test_maps_are_written_as_arrays(urdf: Path, tmp_path: Path) -> None:
     assert sorted(maps["reference_to_mujoco"]) == [0, 1, 2, 3]
 
 
-def test_robot_without_moving_joints_says_so(tmp_path: Path) -> None:
-    """Not an error: there is nothing to number."""
+def test_robot_without_moving_joints_is_reported(tmp_path: Path) -> None:
+    """It is not an error."""
     file = tmp_path / "box.urdf"
     file.write_text(f'<robot name="box"><link name="box">{_INERTIAL}</link></robot>')
     result = _invoke(str(file))

@@ -96,7 +96,7 @@ def test_exit_code_follows_the_most_severe_finding(
     assert result.exit_code == code
 
 
-def test_file_without_findings_says_so(robot: Path) -> None:
+def test_file_without_findings_is_reported(robot: Path) -> None:
     """With exit code 0."""
     robot.write_text(SOUND, encoding="utf-8")
 

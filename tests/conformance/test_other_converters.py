@@ -120,7 +120,7 @@ def test_static_root_may_have_several_articulations(
     ("mass", "base", "total", "link"),
     [
         (5e-7, Base.FIXED, Grade.EXACT, Grade.CLOSE),
-        # A floating base falls with it.
+        # A floating base would fall with it.
         (5e-7, Base.FLOATING, Grade.CLOSE, Grade.CLOSE),
         (2e-6, Base.FIXED, Grade.CLOSE, Grade.FAILS),
         (0.1, Base.FIXED, Grade.FAILS, Grade.FAILS),
@@ -129,7 +129,7 @@ def test_static_root_may_have_several_articulations(
 def test_mass_given_to_a_fixed_base_is_not_counted(
     mass: float, base: Base, total: Grade, link: Grade
 ) -> None:
-    """In millionths of the robot's mass; the link is reported as regularised."""
+    """Up to a millionth of the robot's mass; the link is reported as regularised."""
     expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
     own = mass * sum(link.mass.mass for link in expected.links if link.mass)
     tiny = own * 0.01
@@ -142,7 +142,7 @@ def test_mass_given_to_a_fixed_base_is_not_counted(
 
 
 def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
-    """The joint matters to reduced coordinates only."""
+    """It matters only to reduced-coordinate solvers."""
     reading = replace(usd_reading(), articulation_roots=0)
 
     found = _judged(urdf_reading(), reading)["structure.world"]
@@ -178,7 +178,7 @@ def _with_moments(*moments: float) -> MassProperties:
 @pytest.mark.parametrize(
     ("moments", "grade"),
     [
-        # Of a plate: rounded to float32, the sum of two may fall short of the third.
+        # Of a plate: rounded to float32, the sum of two may be less than the third.
         ((0.01, 0.02, 0.03), Grade.EXACT),
         ((0.01, 0.02, 0.029), Grade.FAILS),
     ],
@@ -186,7 +186,7 @@ def _with_moments(*moments: float) -> MassProperties:
 def test_engine_may_reject_flat_bodies_in_the_round_trip(
     moments: tuple[float, float, float], grade: Grade
 ) -> None:
-    """An inertia that is impossible by one bit; lost inertias are reported."""
+    """A + B >= C is violated by one bit; lost inertias are reported."""
     flat = _with_moments(*moments)
     expected = restating_mass(urdf_reading(), "arm", flat)
     actual = restating_mass(usd_reading(), "arm", flat)
@@ -200,7 +200,7 @@ def test_engine_may_reject_flat_bodies_in_the_round_trip(
 
 
 def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
-    """PyBullet assumes 1 kg for a frame, and the fixed joint may carry nothing."""
+    """PyBullet assumes 1 kg for a frame, and the round trip may have no frame."""
     reading = urdf_reading()
     kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     again = replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))

@@ -24,9 +24,9 @@ def _paced(total: int, times: list[float]) -> str:
     ("times", "said"),
     [
         ([], ""),
-        # Four in two seconds; six are left.
+        # Four in two seconds; six remain.
         ([0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
-        # One in eight seconds; nine are left.
+        # One in eight seconds; nine remain.
         ([8.0], "8.0 s each, 72 s left"),
         ([600.0], "600.0 s each, 90 min left"),
         ([float(n) for n in range(1, 11)], "1.0 s each"),
@@ -56,7 +56,7 @@ def test_durations_are_rounded_to_a_suitable_unit(seconds: float, said: str) -> 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A clock that goes on by two seconds when it is read."""
+    """A clock that advances by two seconds per reading."""
     ticks = itertools.count(0, 2)
     monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
     return iter(())

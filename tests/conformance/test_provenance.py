@@ -1,4 +1,4 @@
-"""What a run says about where its robots come from."""
+"""Origin of robots, recorded by runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(corpus: Iterable[str], out: Path) -> dict[str, RobotRecord]:
     return records
 
 
-def test_a_record_accounts_for_every_file_that_was_read(tmp_path: Path) -> None:
+def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
     """Mesh, material library and texture of a table, each with its hash."""
     (record,) = _run(["pybullet:table/table.urdf"], tmp_path).values()
 
@@ -53,8 +53,8 @@ def test_a_record_accounts_for_every_file_that_was_read(tmp_path: Path) -> None:
     assert {"usd-core", "mujoco", "urdf-usd-conformance"} <= record.environment.keys()
 
 
-def test_what_a_folder_holds_besides_robots_is_not_available(tmp_path: Path) -> None:
-    """A file of macros is no robot; why not stands beside those that are."""
+def test_files_of_a_folder_without_a_robot_are_unavailable(tmp_path: Path) -> None:
+    """A xacro file of macros is listed with the reason."""
     robots = tmp_path / "robots"
     robots.mkdir()
     (robots / "arm.urdf.xacro").write_text(_ARM)
@@ -105,8 +105,8 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     assert "no_such_file.xacro" in incomplete.reason
 
 
-def test_a_xacro_file_that_is_named_has_to_be_a_robot(tmp_path: Path) -> None:
-    """Somebody says that it is one."""
+def test_named_xacro_file_without_a_robot_is_an_error(tmp_path: Path) -> None:
+    """The user named it as a robot."""
     (tmp_path / "part.xacro").write_text(_PART)
 
     (record,) = _run([str(tmp_path / "part.xacro")], tmp_path / "out").values()
@@ -115,8 +115,8 @@ def test_a_xacro_file_that_is_named_has_to_be_a_robot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
-def test_a_list_says_how_a_robot_is_made_and_held(tmp_path: Path, base: str) -> None:
-    """Arguments and base reach the converter; licence and notes the record."""
+def test_list_sets_arguments_and_base_of_a_robot(tmp_path: Path, base: str) -> None:
+    """The converter gets them; licence and notes are recorded."""
     (tmp_path / "arm.xacro").write_text(_ARM)
     (tmp_path / "part.xacro").write_text(_PART)
     (tmp_path / "list.toml").write_text(

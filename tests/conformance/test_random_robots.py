@@ -30,14 +30,14 @@ from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
     st.sampled_from(Profile),
     st.booleans(),
 )
-def test_every_conversion_of_a_random_robot_conforms(
+def test_random_robots_conform_after_conversion(
     robot: Robot,
     nesting: BodyNesting,
     base: BaseOption,
     profile: Profile,
     merge_fixed: bool,
 ) -> None:
-    """As read by OpenUSD's parser, for every option."""
+    """As read by OpenUSD's parser, with every option."""
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     sampled = configurations(structure(robot))

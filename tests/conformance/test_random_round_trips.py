@@ -1,4 +1,4 @@
-"""Engines read random URDFs and their round trips alike."""
+"""Engines read random URDFs and their round trips equally."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _ask(engine: Engine, request: Request) -> Outcome:
 def test_engine_agrees_with_itself_after_round_trip(
     engine: Engine, robot: Robot
 ) -> None:
-    """In every value that it states, or it refuses both files."""
-    # A range that float32 makes empty is none to MuJoCo.
+    """In every value that it reports, or it refuses both files."""
+    # MuJoCo ignores a range that is empty in float32.
     limits = [
         limit
         for joint in robot.joints
@@ -59,7 +59,7 @@ def test_engine_agrees_with_itself_after_round_trip(
     with tempfile.TemporaryDirectory() as folder:
         there, back = Path(folder, "there.urdf"), Path(folder, "back.urdf")
         there.write_bytes(write(robot))
-        # What the text says: rotations are rounded in it.
+        # Values of the text, where rotations are rounded.
         robot = parse(there).robot
         sampled = configurations(structure(robot))
         usd = convert(there, Path(folder, "usd")).root_layer

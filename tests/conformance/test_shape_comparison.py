@@ -1,4 +1,4 @@
-"""Comparison of shapes and appearances that the two sides divide differently."""
+"""Comparison of shapes and materials that the two sides divide differently."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ def test_missing_mesh_is_not_comparable_and_named() -> None:
     assert _grades(checks)["support"] is Grade.EXACT
     assert "gone.stl: it is not found" in checks["collision.shapes"].findings[0].message
     assert _grades(shifted)["support"] is Grade.FAILS
-    # Others may have found it.
+    # Other engines may have found it.
     assert Grade.FAILS not in _grades(more).values()
 
 
 def test_unmeasurable_shape_of_the_usd_fails() -> None:
-    """As a cone, which URDF does not have."""
+    """For example a cone, which URDF does not have."""
     cone = _shape("p", ShapeKind.OTHER, problem="a Cone cannot be measured")
 
     assert _grades(_judged([_box("a")], [cone]))["shapes"] is Grade.FAILS
@@ -259,7 +259,7 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
 
 
 def test_colour_absent_in_urdf_is_not_compared() -> None:
-    """Nor is one that only one reader states."""
+    """Nor is one that only one engine reports."""
     for ours in (_visual(Appearance(0.4, None)), _visual()):
         checks = _visual_checks([ours], [_visual(Appearance(0.4, BLUE))])
 
@@ -309,7 +309,7 @@ def test_image_that_urdf_engines_ignore_is_close() -> None:
 
 
 def test_undecidable_opacity_is_not_compared() -> None:
-    """Shaders do not take the luminance of an image."""
+    """Shaders do not convert an image to its luminance."""
     ours = _visual(Appearance(0.4, RED, opacity=None))
     checks = _visual_checks([ours], [_visual(Appearance(0.4, RED, 0.5))])
 

@@ -13,11 +13,11 @@ class Terminal(io.StringIO):
     """Text that was written to a terminal."""
 
     def isatty(self) -> bool:
-        """Say that it is one."""
+        """Return that it is a terminal."""
         return True
 
     def lines(self) -> list[str]:
-        """Return what one sees: a carriage return lets a line be written over."""
+        """Return the visible lines: after a carriage return, a line is overwritten."""
         return [self._visible(line) for line in self.getvalue().split("\n")]
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A package of somebody else brings an engine along, as CONTRIBUTING shows."""
+"""An engine of another package, as CONTRIBUTING.md documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"
 
 
 def _block(language: str) -> str:
-    """The code of that language in the recipe."""
+    """Return the code block of that language in the recipe."""
     text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     recipe = text[text.index("### Add an engine") : text.index("### Add a robot")]
     (found,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
@@ -30,7 +30,7 @@ def _block(language: str) -> str:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder of installed packages with the recipe's, as pip would leave it."""
+    """A folder of installed packages with that of the recipe, as installed by pip."""
     site = tmp_path / "site"
     metadata = site / "etree_engine-1.0.dist-info"
     metadata.mkdir(parents=True)
@@ -74,13 +74,13 @@ def _check(site: Path, usd: Path) -> dict[str, Any]:
     return read
 
 
-def test_recipe_has_thirty_lines() -> None:
-    """Not many more, blank ones included."""
+def test_recipe_is_short() -> None:
+    """About thirty lines, including blank ones."""
     assert len(_block("python").splitlines()) <= 32
 
 
-def test_engine_of_a_third_party_takes_part(installed: Path, tmp_path: Path) -> None:
-    """It is asked by its name, and compared on what it states alone."""
+def test_third_party_engine_is_compared(installed: Path, tmp_path: Path) -> None:
+    """It is selected by its name, and compared on the quantities that it reports."""
     root_layer = convert(_ROBOT, tmp_path / "usd").root_layer
     record = _check(installed, root_layer)
     (engine,) = (w for w in record["engines"] if w["name"] == "etree")
@@ -96,8 +96,8 @@ def test_engine_of_a_third_party_takes_part(installed: Path, tmp_path: Path) -> 
     assert stated == {"structure.links"}
 
 
-def test_doctor_lists_the_engine_of_a_third_party(installed: Path) -> None:
-    """With the version that it gives."""
+def test_doctor_lists_the_third_party_engine(installed: Path) -> None:
+    """With its version."""
     shown = _command(installed, ["doctor"]).stdout
 
     assert re.search(r"✓\s+etree\s+reads URDF, \d", shown)

@@ -1,4 +1,4 @@
-"""Xacro through the whole path: commands, engines, records."""
+"""Xacro in commands, engines and records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DESCRIPTIONS = (
 
 @pytest.fixture
 def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A xacro file in a folder of its own, and beside it the working folder."""
+    """A xacro file in a folder next to the working folder."""
     file = tmp_path / "bot/urdf/arm.urdf.xacro"
     mesh = tmp_path / "bot/meshes/part.obj"
     for path, text in (
@@ -65,8 +65,8 @@ def _urdf_usd(*arguments: str) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def test_a_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> None:
-    """With the same arguments; nothing is left behind."""
+def test_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> None:
+    """With the same arguments; no temporary file remains."""
     (tmp_path / "temporary").mkdir()
     tempfile.tempdir, before = str(tmp_path / "temporary"), tempfile.tempdir
     try:
@@ -83,8 +83,8 @@ def test_a_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> N
     assert sorted(path.name for path in robot.parent.iterdir()) == [robot.name]
 
 
-def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
-    """Its meshes are found from the report's folder as from the xacro file's."""
+def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
+    """Its meshes are found from the report's folder."""
     result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
 
     assert result.exit_code == 0, result.stdout
@@ -106,7 +106,7 @@ def test_engines_read_the_expansion_of_a_run(robot: Path) -> None:
 def test_commands_allow_variables_by_option(
     robot: Path, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
 ) -> None:
-    """Convert, check, run, inspect, lint and expand have the same option."""
+    """Convert, check, run, inspect, lint and expand."""
     monkeypatch.setenv("ROBOT_TEST_REACH", "0.7")
     robot.write_text(ARM.replace("$(arg reach)", "$(env ROBOT_TEST_REACH)"))
     name = "ROBOT_TEST_REACH"
@@ -134,7 +134,7 @@ def test_commands_allow_variables_by_option(
         assert "--env ROBOT_TEST_REACH" in place.read_text()
 
 
-def test_a_run_repeats_its_arguments(robot: Path) -> None:
+def test_run_records_xacro_arguments(robot: Path) -> None:
     """In the summary, and in the command that reproduces a page."""
     _urdf_usd(
         "run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1"
@@ -146,8 +146,8 @@ def test_a_run_repeats_its_arguments(robot: Path) -> None:
     assert "--arg reach:=0.7" in page.read_text()
 
 
-def test_a_xacro_file_that_cannot_be_expanded_is_unreadable(robot: Path) -> None:
-    """The record points into it."""
+def test_failed_expansion_is_unreadable(robot: Path) -> None:
+    """The record has the location in the xacro file."""
     text = ARM.replace("$(arg reach)", "$(arg nothing)")
     robot.write_text(text)
     line = text[: text.index('<origin xyz="$(arg')].count("\n") + 1
@@ -167,8 +167,8 @@ def test_a_xacro_file_that_cannot_be_expanded_is_unreadable(robot: Path) -> None
     )
 
 
-def test_diagnostics_of_a_command_point_into_the_xacro_file(robot: Path) -> None:
-    """To the line that has to be changed."""
+def test_diagnostics_are_located_in_the_xacro_file(robot: Path) -> None:
+    """At the line that has to be changed."""
     text = ARM.replace('xyz="0.1 0.2 -0.9"', 'xyz="0.1, 0.2 -0.9"')
     robot.write_text(text)
     line = text[: text.index("<axis")].count("\n") + 1
@@ -179,8 +179,8 @@ def test_diagnostics_of_a_command_point_into_the_xacro_file(robot: Path) -> None
     assert "[number-punctuation]" in result.stderr
 
 
-def test_the_expansion_can_be_seen(robot: Path) -> None:
-    """As URDF, with the warnings beside it."""
+def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
+    """As URDF on stdout, with warnings on stderr."""
     result = _urdf_usd("expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
 
     assert result.exit_code == 0
@@ -190,8 +190,8 @@ def test_the_expansion_can_be_seen(robot: Path) -> None:
     assert [link.name for link in parse("seen.urdf").robot.links] == ["base", "tip"]
 
 
-def test_a_robot_that_is_not_available_does_not_stop_the_others(robot: Path) -> None:
-    """It is a record like every other."""
+def test_unavailable_robot_does_not_stop_the_others(robot: Path) -> None:
+    """It has a record."""
     result = _urdf_usd(
         *("run", "rd:panda_mj_description", str(robot), "--out", "report"),
         *("--jobs", "1"),
@@ -208,10 +208,10 @@ def test_a_robot_that_is_not_available_does_not_stop_the_others(robot: Path) -> 
 
 @pytest.mark.corpus
 @pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
-def test_xacro_descriptions_expand_convert_and_conform(
+def test_xacro_descriptions_conform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through the real robot_descriptions package, without its downloads."""
+    """From the real robot_descriptions package, without downloads."""
     _clone_from(Path(MIRROR or ""), monkeypatch)
     out = tmp_path / "report"
 
@@ -242,8 +242,8 @@ def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, name)
 
 
-def test_a_record_has_what_lint_finds_in_xacro(robot: Path) -> None:
-    """At the lines of the xacro file, which are told."""
+def test_record_has_lint_findings_of_xacro(robot: Path) -> None:
+    """With the lines of the xacro file."""
     robot.write_text(
         ARM.replace('lower="-1" upper="2"', 'lower="-90" upper="90"'),
         encoding="utf-8",

@@ -47,18 +47,18 @@ def _triple(value: st.SearchStrategy[float]) -> st.SearchStrategy[Vec3]:
 
 
 def rotations() -> st.SearchStrategy[Vec3]:
-    """Roll, pitch, yaw [rad]."""
+    """Draw roll, pitch and yaw [rad]."""
     return _triple(_ANGLES)
 
 
 def poses() -> st.SearchStrategy[Pose]:
-    """Poses within a metre or so."""
+    """Draw poses within about a metre."""
     quats = rotations().map(quat_wxyz_from_rpy)
     return st.builds(Pose, position=_triple(_LENGTHS), quat_wxyz=quats)
 
 
 def axes() -> st.SearchStrategy[Vec3]:
-    """Unit vectors: coordinate axes of both signs, and oblique ones."""
+    """Draw unit vectors: coordinate axes of both signs, and oblique ones."""
     units = [tuple(float(c) for c in row) for row in (*np.eye(3), *-np.eye(3))]
     oblique = _triple(st.floats(-1, 1)).filter(lambda v: np.linalg.norm(v) > 0.1)
     return st.one_of(st.sampled_from(units), oblique.map(_unit))
@@ -71,7 +71,7 @@ def _unit(vector: Vec3) -> Vec3:
 
 @st.composite
 def inertials(draw: st.DrawFn) -> Inertial:
-    """Inertials of real bodies: point masses in a rotated frame."""
+    """Draw inertials of real bodies: point masses in a rotated frame."""
     masses = np.array(draw(st.tuples(*[st.floats(0.05, 3.0)] * 4)))
     points = np.array(draw(st.tuples(*[_triple(st.floats(-0.3, 0.3))] * 4)))
     points = points - masses @ points / masses.sum()
@@ -82,7 +82,7 @@ def inertials(draw: st.DrawFn) -> Inertial:
 
 
 def kinds() -> st.SearchStrategy[JointKind]:
-    """Every joint type."""
+    """Draw every joint type."""
     limits = st.tuples(st.floats(-6, 6), st.floats(-6, 6)).map(
         lambda pair: Range(min(pair), max(pair))
     )

@@ -43,7 +43,7 @@ def test_devices_are_not_read(device: str) -> None:
 
 
 def test_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
-    """Nobody may ever write into it."""
+    """No process writes into it."""
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(OSError, match="not a regular file"):
@@ -51,7 +51,7 @@ def test_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
 
 
 def test_missing_file_raises_file_not_found_error(tmp_path: Path) -> None:
-    """As everywhere."""
+    """With the path."""
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "no", 20)
 

@@ -1,4 +1,4 @@
-"""Failures that are no bugs: one line with the cause, the remedy and exit status 2."""
+"""Failures that are not bugs: one line with cause and remedy, and exit status 2."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> st
         ),
     ],
 )
-def test_trouble_of_the_machine_is_no_bug(
+def test_system_error_is_not_reported_as_a_bug(
     error: BaseException, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message has a remedy."""
@@ -167,14 +167,14 @@ def test_limited_address_space_is_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes of a POSIX shell")
-def test_closed_pipe_is_quiet(tmp_path: Path) -> None:
-    """As of other command-line tools."""
+def test_closed_pipe_prints_nothing(tmp_path: Path) -> None:
+    """As in other command-line tools."""
     links = "".join(f'<link name="l{index}"/>' for index in range(3000))
     (tmp_path / "a.urdf").write_text(f'<robot name="r">{links}</robot>')
     reader, writer = os.pipe()
     os.close(reader)
 
-    ended = subprocess.run(  # our own words
+    ended = subprocess.run(  # this command
         [sys.executable, "-P", "-c", _PROGRAM, "lint", "a.urdf"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -577,7 +577,7 @@ def test_write_error_is_not_reported_as_a_bug(
     assert folder.exists()
 
 
-# As a process of its own.
+# The command as a separate process.
 
 
 def _installed() -> str:
@@ -598,7 +598,7 @@ def _command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[s
 
 @pytest.fixture
 def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    """Collect processes that must not outlive a test."""
+    """Processes that are killed at the end of a test."""
     started: list[subprocess.Popen[str]] = []
     yield started
     for process in started:
@@ -681,5 +681,5 @@ def test_ctrl_c_ends_a_run_and_its_processes(
     assert "robots are finished" in stderr
     assert "Traceback" not in stderr
     assert (folder / "report" / "index.html").is_file()
-    # The last member of the group may take a moment to be reaped.
+    # The last process of the group may need a moment to be reaped.
     wait_until(lambda: not group_exists(process.pid))

@@ -21,7 +21,7 @@ def robot(tmp_path: Path) -> Path:
 
 
 def ended(*arguments: str, before: str = "") -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
+    """Run the command in a separate process."""
     program = (
         f"{before}\nimport sys\nfrom urdf_usd.conformance.cli.program import start\n"
         f"sys.argv = {['urdf-usd', *arguments]!r}\nstart()\n"

@@ -1,4 +1,4 @@
-"""Commands that are ended by a signal leave nothing behind."""
+"""Commands that are interrupted by a signal leave no files and processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 # An expansion that takes longer than the test.
 XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <link name="${9 ** 9 ** 9}"/></robot>"""
-# In this process, a function is replaced by one that does not end.
+# In this process, a function is replaced by one that does not return.
 _PROGRAM = """
 import importlib, sys, time
 from pathlib import Path
@@ -53,14 +53,14 @@ _WRITING = "urdf_usd.converter.conversion:_move_into_place"
         (":", ("expand", "r.xacro")),
     ],
 )
-def test_command_that_is_ended_leaves_nothing(
+def test_interrupted_command_leaves_no_files_and_processes(
     tmp_path: Path,
     short_path: Path,
     hangs: str,
     command: tuple[str, ...],
     number: signal.Signals,
 ) -> None:
-    """No temporary file or folder, no process; exit status 130 as with Ctrl-C."""
+    """Exit status 130 as with Ctrl-C."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "r.urdf").write_text('<robot name="r"><link name="a"/></robot>')
@@ -69,7 +69,7 @@ def test_command_that_is_ended_leaves_nothing(
     before = sorted(work.rglob("*"))
     begun = tmp_path / "begun"
     mark = f"MARK_OF_TEST={tmp_path}"
-    process = subprocess.Popen(  # our own command
+    process = subprocess.Popen(  # this command
         [sys.executable, "-c", _PROGRAM, str(begun), hangs, *command],
         env=os.environ | {"MARK_OF_TEST": str(tmp_path), "TMPDIR": str(short_path)},
         cwd=work,

@@ -1,4 +1,4 @@
-"""Which converters are meant, and how commands are filled in."""
+"""Selection of converters, and placeholders in their commands."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from urdf_usd.conformance.records.environment import DISTRIBUTION
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 
 
-def test_default_converter_is_ours() -> None:
-    """As ever."""
+def test_default_converter_is_that_of_the_project() -> None:
+    """Without an option."""
     assert parse_candidates(()) == (OWN,)
     assert parse_candidates((OURS,)) == (OWN,)
     assert OWN.title.startswith(f"{DISTRIBUTION} ")
 
 
 def test_command_is_resolved_and_split() -> None:
-    """The program by its path, words as a shell would split them."""
+    """The program by its path, arguments as a shell would split them."""
     (found,) = parse_candidates((f"other={TEMPLATE} '--note=two words'",))
 
     assert isinstance(found, CommandConverter)
@@ -42,8 +42,8 @@ def test_command_is_resolved_and_split() -> None:
     assert found.words[1:] == ("tool.py", "{urdf}", "{out}", "--note=two words")
 
 
-def test_recipes_hold_no_path_of_this_machine(tmp_path: Path) -> None:
-    """Names of programs and folders alone."""
+def test_recipes_contain_no_local_paths(tmp_path: Path) -> None:
+    """Only names of programs and folders."""
     command, ready = parse_candidates(
         (f"other={TEMPLATE}", f"made=folder:{tmp_path}"), {"other": "other 3"}
     )
@@ -54,16 +54,16 @@ def test_recipes_hold_no_path_of_this_machine(tmp_path: Path) -> None:
     assert ready.recipe == f"folder:{tmp_path.name}"
 
 
-def test_version_is_that_of_the_distribution_that_brought_the_program() -> None:
-    """It knows best; programs rarely say."""
+def test_version_is_that_of_the_installed_distribution() -> None:
+    """It has priority over the output of the program."""
     program = Path(sys.executable).with_name("pytest")
     (found,) = parse_candidates((f"x={program} {{urdf}} {{out}}",))
 
     assert found.title == f"pytest {pytest.__version__}"
 
 
-def test_version_is_what_a_program_says_otherwise(tmp_path: Path) -> None:
-    """The first line of what it answers."""
+def test_version_is_otherwise_the_output_of_the_program(tmp_path: Path) -> None:
+    """Its first line."""
     tool = tmp_path / "tool"
     tool.write_text("#!/bin/sh\n[ $1 = --version ] && echo && echo 'tool 2.5'\n")
     tool.chmod(0o755)
@@ -72,10 +72,10 @@ def test_version_is_what_a_program_says_otherwise(tmp_path: Path) -> None:
     assert found.title == "tool 2.5"
 
 
-def test_program_that_does_not_know_its_version_is_called_by_name(
+def test_program_without_a_version_has_its_name(
     tmp_path: Path,
 ) -> None:
-    """Rather than by its complaint."""
+    """Its error message is not used."""
     tool = tmp_path / "tool"
     tool.write_text("#!/bin/sh\necho 'unknown option'\nexit 2\n")
     tool.chmod(0o755)
@@ -102,19 +102,19 @@ def test_program_that_does_not_know_its_version_is_called_by_name(
     ],
 )
 def test_invalid_converters_are_rejected(texts: tuple[str, ...], said: str) -> None:
-    """Before anything is converted."""
+    """Before any conversion."""
     with pytest.raises(CandidateError, match=said):
         parse_candidates(texts)
 
 
-def test_a_version_belongs_to_a_command() -> None:
-    """A typing error in its name would go unseen."""
+def test_version_requires_a_command() -> None:
+    """Otherwise a misspelt name would be ignored."""
     with pytest.raises(CandidateError, match="'othr', which is no command"):
         parse_candidates((f"other={TEMPLATE}",), {"othr": "1"})
 
 
 def test_words_in_brackets_are_repeated_for_every_package() -> None:
-    """None for none."""
+    """If there is none, they are removed."""
     words = ("tool", "{urdf}", "{out}", "[--package", "{name}={path}]", "[-q]")
     packages = {"arm": "/ros/arm", "hand": "/ros/other"}
 
@@ -129,7 +129,7 @@ def test_words_in_brackets_are_repeated_for_every_package() -> None:
     ]
 
 
-def test_search_path_has_the_folders_that_hold_packages() -> None:
+def test_search_path_has_the_parent_folders_of_packages() -> None:
     """A package whose folder has another name is given by its own folder."""
     packages = {"arm": "/ros/arm", "leg": "/ros/leg", "hand": "/elsewhere/checkout"}
     line = command_line(("tool", "{packages}"), Path("a"), Path("o"), packages)
@@ -137,15 +137,15 @@ def test_search_path_has_the_folders_that_hold_packages() -> None:
     assert line == ["tool", os.pathsep.join(("/ros", "/elsewhere/checkout"))]
 
 
-def test_braces_that_are_no_placeholder_stay() -> None:
+def test_other_braces_are_kept() -> None:
     """JSON is a common argument."""
     line = command_line(("tool", '{"up": "z"}'), Path("a"), Path("o"), {})
 
     assert line == ["tool", '{"up": "z"}']
 
 
-def test_ours_is_registered_like_those_of_others(tmp_path: Path) -> None:
-    """And makes the asset when it is called."""
+def test_default_converter_is_registered_like_others(tmp_path: Path) -> None:
+    """Its call writes the asset."""
     assert OURS in registered_names()
     urdf = tmp_path / "one.urdf"
     urdf.write_text('<robot name="one"><link name="a"/></robot>')

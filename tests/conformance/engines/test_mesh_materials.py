@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.converter.usd.mesh_looks import png
+from tests.converter.usd.textured_meshes import png
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
 from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine

@@ -53,7 +53,7 @@ class _Cluster:
             )
 
     def kill(self, name: str) -> None:
-        """End a process and all that it started, at once."""
+        """Kill a process and all of its descendants."""
         os.killpg(self.processes[name].pid, signal.SIGKILL)
         self.processes[name].wait()
 
@@ -84,13 +84,13 @@ def robots(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_worker_that_is_killed_loses_nothing(
+def test_robots_of_a_killed_worker_are_rerun(
     run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
 ) -> None:
-    """Its robots are examined by the other; all is as if it had been done here."""
+    """Another worker examines them; the results are those of a local run."""
     linger = tmp_path / "linger"
     linger.mkdir()
-    # One is watched over by a nanny, which makes it a daemon; one is not.
+    # One worker has a nanny, which makes it a daemon; one has none.
     cluster.add_worker("doomed", LINGER=str(linger), PLACE="doomed")
     cluster.add_worker("other", "--no-nanny", LINGER=str(linger), PLACE="other")
     process = subprocess.Popen(
@@ -110,7 +110,7 @@ def test_a_worker_that_is_killed_loses_nothing(
 
     assert process.returncode == 0, stderr
     assert "Traceback" not in stderr
-    # The robot that it was at has been begun by the other.
+    # The robot of the killed worker has been started by the other worker.
     assert (linger / f"{begun} other").exists()
     there = tree(run.out)
     assert len([name for name in there if name.startswith("results/")]) == 4
@@ -120,10 +120,10 @@ def test_a_worker_that_is_killed_loses_nothing(
     assert tree(run.out) == there
 
 
-def test_files_that_workers_see_as_well_are_not_sent(
+def test_files_visible_to_workers_are_not_sent(
     run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
 ) -> None:
-    """Results are the same, and what a worker does not see is done here."""
+    """Results are equal; robots that a worker cannot see are examined locally."""
     cluster.add_worker("only")
     options = ("--scheduler", cluster.address, "--shared")
     done = run(f"dir:{robots}", *options)
@@ -144,10 +144,10 @@ def test_files_that_workers_see_as_well_are_not_sent(
 @pytest.mark.parametrize(
     "address", ["nonsense://127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere"]
 )
-def test_a_scheduler_that_is_not_there_changes_nothing(
+def test_unreachable_scheduler_changes_no_file(
     run: Run, robots: Path, address: str
 ) -> None:
-    """A former report is still there, and the message says what is wrong."""
+    """The former report is kept, and the message has the reason."""
     run.out.mkdir()
     (run.out / ".urdf-usd-run").mkdir()
     (run.out / "summary.md").write_text("of a former run")
@@ -164,7 +164,7 @@ def test_a_scheduler_that_is_not_there_changes_nothing(
 def test_workers_of_another_version_are_refused(
     run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
 ) -> None:
-    """Half of the results would follow from something else."""
+    """Otherwise results of two versions would be mixed."""
     site = tmp_path / "older"
     metadata = site / "numpy-0.1.dist-info"
     metadata.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Who is asked about a robot."""
+"""Selection of engines for a robot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INSTALLED = (
 
 
 class _Listing(WorkerPool):
-    """Answers who is installed, without a child process."""
+    """Lists installed engines without a child process."""
 
     def __init__(self, found: tuple[InstalledEngine, ...]) -> None:
         self.memory = None
@@ -43,18 +43,18 @@ def _chosen(*wanted: str) -> list[str]:
     return [w.name for w in select_engines(_Listing(_INSTALLED), wanted)]
 
 
-def test_optional_engine_that_is_absent_is_not_missed() -> None:
-    """Records say nothing of it."""
+def test_absent_optional_engine_is_not_recorded() -> None:
+    """It was not requested."""
     assert _chosen() == ["mujoco", "newton-usd", "reference", "openusd"]
 
 
-def test_engine_that_was_asked_for_is_missed() -> None:
-    """The record says why it is absent."""
+def test_absent_requested_engine_is_recorded() -> None:
+    """The record has the reason."""
     assert _chosen("drake") == ["drake", "reference", "openusd"]
 
 
-def test_verdict_needs_its_two_readers() -> None:
-    """Without them nothing can be said."""
+def test_verdict_requires_reference_and_openusd() -> None:
+    """Without both, there is no verdict."""
     without = (*_INSTALLED[:-1], InstalledEngine("openusd", Side.USD, _ABSENT))
 
     with pytest.raises(MissingEngineError, match="openusd cannot work here: it is not"):

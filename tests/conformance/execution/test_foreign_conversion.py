@@ -1,4 +1,4 @@
-"""Programs that are run, and folders that are looked into."""
+"""Converters that are commands, and folders of existing USDs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _touch(folder: Path, *names: str) -> None:
 
 
 def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
-    """What a former conversion left there is gone; what it prints is kept."""
+    """The former output is removed; what the program prints is recorded."""
     _touch(tmp_path / "out", "former.usda")
     script = (
         "import pathlib, sys\n"
@@ -59,10 +59,10 @@ def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
     assert made == Made(tmp_path / "out" / "arm.usd", "arm.urdf []")
 
 
-def test_program_finds_files_that_are_named_from_here(
+def test_program_finds_files_relative_to_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Although it works in a folder of its own."""
+    """Although the program runs in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text("<robot/>")
     script = (
@@ -75,8 +75,8 @@ def test_program_finds_files_that_are_named_from_here(
     assert made.root_layer.read_text() == "<robot/>"
 
 
-def test_program_that_fails_is_quoted(tmp_path: Path) -> None:
-    """Its last line is the reason; all of it is kept."""
+def test_output_of_a_failed_program_is_recorded(tmp_path: Path) -> None:
+    """Its last line is the reason."""
     script = "import sys; print('reading'); sys.exit('no such mesh')"
     with pytest.raises(NoUsdError, match=r"^exit code 1: no such mesh$") as error:
         _run(script, tmp_path)
@@ -86,21 +86,21 @@ def test_program_that_fails_is_quoted(tmp_path: Path) -> None:
     assert set(error.value.output.split("\n")) == {"reading", "no such mesh"}
 
 
-def test_program_that_dies_is_told_from_one_that_refuses(tmp_path: Path) -> None:
+def test_crash_of_a_program_is_distinguished_from_a_refusal(tmp_path: Path) -> None:
     """A signal is a crash."""
     script = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     with pytest.raises(ConverterDiedError, match="SIGSEGV"):
         _run(script, tmp_path)
 
 
-def test_program_has_the_time_that_it_is_given(tmp_path: Path) -> None:
-    """It does nothing else, so nothing can be too slow."""
+def test_time_limit_of_a_program(tmp_path: Path) -> None:
+    """The program only waits, so the test does not depend on speed."""
     with pytest.raises(ConverterDiedError, match=r"no end after 0\.2 s"):
         _run("import time; time.sleep(600)", tmp_path, timeout=0.2)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
-def test_processes_that_a_program_leaves_end_with_its_worker(tmp_path: Path) -> None:
+def test_child_processes_of_a_program_end_with_its_worker(tmp_path: Path) -> None:
     """They are in the worker's process group."""
     script = (
         "import pathlib, subprocess, sys\n"
@@ -124,8 +124,8 @@ def _runs(pid: int) -> bool:
     return state != "Z"
 
 
-def test_program_that_writes_nothing_made_no_usd(tmp_path: Path) -> None:
-    """Whatever its exit code says."""
+def test_program_that_writes_nothing_has_failed(tmp_path: Path) -> None:
+    """Independent of its exit code."""
     with pytest.raises(NoUsdError, match="wrote no USD") as error:
         _run("print('done')", tmp_path)
 
@@ -145,17 +145,17 @@ def test_program_that_writes_nothing_made_no_usd(tmp_path: Path) -> None:
         (("two/two.usd", "two/materials.usd"), "two/two.usd"),
     ],
 )
-def test_root_layer_is_found_by_place_and_name(
+def test_root_layer_is_found_by_depth_and_name(
     tmp_path: Path, files: tuple[str, ...], root: str
 ) -> None:
-    """The only one at the least depth, or the one called like robot or folder."""
+    """The only layer at the least depth, or the one named like the robot or folder."""
     _touch(tmp_path, *files)
 
     assert root_layer_in(tmp_path, NAMES) == tmp_path / root
 
 
-def test_root_layer_is_not_guessed(tmp_path: Path) -> None:
-    """Two that could be meant are named."""
+def test_ambiguous_root_layer_is_refused(tmp_path: Path) -> None:
+    """The candidates are named."""
     _touch(tmp_path, "left.usd", "right.usd")
 
     with pytest.raises(NoUsdError, match=r"several .*: left\.usd, right\.usd$"):
@@ -171,10 +171,10 @@ def test_root_layer_is_not_guessed(tmp_path: Path) -> None:
         (("dir--arm/scene.usd",), "dir--arm/scene.usd", 1),
     ],
 )
-def test_usds_made_elsewhere_are_found_by_id_or_stem(
+def test_existing_usds_are_found_by_id_or_stem(
     tmp_path: Path, files: tuple[str, ...], found: str, owned: int
 ) -> None:
-    """As files, or as folders; the id is the surer name."""
+    """As files or folders; the id has priority."""
     _touch(tmp_path, *files)
     made = find_ready(ReadyUsds("isaac", tmp_path), NAMES)
 
@@ -182,8 +182,8 @@ def test_usds_made_elsewhere_are_found_by_id_or_stem(
     assert len(files_of(made.root_layer, tmp_path)) == owned
 
 
-def test_robot_that_nobody_made_is_missing(tmp_path: Path) -> None:
-    """It says under which names it was looked for."""
+def test_robot_without_an_existing_usd_is_missing(tmp_path: Path) -> None:
+    """The message has the names that were searched for."""
     _touch(tmp_path, "leg.usd")
 
     with pytest.raises(NoUsdError, match="has no USD named 'dir--arm' or 'arm'"):
@@ -191,7 +191,7 @@ def test_robot_that_nobody_made_is_missing(tmp_path: Path) -> None:
 
 
 def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
-    """It is given paths as text, and packages by name."""
+    """It receives paths as text, and packages by name."""
     given: list[object] = []
 
     def make(urdf: str, directory: str, packages: dict[str, str]) -> str:
@@ -206,8 +206,8 @@ def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
     assert given == [str(urdf), {"arm": "/ros/arm"}]
 
 
-def test_callable_that_returns_no_file_made_no_usd(tmp_path: Path) -> None:
-    """Rather than a crash of whoever opens it."""
+def test_callable_that_returns_no_file_has_failed(tmp_path: Path) -> None:
+    """Without it, opening the file would be reported as a crash."""
     with pytest.raises(NoUsdError, match=r"'robot\.usda', which is no file"):
         call_registered(
             lambda *_: "robot.usda", tmp_path / "arm.urdf", tmp_path / "out", {}

@@ -1,4 +1,4 @@
-"""Signals interrupt a run where no lock is held, and nowhere else."""
+"""Signals interrupt a run only while it waits and holds no lock."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_signal_is_held_back_until_the_next_wait() -> None:
-    """Statements after the signal are executed, whatever locks they take."""
+def test_signal_is_deferred_to_the_next_wait() -> None:
+    """Statements after the signal are executed, including those that take locks."""
     executed = []
 
     def go() -> None:
@@ -32,7 +32,7 @@ def test_signal_is_held_back_until_the_next_wait() -> None:
 
 
 def test_signal_ends_a_wait() -> None:
-    """Also if another thread sends it."""
+    """Including a signal that another thread sends."""
 
     def go() -> None:
         with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads:
@@ -73,7 +73,7 @@ def test_former_handlers_are_restored() -> None:
 
 
 def test_ignored_signal_stays_ignored() -> None:
-    """As SIGHUP with nohup."""
+    """For example SIGHUP under nohup."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with DeferredInterrupts() as interrupts:
@@ -84,7 +84,7 @@ def test_ignored_signal_stays_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_threads_defer_nothing() -> None:
+def test_other_threads_defer_no_signals() -> None:
     """Only the main thread handles signals."""
 
     def waited() -> int:

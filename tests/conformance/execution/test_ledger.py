@@ -1,4 +1,4 @@
-"""Tests of the account of what became of a URDF."""
+"""Coverage: what became of every attribute and element of a URDF."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _URDF = """<robot name="arm">
 """
 
 
-def test_every_kind_of_part_is_counted(tmp_path: Path) -> None:
-    """What has a meaning, and what is kept as it is written."""
+def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
+    """Elements that are converted, and elements kept as custom data."""
     file = tmp_path / "arm.urdf"
     file.write_text(_URDF, encoding="utf-8")
     found = {one.part: (one.count, one.fate) for one in account(read_urdf(file).robot)}
@@ -44,7 +44,7 @@ def test_every_kind_of_part_is_counted(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_left_out_has_its_reason() -> None:
+def test_omitted_elements_have_a_reason() -> None:
     """That of the rule; other diagnostics are no losses."""
     said = [Diagnostic("mesh-missing", "gone")] * 3 + [
         Diagnostic("color-range", "high")
@@ -59,5 +59,5 @@ def test_what_is_left_out_has_its_reason() -> None:
 
 
 def test_losses_are_rules() -> None:
-    """Identifiers are never reused, but may be new."""
+    """Rule ids are never reused; new ones may be added."""
     assert set(RULES) >= LOSSES

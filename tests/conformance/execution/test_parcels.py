@@ -1,4 +1,4 @@
-"""What is unpacked elsewhere is found as it was here."""
+"""Robots that are packed and unpacked on another machine find the same files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:
 
 
 def _read(assignment: Assignment) -> tuple[Reading, list[str]]:
-    """Read a robot; return what was said of it as well."""
+    """Read a robot; return its diagnostics as well."""
     subject = subject_of(assignment)
     reading = read_robot(
         str(assignment.source.path), subject.packages, subject.arguments
@@ -39,16 +39,16 @@ def _read(assignment: Assignment) -> tuple[Reading, list[str]]:
 
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
-    """A folder that is gone by the time that its robots are unpacked."""
+    """A folder that is removed before robots are unpacked."""
     folder = tmp_path / "there"
     folder.mkdir()
     return folder
 
 
-def test_a_robot_brings_the_files_that_it_is_made_of(
+def test_robot_is_packed_with_the_files_that_it_refers_to(
     there: Path, tmp_path: Path
 ) -> None:
-    """And nothing else that lies beside it."""
+    """Other files in its folder are not packed."""
     urdf = there / "robot" / "urdf" / "arm.urdf"
     urdf.parent.mkdir(parents=True)
     urdf.write_text(ROBOT.format(name="../meshes/arm"))
@@ -70,10 +70,10 @@ def test_a_robot_brings_the_files_that_it_is_made_of(
     assert not root.exists()
 
 
-def test_packages_of_the_environment_are_found_again(
+def test_packages_of_the_environment_are_packed(
     there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the name that their manifest declares, wherever they lie."""
+    """Under the name in their manifest, in any folder."""
     package = there / "workspace" / "deep" / "folder_of_another_name"
     package.mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>arm_meshes</name></package>")
@@ -95,8 +95,8 @@ def test_packages_of_the_environment_are_found_again(
     assert rules == []
 
 
-def test_packages_that_are_named_are_found_again(there: Path, tmp_path: Path) -> None:
-    """Those of the corpus and those of the user, also where they are empty."""
+def test_named_packages_are_packed(there: Path, tmp_path: Path) -> None:
+    """Those of the corpus and of the user, including empty ones."""
     meshes, empty = there / "meshes", there / "empty"
     meshes.mkdir()
     empty.mkdir()
@@ -115,8 +115,8 @@ def test_packages_that_are_named_are_found_again(there: Path, tmp_path: Path) ->
         assert assignment.source.packages[0][1].is_dir()
 
 
-def test_a_link_that_leads_out_leads_out_again(there: Path, tmp_path: Path) -> None:
-    """What is said of that is said there as well."""
+def test_symbolic_link_to_another_folder_is_packed(there: Path, tmp_path: Path) -> None:
+    """The diagnostic about it is the same after unpacking."""
     (there / "package" / "urdf").mkdir(parents=True)
     (there / "package" / "package.xml").write_text("<package><name>p</name></package>")
     (there / "outside").mkdir()
@@ -137,8 +137,8 @@ def test_a_link_that_leads_out_leads_out_again(there: Path, tmp_path: Path) -> N
     assert any("outside" in rule for rule in said)
 
 
-def test_what_cannot_be_read_is_not_packed(tmp_path: Path) -> None:
-    """What was looked for in vain is not known, so it is examined here."""
+def test_unreadable_robot_is_not_packed(tmp_path: Path) -> None:
+    """The files that it needs are unknown, so it is examined locally."""
     urdf = tmp_path / "bad.urdf"
     urdf.write_text("<robot/>")
     source = RobotSource("bad", "file:bad.urdf", urdf)
@@ -146,8 +146,8 @@ def test_what_cannot_be_read_is_not_packed(tmp_path: Path) -> None:
     assert pack(Assignment(source, tmp_path, ConvertOptions(), ())) is None
 
 
-def test_a_delivery_replaces_what_was_there(tmp_path: Path) -> None:
-    """A file that the new result lacks is gone, and those of others stay."""
+def test_received_results_replace_former_ones(tmp_path: Path) -> None:
+    """Files that the new result lacks are removed; those of other robots are kept."""
     for name in ("assets/arm/old.usda", "assets/leg/leg.usda", "expanded/arm.urdf"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("former")

@@ -1,4 +1,4 @@
-"""Text without the paths of this machine."""
+"""Text without paths of the machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urdf_usd.conformance.execution.portable_text import (
 )
 
 
-def test_a_folder_becomes_its_name_and_the_rest_stays() -> None:
-    """What the text is about is still there."""
+def test_folder_is_replaced_by_its_name() -> None:
+    """The rest of the path is kept."""
     text = portable(
         "cannot open /data/robots/arm/meshes/a.stl (in /data/robots/arm)",
         folder_names({"<robot>": Path("/data/robots/arm")}),
@@ -24,23 +24,23 @@ def test_a_folder_becomes_its_name_and_the_rest_stays() -> None:
     assert text == "cannot open <robot>/meshes/a.stl (in <robot>)"
 
 
-def test_an_empty_name_leaves_a_relative_path() -> None:
+def test_empty_name_leaves_a_relative_path() -> None:
     """Diagnostics are relative to the robot's folder."""
     assert (
         portable("/data/arm/a.urdf", folder_names({"": Path("/data/arm")})) == "a.urdf"
     )
 
 
-def test_a_folder_whose_name_only_begins_alike_is_kept() -> None:
-    """/data/arm is not /data/arm2."""
+def test_folder_with_the_same_prefix_is_kept() -> None:
+    """/data/arm is not part of /data/arm2."""
     assert (
         portable("/data/arm2/x", folder_names({"": Path("/data/arm")}))
         == "/data/arm2/x"
     )
 
 
-def test_of_nested_folders_the_inner_one_counts() -> None:
-    """Whatever the order in which they are given."""
+def test_innermost_of_nested_folders_is_replaced() -> None:
+    """In whatever order they are given."""
     folders = {"<out>": Path("/data"), "<robot>": Path("/data/arm")}
 
     assert portable("/data/arm/x /data/y", folder_names(folders)) == "<robot>/x <out>/y"
@@ -54,13 +54,13 @@ def test_of_nested_folders_the_inner_one_counts() -> None:
         (Path.home() / ".cache" / "x", "~/.cache/x"),
     ],
 )
-def test_folders_of_the_machine_are_named(path: Path, expected: str) -> None:
-    """Temporary files, the installation and the home folder differ everywhere."""
+def test_folders_of_the_machine_are_replaced(path: Path, expected: str) -> None:
+    """Temporary files, the installation and the home folder differ between machines."""
     assert portable(str(path), folder_names({})).startswith(expected)
 
 
-def test_addresses_of_objects_are_left_out() -> None:
-    """They differ in every process."""
+def test_addresses_of_objects_are_removed() -> None:
+    """They differ between processes."""
     assert portable("<Stage at 0x7f0012ab34cd>", folder_names({})) == "<Stage at 0x…>"
 
 
@@ -73,10 +73,10 @@ def test_addresses_of_objects_are_left_out() -> None:
         ("/elsewhere/a.stl", "<outside>/a.stl"),
     ],
 )
-def test_a_path_outside_all_folders_keeps_its_last_part_alone(
+def test_other_absolute_paths_are_reduced_to_their_last_component(
     path: str, expected: str
 ) -> None:
-    """A record says nothing of the machine."""
+    """Records must not contain paths of the machine."""
     folders = {
         "": Path("/robots/arm"),
         "..": Path("/robots"),

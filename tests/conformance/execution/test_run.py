@@ -1,4 +1,4 @@
-"""The whole path: URDF, conversion, engines, verdict, record."""
+"""Whole runs: URDF, conversion, engines, verdict and record."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROBOTS = (
     "pybullet:cube.urdf",
 )
 ENGINES = ("mujoco", "pybullet", "reference", "openusd")
-# Of the default corpus: one has no link at all.
+# A robot of the default corpus with a deformable body.
 NOT_READ = {"pybullet--torus_deform": "robot-deformable"}
 
 
@@ -70,10 +70,10 @@ def few(
     return out, _run(resolve_corpora(ROBOTS), out)
 
 
-def test_real_robots_conform_by_the_word_of_all_engines(
+def test_real_robots_conform_with_all_installed_engines(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
-    """Engines that nobody here wrote agree with the USD; more may be installed."""
+    """MuJoCo and PyBullet agree with the USD."""
     for record in few[1].values():
         statuses = {w.name: w.status for w in record.engines}
 
@@ -85,18 +85,19 @@ def test_real_robots_conform_by_the_word_of_all_engines(
 @pytest.mark.parametrize(
     ("robot", "size"),
     [
-        # Links, joints, degrees of freedom and kilograms, counted in the files' text.
+        # Links, joints, degrees of freedom and mass [kg], counted in the text of the
+        # files.
         ("pybullet--kuka_iiwa--model", (8, 7, 7, 17.5)),
         ("pybullet--r2d2", (16, 15, 8, 65.25)),
         ("pybullet--cube", (1, 0, 0, 1.0)),
     ],
 )
-def test_a_record_says_what_robot_it_is_about(
+def test_record_has_the_size_of_the_robot(
     few: tuple[Path, dict[str, RobotRecord]],
     robot: str,
     size: tuple[int, int, int, float],
 ) -> None:
-    """Sizes come from the URDF, the base from the USD."""
+    """Sizes are those of the URDF; the base is that of the USD."""
     record = few[1][robot]
 
     assert (record.links, record.joints, record.degrees_of_freedom) == size[:3]
@@ -106,7 +107,7 @@ def test_a_record_says_what_robot_it_is_about(
     assert record.configurations >= (32 if record.joints else 1)
 
 
-def test_records_on_disk_are_those_that_were_reported(
+def test_records_on_disk_equal_those_returned(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
     """One file per robot, named by its id."""
@@ -118,7 +119,7 @@ def test_records_on_disk_are_those_that_were_reported(
     assert len(list((out / "results").iterdir())) == len(records)
 
 
-def test_the_same_input_gives_the_same_bytes(
+def test_same_input_gives_the_same_bytes(
     few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
 ) -> None:
     """In another folder, with another number of jobs, in another order."""
@@ -137,10 +138,10 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_times_are_written_down_where_they_are_asked_for(
+def test_times_are_recorded_on_request(
     few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
 ) -> None:
-    """A robot's whole examination takes longer than its conversion."""
+    """The whole examination takes longer than the conversion."""
     options = RunOptions(engines=("mujoco",), timed=True)
     _run(resolve_corpora(["pybullet:cartpole.urdf"]), tmp_path, options)
 
@@ -150,7 +151,7 @@ def test_times_are_written_down_where_they_are_asked_for(
     assert not (few[0] / "timings").exists()
 
 
-def test_records_hold_no_path_of_this_machine(
+def test_records_contain_no_local_paths(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
     """Neither of the robot, nor of the report, nor of the home folder."""
@@ -160,8 +161,8 @@ def test_records_hold_no_path_of_this_machine(
             assert str(folder) not in text
 
 
-def test_a_summary_is_ordered_and_complete(tmp_path: Path) -> None:
-    """Whatever order robots finish in; one that could not be had is listed."""
+def test_summary_is_sorted_and_complete(tmp_path: Path) -> None:
+    """Independent of the order in which robots finish; unavailable ones are listed."""
     sources = (
         UnavailableSource("z", "rd:z_description", "no network"),
         *reversed(resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])),
@@ -183,10 +184,10 @@ def test_a_summary_is_ordered_and_complete(tmp_path: Path) -> None:
     assert summary.checks
 
 
-def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
+def test_unreadable_urdf_lists_the_engines_that_read_it(
     tmp_path: Path,
 ) -> None:
-    """PyBullet takes a mass below zero; nobody a torus without links."""
+    """PyBullet accepts a negative mass; no engine reads a torus without links."""
     light = tmp_path / "light.urdf"
     light.write_text(
         '<robot name="r"><link name="a"><inertial><mass value="-1"/>'
@@ -207,8 +208,8 @@ def test_a_urdf_without_meaning_is_unreadable_and_says_who_reads_it(
     assert not (tmp_path / "out" / "assets").exists()
 
 
-def test_a_robot_that_the_converter_refuses_is_not_comparable(tmp_path: Path) -> None:
-    """It could be read, so a gate must not pass over it."""
+def test_refused_conversion_is_not_comparable(tmp_path: Path) -> None:
+    """The URDF is readable, so a gate must not ignore it."""
     options = RunOptions(convert=ConvertOptions(massless=MasslessOption.ERROR), jobs=1)
 
     record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)[
@@ -221,8 +222,8 @@ def test_a_robot_that_the_converter_refuses_is_not_comparable(tmp_path: Path) ->
     assert "link-massless-moving" in [d.rule for d in record.diagnostics]
 
 
-def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
-    """Besides the two that every verdict needs."""
+def test_only_selected_engines_run(tmp_path: Path) -> None:
+    """In addition to the two that every verdict requires."""
     options = RunOptions(engines=("mujoco",), jobs=1)
 
     (record,) = _run(
@@ -232,8 +233,8 @@ def test_only_the_engines_that_are_wanted_are_asked(tmp_path: Path) -> None:
     assert [w.name for w in record.engines] == ["mujoco", "openusd", "reference"]
 
 
-def test_an_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
-    """The message lists those that are, and the folder stays as it was."""
+def test_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
+    """The message lists the installed engines, and the folder is unchanged."""
     with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, reference"):
         run((), tmp_path, RunOptions(engines=("oracle",), jobs=1))
 
@@ -254,16 +255,16 @@ def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("base", "grade"),
     [
-        # The URDF says nothing of the base, so either may be meant.
+        # The URDF does not define the base, so either may be intended.
         (BaseOption.AUTO, Grade.NOT_APPLICABLE),
         (BaseOption.FIXED, Grade.EXACT),
         (BaseOption.FLOATING, Grade.FAILS),
     ],
 )
-def test_a_base_counts_where_the_user_says_which(
+def test_base_is_compared_if_the_user_requests_one(
     anchored: Path, base: BaseOption, grade: Grade
 ) -> None:
-    """A USD from elsewhere may hold its base as it likes, unless told otherwise."""
+    """Without a request, a USD of another tool may have either base."""
     options = CheckOptions(base=base, engines=("reference",))
 
     record = check(BULLET / "r2d2.urdf", anchored, options)
@@ -273,11 +274,11 @@ def test_a_base_counts_where_the_user_says_which(
     assert record.base == "fixed"
 
 
-def test_a_run_requires_a_floating_base_where_the_urdf_says_nothing(
+def test_run_requires_a_floating_base_where_the_urdf_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our converter must not weld a quadruped to the world."""
-    _stand_in(monkeypatch, {convert_robot: _weld})
+    """The converter must not weld a quadruped to the world."""
+    _replace_steps(monkeypatch, {convert_robot: _weld})
 
     (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
 
@@ -285,10 +286,8 @@ def test_a_run_requires_a_floating_base_where_the_urdf_says_nothing(
     assert "base" in record.reason
 
 
-def test_check_raises_where_the_urdf_has_no_meaning(
-    anchored: Path, tmp_path: Path
-) -> None:
-    """The diagnostics are in the exception."""
+def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None:
+    """The exception has the diagnostics."""
     (tmp_path / "bad.urdf").write_text("<robot/>")
 
     with pytest.raises(SourceError, match="robot-empty"):
@@ -323,17 +322,15 @@ def _records_in_memory() -> int:
 # Deaths in child processes, by steps that are done in this process.
 
 
-def test_a_death_costs_one_robot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The others are judged, and the record says who died."""
+def test_crash_costs_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are judged, and the record has the reason."""
 
-    def die_on_cubes(path: str, *rest: Any) -> object:  # noqa: ANN401  # passed on
+    def crash_on_cubes(path: str, *rest: Any) -> object:  # noqa: ANN401  # passed on
         if path.endswith("cube.urdf"):
             return Crashed("the process died: SIGSEGV")
         return convert_robot(path, *rest)
 
-    _stand_in(monkeypatch, {convert_robot: die_on_cubes})
+    _replace_steps(monkeypatch, {convert_robot: crash_on_cubes})
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
 
     records = _run(sources, tmp_path, RunOptions(engines=("reference",), jobs=1))
@@ -353,14 +350,14 @@ def test_a_death_costs_one_robot(
         (judge, "the comparison died: x"),
     ],
 )
-def test_every_step_may_die(
+def test_crash_of_every_step_is_recorded(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     task: Callable[..., object],
     reason: str,
 ) -> None:
-    """Reading, lint and judging as well as converting."""
-    _stand_in(monkeypatch, {task: lambda *_, **__: Crashed("x")})
+    """Reading, lint and verdict as well as conversion."""
+    _replace_steps(monkeypatch, {task: lambda *_, **__: Crashed("x")})
 
     (record,) = _run(
         resolve_corpora(["pybullet:cube.urdf"]),
@@ -375,8 +372,8 @@ def _weld(path: str, directory: str, options: ConvertOptions) -> object:
     return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
 
 
-class _Here(Steps):
-    """Steps and requests in this process, with some functions replaced."""
+class _InProcess(Steps):
+    """Runs steps and requests in this process, with some functions replaced."""
 
     def __init__(self, functions: dict[Callable[..., Any], Callable[..., Any]]) -> None:
         super().__init__()
@@ -392,7 +389,7 @@ class _Here(Steps):
         return result if isinstance(result, Crashed) else Completed(result)
 
 
-def _stand_in(
+def _replace_steps(
     monkeypatch: pytest.MonkeyPatch,
     functions: dict[Callable[..., Any], Callable[..., Any]],
 ) -> None:
@@ -401,7 +398,7 @@ def _stand_in(
     def run_here(
         _: WorkerPool, work: Callable[..., object], *arguments: object, **__: object
     ) -> Completed[object]:
-        return Completed(work(_Here(functions), *arguments))
+        return Completed(work(_InProcess(functions), *arguments))
 
     monkeypatch.setattr(
         "urdf_usd.conformance.execution.examination.run_steps", run_here
@@ -412,8 +409,8 @@ def _stand_in(
 
 
 @pytest.mark.corpus
-def test_the_default_corpus_conforms(tmp_path: Path) -> None:
-    """All that are XML with a link in it; the rest is named, each with its rule."""
+def test_default_corpus_conforms(tmp_path: Path) -> None:
+    """All well-formed files with a link; each other file has its rule."""
     records = _run(resolve_corpora(["pybullet"]), tmp_path, RunOptions())
 
     assert len(records) == 95
@@ -428,8 +425,8 @@ def test_the_default_corpus_conforms(tmp_path: Path) -> None:
 
 
 @pytest.mark.corpus
-def test_both_ways_to_place_bodies_conform(tmp_path: Path) -> None:
-    """Flat bodies are what PhysX wants."""
+def test_nested_and_flat_bodies_conform(tmp_path: Path) -> None:
+    """PhysX requires flat bodies."""
     options = RunOptions(convert=ConvertOptions(bodies=BodyNesting.FLAT))
     records = _run(resolve_corpora(["pybullet"]), tmp_path, options)
 

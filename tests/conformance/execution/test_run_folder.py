@@ -1,4 +1,4 @@
-"""The folder of a run: its lock, what is removed, what is refused."""
+"""The folder of a run: its lock, removed files, and refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _write(out: Path, *names: str) -> None:
 
 
 def _write_robot(folder: RunFolder, place: str) -> None:
-    """Write what a run writes of a robot, and finish it."""
+    """Write the files that a run writes for a robot, and mark it as finished."""
     _write(
         folder.path,
         f"results/{place}.json",
@@ -55,15 +55,15 @@ def out(tmp_path: Path) -> Path:
 
 
 def test_new_run_removes_all_files_of_the_former_one(out: Path) -> None:
-    """Its own folder is left, and no other."""
+    """Its own folder is kept, and no other."""
     with claim_run_folder(out, ("hand",)):
         left = sorted(path.name for path in out.iterdir())
 
     assert left == [".urdf-usd-run"]
 
 
-def test_resumed_run_keeps_its_robots_alone(out: Path) -> None:
-    """Reports are written anew, and other robots are gone."""
+def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
+    """Reports are written again, and other robots are removed."""
     with claim_run_folder(out, ("arm", "hand"), resume=True) as folder:
         assert folder.is_finished("arm")
         assert not folder.is_finished("leg")
@@ -93,8 +93,8 @@ def test_resumed_run_keeps_its_robots_alone(out: Path) -> None:
         "scenes/deep/arm.gz",
     ],
 )
-def test_file_that_no_run_wrote_is_refused(out: Path, name: str, resume: bool) -> None:
-    """Nothing is removed, and the message says which file it is."""
+def test_file_of_another_program_is_refused(out: Path, name: str, resume: bool) -> None:
+    """Nothing is removed, and the message names the file."""
     _write(out, name)
     before = tree(out)
 
@@ -108,8 +108,8 @@ def test_file_that_no_run_wrote_is_refused(out: Path, name: str, resume: bool) -
     assert tree(out) == before
 
 
-def test_file_in_an_asset_is_refused_by_a_new_run(out: Path) -> None:
-    """A resumed one removes it with the asset, which is no longer the compared one."""
+def test_added_file_in_an_asset_is_refused_by_a_new_run(out: Path) -> None:
+    """A resumed run removes it with the asset, which has changed."""
     _write(out, "assets/arm/overlay.usda")
     announced: list[str] = []
 
@@ -128,8 +128,8 @@ def test_file_in_an_asset_is_refused_by_a_new_run(out: Path) -> None:
     assert not (out / "assets" / "arm").exists()
 
 
-def test_folder_of_somebody_else_is_refused_and_stays_as_it_was(tmp_path: Path) -> None:
-    """Also one with names that a run would use."""
+def test_other_folder_is_refused_and_unchanged(tmp_path: Path) -> None:
+    """Including one with names that a run would use."""
     _write(tmp_path, "assets/logo.svg", "index.html")
     before = tree(tmp_path)
 
@@ -143,7 +143,7 @@ def test_folder_of_somebody_else_is_refused_and_stays_as_it_was(tmp_path: Path) 
 
 
 def test_link_to_another_folder_is_refused(out: Path, tmp_path: Path) -> None:
-    """What it leads to is not removed."""
+    """The target of the link is not removed."""
     _write(tmp_path, "elsewhere/mine.txt")
     (out / "assets" / "arm" / "link").symlink_to(tmp_path / "elsewhere")
 
@@ -156,7 +156,7 @@ def test_link_to_another_folder_is_refused(out: Path, tmp_path: Path) -> None:
 
 
 def test_asset_with_a_link_is_never_kept(out: Path, tmp_path: Path) -> None:
-    """What it leads to may change, and is not part of the folder."""
+    """The target may change and is outside of the folder."""
     _write(tmp_path, "mesh.stl")
     with claim_run_folder(out, _PLACES, resume=True) as folder:
         folder.remove("arm")
@@ -179,7 +179,7 @@ def test_asset_with_a_link_is_never_kept(out: Path, tmp_path: Path) -> None:
 def test_robot_with_a_changed_file_is_removed_on_resuming(
     out: Path, name: str, damage: object, change: str
 ) -> None:
-    """The other one stays."""
+    """Other robots are kept."""
     assert callable(damage)
     damage(out / name)
     announced: list[str] = []
@@ -194,7 +194,7 @@ def test_robot_with_a_changed_file_is_removed_on_resuming(
 
 
 def test_unfinished_robots_are_removed(out: Path) -> None:
-    """Of a run that was killed: partial files, and temporary ones."""
+    """Of a killed run: partial files and temporary files."""
     with claim_run_folder(out, ("arm", "hand"), resume=True):
         _write(out, "assets/hand/half.usda", "results/.hand.json.part")
         _write(out, "assets/.urdf-usd-x1/asset/half.usda", ".urdf-usd-x2/half.usda")
@@ -211,7 +211,7 @@ def test_unfinished_robots_are_removed(out: Path) -> None:
 
 
 def test_former_files_are_discarded_once(out: Path) -> None:
-    """What was written since stays."""
+    """Files that were written since are kept."""
     discard_former(out, "arm")
     gone = not (out / "assets" / "arm").exists()
     _write(out, "assets/arm/new.usda")
@@ -223,7 +223,7 @@ def test_former_files_are_discarded_once(out: Path) -> None:
 
 
 def test_lock_is_released_at_the_end_of_the_block(tmp_path: Path) -> None:
-    """And held within, also against the same process."""
+    """It is held within the block, also against the same process."""
     with claim_run_folder(tmp_path, ()):
         held = f"run of process {os.getpid()} on {socket.gethostname()}; wait"
         with (
@@ -239,7 +239,7 @@ def test_lock_is_released_at_the_end_of_the_block(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
-    """Though a child of it is left."""
+    """Although a child process of it is running."""
     program = """
 import subprocess, sys, time
 from pathlib import Path
@@ -250,7 +250,7 @@ with claim_run_folder(Path(sys.argv[1]), ("arm",)):
     time.sleep(600)
 """
     out, mark = tmp_path / "out", tmp_path / "child"
-    process = subprocess.Popen(  # our own interpreter
+    process = subprocess.Popen(  # this interpreter
         [sys.executable, "-c", program, str(out), str(mark)]
     )
     try:

@@ -1,4 +1,4 @@
-"""Tests of the lines that reports show beside diagnostics."""
+"""Source lines that reports show with diagnostics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from urdf_usd.conformance.execution.assembly import source_lines
 
 
-def test_lines_are_counted_as_compilers_do(tmp_path: Path) -> None:
-    """From one, whatever ends them, without the blanks around them."""
+def test_lines_are_counted_as_by_compilers(tmp_path: Path) -> None:
+    """From one, with any line end, without surrounding blanks."""
     file = tmp_path / "arm.urdf"
     file.write_bytes(b"<robot>\r\n  <link name='a'/>\r\n\xff</robot>")
     places = [(str(file), number) for number in (0, 1, 2, 3, 4)]
@@ -21,7 +21,7 @@ def test_lines_are_counted_as_compilers_do(tmp_path: Path) -> None:
     }
 
 
-def test_a_line_of_a_whole_file_is_cut(tmp_path: Path) -> None:
+def test_long_line_is_cut(tmp_path: Path) -> None:
     """Some tools write a URDF in one line."""
     file = tmp_path / "long.urdf"
     file.write_text("x" * 100_000, encoding="utf-8")
@@ -30,8 +30,8 @@ def test_a_line_of_a_whole_file_is_cut(tmp_path: Path) -> None:
     assert text.endswith("…")
 
 
-def test_what_is_no_file_has_no_lines(tmp_path: Path) -> None:
-    """Folders, what is gone, names that no file can have, and what never ends."""
+def test_paths_without_a_readable_file_have_no_lines(tmp_path: Path) -> None:
+    """Folders, removed files, invalid names and endless devices."""
     names = (str(tmp_path), str(tmp_path / "gone"), "a\0b", os.devnull, "/dev/zero")
     assert source_lines([(name, 1) for name in names]) == {}
     assert Path(os.devnull).exists()

@@ -1,4 +1,4 @@
-"""USDs of strangers end in a message that names the layer, whatever they refer to.
+"""USDs of unknown origin are refused with a message that names the layer.
 
 What could hang runs in a process with a time limit: a failure costs seconds.
 """
@@ -85,30 +85,30 @@ def pool() -> Iterator[WorkerPool]:
         yield opened
 
 
-def told(pool: WorkerPool, usd: Path) -> list[str]:
-    """Compose a USD within the limits; return what is said against it."""
+def messages_of(pool: WorkerPool, usd: Path) -> list[str]:
+    """Compose a USD within the limits; return the diagnostics."""
     ending = pool.call(compose, str(usd), timeout=_SOON)
     assert isinstance(ending, Completed), ending
     return [diagnostic.message for diagnostic in ending.value]
 
 
 @pytest.mark.parametrize("way", _NAMING)
-def test_pipe_is_refused_however_a_layer_names_it(
+def test_pipe_is_refused_in_every_reference(
     pool: WorkerPool, tmp_path: Path, way: str
 ) -> None:
-    """Nobody writes to it, so reading would never end."""
+    """No process writes to it, so reading would not end."""
     os.mkfifo(tmp_path / "odd.usda")
     usd = tmp_path / "robot.usda"
     usd.write_text(_NAMING[way])
 
-    (message,) = told(pool, usd)
+    (message,) = messages_of(pool, usd)
 
     assert message.startswith(f"{usd} refers to @")
     assert "odd.usda" in message.removeprefix(str(usd))
     assert message.endswith("@, which is a pipe (FIFO)")
 
 
-def test_layer_that_names_the_pipe_is_the_one_that_is_named(
+def test_message_names_the_layer_that_refers_to_the_pipe(
     pool: WorkerPool, tmp_path: Path
 ) -> None:
     """It need not be the root layer."""
@@ -117,7 +117,7 @@ def test_layer_that_names_the_pipe_is_the_one_that_is_named(
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(arcs=" (references = @below.usda@)"))
 
-    (message,) = told(pool, usd)
+    (message,) = messages_of(pool, usd)
 
     assert message == (
         f"{tmp_path}/below.usda refers to @./odd.usda@, which is a pipe (FIFO)"
@@ -125,10 +125,10 @@ def test_layer_that_names_the_pipe_is_the_one_that_is_named(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "link"])
-def test_root_layer_that_is_no_file_is_refused(
+def test_root_layer_that_is_not_a_regular_file_is_refused(
     pool: WorkerPool, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its kind, symbolic links resolved."""
+    """By its kind, with symbolic links resolved."""
     monkeypatch.chdir(tmp_path)
     odd = tmp_path / "odd.usda"
     words = {"pipe": "a pipe (FIFO)", "link": "a pipe (FIFO)"}
@@ -147,43 +147,43 @@ def test_root_layer_that_is_no_file_is_refused(
             os.mkfifo(tmp_path / "pipe")
             odd.symlink_to("pipe")
 
-    assert told(pool, odd) == [f"{odd} is {words.get(kind, f'a {kind}')}"]
+    assert messages_of(pool, odd) == [f"{odd} is {words.get(kind, f'a {kind}')}"]
 
 
 @pytest.mark.parametrize(
     "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
 )
-def test_what_is_missing_or_no_layer_is_left_to_composition(
+def test_missing_and_cyclic_layers_are_left_to_composition(
     pool: WorkerPool, tmp_path: Path, asset: str
 ) -> None:
-    """Nor is a layer that refers to itself refused: OpenUSD says so and goes on."""
+    """OpenUSD reports them and continues."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(arcs=f" (references = @{asset}@)"))
 
-    assert told(pool, usd) == []
+    assert messages_of(pool, usd) == []
 
 
-def test_folder_that_an_attribute_names_is_nobodys_business(
+def test_folder_in_an_asset_attribute_is_accepted(
     pool: WorkerPool, tmp_path: Path
 ) -> None:
-    """It cannot be read by mistake, and vendors do write such attributes."""
+    """Composition does not read it, and vendors author such attributes."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(inside="asset folder = @./@"))
 
-    assert told(pool, usd) == []
+    assert messages_of(pool, usd) == []
 
 
-def test_layers_that_are_too_large_are_refused_unread(
+def test_layers_over_the_size_limit_are_refused_unread(
     pool: WorkerPool, tmp_path: Path
 ) -> None:
-    """A sparse file is large and takes no room."""
+    """A sparse file is large and takes no disk space."""
     large = tmp_path / "large.usda"
     large.write_text("#usda 1.0\n")
     os.truncate(large, 10 * 2**30)
     usd = tmp_path / "robot.usda"
     usd.write_text(robot("    subLayers = [@large.usda@]\n"))
 
-    (message,) = told(pool, usd)
+    (message,) = messages_of(pool, usd)
 
     assert f"up to {large} are 10.0 GiB, more than 4 GiB" in message
 
@@ -201,8 +201,8 @@ def write_doubling_layers(folder: Path) -> Path:
     return folder / "0.usda"
 
 
-def test_level_at_which_layers_multiply_is_found(tmp_path: Path) -> None:
-    """Level k has 2^k, and 2^17 is the first above a hundred thousand."""
+def test_level_of_exponential_references_is_found(tmp_path: Path) -> None:
+    """Level k has 2^k prims, and 2^17 is the first above 100,000."""
     growth = find_growth(write_doubling_layers(tmp_path))
 
     assert growth is not None
@@ -210,7 +210,7 @@ def test_level_at_which_layers_multiply_is_found(tmp_path: Path) -> None:
     assert growth.layer == str(tmp_path / "17.usda")
 
 
-def test_references_within_one_layer_multiply_as_well(tmp_path: Path) -> None:
+def test_exponential_references_within_one_layer_are_found(tmp_path: Path) -> None:
     """A layer can refer to its own prims."""
     prims = [
         f'def Xform "p{level}"\n{{\n'
@@ -230,7 +230,7 @@ def test_references_within_one_layer_multiply_as_well(tmp_path: Path) -> None:
     assert growth.layer == str(usd)
 
 
-def test_robots_have_no_level_at_which_layers_multiply(tmp_path: Path) -> None:
+def test_robots_have_no_exponential_references(tmp_path: Path) -> None:
     """Nor have layers in a cycle."""
     (tmp_path / "one.usda").write_text(robot(arcs=" (references = @two.usda@)"))
     (tmp_path / "two.usda").write_text(robot(arcs=" (references = @one.usda@)"))
@@ -238,8 +238,8 @@ def test_robots_have_no_level_at_which_layers_multiply(tmp_path: Path) -> None:
     assert find_growth(tmp_path / "one.usda") is None
 
 
-def test_export_that_never_ends_is_ended_and_writes_nothing(tmp_path: Path) -> None:
-    """The message has the root layer, the limit and where layers multiply."""
+def test_endless_export_is_stopped_and_writes_nothing(tmp_path: Path) -> None:
+    """The message has the root layer, the limit and the layer with most references."""
     bomb = write_doubling_layers(tmp_path)
     target = tmp_path / "out" / "robot.urdf"
 
@@ -259,7 +259,7 @@ def test_export_that_never_ends_is_ended_and_writes_nothing(tmp_path: Path) -> N
 def test_commands_refuse_a_pipe_and_change_nothing(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With exit status 2 and the layer's name."""
+    """With exit status 2 and the name of the layer."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("odd.usda")
     (tmp_path / "robot.usda").write_text(_NAMING["sublayer"])
@@ -279,15 +279,15 @@ def test_commands_refuse_a_pipe_and_change_nothing(
     assert (tmp_path / "robot.urdf").read_bytes() == before
 
 
-def test_check_asks_no_engine_about_a_usd_that_cannot_be_composed(
+def test_check_calls_no_engine_for_a_usd_that_cannot_be_composed(
     tmp_path: Path,
 ) -> None:
-    """Each would wait for it in turn."""
+    """Each engine would reach the time limit."""
     bomb = write_doubling_layers(tmp_path)
     urdf = tmp_path / "robot.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
 
-    # Reading the URDF has the same limit, on however busy a machine.
+    # Reading the URDF has the same limit, which must suffice on a busy machine.
     record = check(urdf, bomb, CheckOptions(limits=Limits(time=8.0), jobs=1))
 
     assert not record.checks
@@ -295,8 +295,8 @@ def test_check_asks_no_engine_about_a_usd_that_cannot_be_composed(
     assert f"{bomb.name} cannot be composed" in record.reason
 
 
-def test_exceptions_are_no_limits() -> None:
-    """They are bugs, and told as such."""
+def test_exceptions_are_not_reported_as_limits() -> None:
+    """They are bugs, and reported as such."""
     assert is_limit(Crashed("no answer after 5 s"))
     assert is_limit(Crashed(OUT_OF_MEMORY))
     assert is_limit(Crashed("the process died: SIGSEGV"))

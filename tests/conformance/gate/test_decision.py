@@ -1,4 +1,4 @@
-"""Whether a run may pass."""
+"""Decision whether a run passes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
 def test_usd_with_missing_layers_fails_on_incomplete(
     fail_on: FailOn, count: int
 ) -> None:
-    """No check is about the missing parts: all of them may be exact."""
+    """All checks may be exact, since none covers the missing layers."""
     records = [robot("a", Verdict.INCOMPLETE, kinematics__position=Grade.EXACT)]
 
     found = failures(records, fail_on=fail_on, strict=True, unreadable=True)
@@ -107,7 +107,7 @@ def test_one_nonconforming_robot_fails_the_run(verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("verdict", NOT_READ)
 def test_strict_gate_fails_on_unreadable_robots(verdict: Verdict) -> None:
-    """A release may insist on every file."""
+    """For example for a release."""
     result = apply_gate([GOOD, robot("a", verdict)], strict=True)
 
     assert result.gate is Gate.FAILS
@@ -194,7 +194,7 @@ def test_worse_grade_than_expected_fails(
 
 
 def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:
-    """Otherwise a reader that refuses every file would pass."""
+    """Otherwise a converter that refuses every file would pass."""
     records = [GOOD, robot("a", Verdict.UNREADABLE)]
 
     assert apply_gate(records).gate is Gate.PASSES

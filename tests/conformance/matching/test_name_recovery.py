@@ -119,7 +119,7 @@ def test_massless_base_is_matched_by_its_joint(tmp_path: Path) -> None:
     rename_prims(made.root_layer, usd, 1, loses=lambda name: name == "foot")
     findings = _findings(check(urdf, usd, CheckOptions(engines=("mujoco",))))
 
-    # The weld of a frame is no prim, and its parent has another name now.
+    # The fixed joint of a frame has no prim, and its parent has another name now.
     assert [message.split(" is renamed ")[0] for message in findings.pop(_LINKS)] == [
         "link foot"
     ]
@@ -184,9 +184,9 @@ def test_random_names_change_no_other_check(
     seed: int,
 ) -> None:
     """For random robots, with nested and flat bodies."""
-    # Where something that moves is called like the world, only names tell.
+    # If a moving link is named like the world, only names distinguish them.
     assume(all(joint.child != "world" for joint in robot.joints))
-    # A floating joint is no constraint in USD: the name of its parent is all there is.
+    # A floating joint is no constraint in USD: only the name of its parent is known.
     assume(not any(isinstance(joint.kind, Floating) for joint in robot.joints))
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
@@ -205,8 +205,8 @@ def test_random_names_change_no_other_check(
         reading = OpenusdEngine().observe(Request(str(labelled), sampled))
 
     changed = _judged(spec, replace(reading, renamed=labels.inferred))
-    # Massless links that are welded are no bodies, and nothing tells their joints apart
-    # once the names are lost. Where no joint is left to compare, that is the grade.
+    # Massless welded links are no bodies, and without names their joints cannot be
+    # distinguished. Without joints to compare, that is the grade.
     found = {joint.name for joint in reading.joints}
     if not any(joint.name in found for joint in robot.joints):
         changed = {c: g for c, g in changed.items() if g is not Grade.NOT_APPLICABLE}

@@ -50,7 +50,7 @@ def _converted(folder: Path) -> tuple[Path, Path]:
 
 
 def _edit(root_layer: Path, edit: object) -> Path:
-    """Flatten a USD without what says URDF names, after an edit of its prims."""
+    """Flatten a USD without URDF names, after an edit of its prims."""
     stage = Usd.Stage.Open(str(root_layer))
     layer = stage.Flatten()
 
@@ -88,7 +88,7 @@ def test_names_match_by_their_usd_spelling(tmp_path: Path) -> None:
     record = _check(urdf, _edit(usd, None))
 
     failing = _graded(record, Grade.FAILS)
-    # The weld is no joint prim: without its custom attributes nothing has its name.
+    # The fixed joint has no prim: without custom attributes its name is lost.
     assert {check for check in failing if "joints" not in check} == set()
     (reader,) = (w for w in record.engines if w.name == "openusd")
     assert "link base-link is called 'base_link'" in reader.notes
@@ -119,7 +119,7 @@ def test_lost_names_are_the_only_findings(tmp_path: Path) -> None:
     }
 
 
-# The wrist turns about a frame that is welded to the first arm and has no mass.
+# The wrist moves relative to a massless frame that is fixed to the first arm.
 _MOUNTED = NAMES.replace(
     '<parent link="1st.arm"/><child link="2nd.arm"/>',
     '<parent link="mount"/><child link="2nd.arm"/>',

@@ -13,7 +13,7 @@ from urdf_usd.conformance.observation.robot import JointType
 
 
 def _legs(*points: tuple[float, float, float]) -> list[TreeNode]:
-    """Return a trunk with legs of two joints, all alike but for where they are."""
+    """Return a trunk with equal legs of two joints at different positions."""
     nodes = [TreeNode(None, mass=9.0)]
     for point in points:
         hip = len(nodes)
@@ -66,7 +66,7 @@ def test_missing_subtree_is_unmatched() -> None:
 
 
 def test_forbidden_pairs_are_not_matched() -> None:
-    """The leg stays unmatched, with its subtree."""
+    """The leg is unmatched, with its subtree."""
     legs = _legs(*_HIPS)
     found = match_trees(legs, legs, (0, 0), lambda one, other: 3 not in {one, other})
 
@@ -121,6 +121,6 @@ def test_assignment_has_the_least_cost(
         )
         for order in permutations(range(size))
     )
-    # Two that are alike may change places: that costs less than the measure each.
+    # Equal nodes may be exchanged, at a cost below the tolerance of each measure.
     assert abs(price(pairs) - total) < 1e-9
     assert best - 1e-9 <= total <= best + 1e-3

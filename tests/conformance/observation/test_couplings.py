@@ -14,7 +14,7 @@ CHAIN = {
 
 
 def test_joint_without_coupling_has_no_head() -> None:
-    """Nor has the name of no joint."""
+    """Nor has an unknown joint."""
     assert head_coupling("a", CHAIN.get) is None
 
 

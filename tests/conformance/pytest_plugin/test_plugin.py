@@ -11,7 +11,7 @@ import pytest
 
 from urdf_usd.converter import convert
 
-# A mass that no USD loses, and a joint with every number.
+# A mass that is exact in float32, and a joint with all attributes.
 ARM = """<robot name="arm">
 <link name="base"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
 <inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
@@ -24,7 +24,7 @@ ARM = """<robot name="arm">
 <limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
 OTHER = ARM.replace('"2.5"', '"3.5"').replace('"arm"', '"other"')
 FLAGS = ("-p", "no:cacheprovider", "-p", "no:benchmark")
-# Not one of them is imported by a session that does not ask for it.
+# Sessions without the plugin's options import none of these.
 HEAVY = (
     "numpy",
     "pxr",
@@ -152,7 +152,7 @@ def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> 
 def test_passing_baseline_entry_fails(
     project: pytest.Pytester,
 ) -> None:
-    """It would hide the next failure."""
+    """Otherwise it would hide the next failure."""
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
     )
@@ -242,7 +242,7 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
             assert not [name for name in {HEAVY!r} if name in sys.modules]
         """
     )
-    # Plugins of this environment, but for ours, load what they like.
+    # Other plugins of this environment may import anything.
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     result = subprocess.run(
         [

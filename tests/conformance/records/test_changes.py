@@ -1,4 +1,4 @@
-"""What changed between two runs."""
+"""Changes between two runs."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def test_each_kind_of_change_is_reported(
     kinds: list[Kind],
     worse: bool,
 ) -> None:
-    """Figures that rounding explains are no change; the gravest comes first."""
+    """Differences within rounding are no change; changes are sorted by severity."""
     changes = compare_runs(_run(*before), _run(*after))
 
     assert [change.kind for change in changes] == kinds
     assert any(change.worse for change in changes) == worse
 
 
-def test_other_files_and_settings_are_told_and_are_no_step_back() -> None:
-    """They explain the rest."""
+def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
+    """They may explain other changes."""
 
     def made_of(digest: str) -> RobotRecord:
         file = FileRecord(path="a.stl", sha256=digest, size=1)
@@ -132,8 +132,8 @@ def test_other_files_and_settings_are_told_and_are_no_step_back() -> None:
     assert not any(change.worse for change in changes)
 
 
-def test_another_joint_order_is_a_change() -> None:
-    """Code that indexes joints breaks; a joint that is added is another change."""
+def test_changed_joint_order_is_a_change() -> None:
+    """Programs may index joints; an added joint is another change."""
 
     def ordered(*joints: str) -> RobotRecord:
         engine = EngineRecord(
@@ -152,8 +152,8 @@ def test_another_joint_order_is_a_change() -> None:
     assert not compare_runs(_run(ordered("a")), _run(ordered("a", "b")))
 
 
-def test_a_run_reads_back_from_its_folder(tmp_path: Path) -> None:
-    """Also where a number is infinite, which JSON cannot express."""
+def test_run_is_read_back_from_its_folder(tmp_path: Path) -> None:
+    """Including infinite numbers, which JSON cannot represent."""
     robot = _robot(Verdict.FAILS, Grade.FAILS, 0.5, float("inf"))
     _store(tmp_path, robot)
 
@@ -209,7 +209,7 @@ def test_folder_without_a_run_is_rejected(
 
 
 def test_record_of_changes_equals_the_comparison() -> None:
-    """As plain words, in the same order."""
+    """As text, in the same order."""
     first = _run(_robot(Verdict.EXACT))
     second = _run(_robot(Verdict.FAILS), base="fixed")
     record = former_record("before", first, second)

@@ -1,4 +1,4 @@
-"""Records as files."""
+"""Files of run records."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _record(largest: float | None) -> RobotRecord:
         (None, None),
     ],
 )
-def test_numbers_that_json_lacks_become_text(
+def test_numbers_that_json_lacks_are_written_as_text(
     value: float | None, expected: float | str | None
 ) -> None:
     """A strict parser reads every record."""
@@ -65,8 +65,8 @@ def test_numbers_that_json_lacks_become_text(
     assert plain["deviations"][0]["largest"] == expected
 
 
-def test_a_record_is_written_whole_and_alone(tmp_path: Path) -> None:
-    """No temporary file stays, and the folder is made."""
+def test_record_is_written_atomically(tmp_path: Path) -> None:
+    """No temporary file remains, and the folder is created."""
     path = tmp_path / "results" / "arm.json"
 
     write_record(_record(1.0), path)
@@ -78,10 +78,10 @@ def test_a_record_is_written_whole_and_alone(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["arm.json"]
 
 
-def test_a_failed_write_leaves_the_former_file(
+def test_failed_write_keeps_the_former_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half a record would be worse than an old one."""
+    """The former file is complete."""
     path = tmp_path / "arm.json"
     write_atomically(path, b"old")
 

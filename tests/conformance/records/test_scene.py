@@ -1,4 +1,4 @@
-"""Tests of the scenes that pages draw, against solids and the kinematics of robots."""
+"""Scenes of the 3D view, compared with solids and the kinematics of robots."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _faces(mesh: SceneMesh) -> NDArray[np.integer]:
 
 
 def _sphere(rings: int) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Unit sphere of rings of quadrilaterals, cut into triangles that share nothing."""
+    """Return a unit sphere of triangles that share no points."""
     across = np.linspace(0.0, np.pi, rings + 1)
     around = np.linspace(0.0, 2 * np.pi, 2 * rings + 1)
     theta, phi = np.meshgrid(across, around, indexing="ij")
     x, y = np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi)
-    # The seam and the poles meet in the last digit as well.
+    # Points at the seam and the poles are equal up to the last digit.
     grid = np.round(np.stack([x, y, np.cos(theta)], axis=-1), 12) + 0.0
     a, b = grid[:-1, :-1], grid[1:, :-1]
     c, d = grid[1:, 1:], grid[:-1, 1:]
@@ -86,8 +86,8 @@ def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
     return scene, spec
 
 
-def test_a_solid_ellipsoid_is_drawn_as_itself() -> None:
-    """Moments of m (b^2 + c^2) / 5 give the semi-axes back, however it is turned."""
+def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
+    """Moments m (b^2 + c^2) / 5 give its semi-axes, in any orientation."""
     mass, semi = 2.5, np.array([0.1, 0.25, 0.4])
     turn = rotation_about((0.6, 0.0, 0.8), np.array([0.7]))[0]
     squares = semi**2
@@ -110,10 +110,10 @@ def test_a_solid_ellipsoid_is_drawn_as_itself() -> None:
     [None, (0.0,) * 6, (1.0, 0.0, 0.0, 0.1, 0.0, 0.1), (math.nan,) * 6],
     ids=("silent", "zero", "of no body", "not a number"),
 )
-def test_an_inertia_that_no_solid_has_is_not_drawn(
+def test_physically_impossible_inertia_is_not_drawn(
     inertia: tuple[float, float, float, float, float, float] | None,
 ) -> None:
-    """Nothing is invented for the eye."""
+    """No solid has it."""
     assert inertia_ellipsoid(MassProperties(1.0, (0.0, 0.0, 0.0), inertia)) is None
 
 
@@ -124,20 +124,20 @@ def _coarse(
     return coarsen(welded, target) if welded else None
 
 
-def test_a_mesh_within_its_share_is_drawn_whole() -> None:
-    """Only points that coincide are joined."""
+def test_mesh_within_its_budget_is_not_simplified() -> None:
+    """Only equal points are merged."""
     corners, faces = _sphere(8)
     mesh = _coarse(corners, faces, 10_000)
     assert mesh is not None
-    # Triangles at the poles have two corners in one point.
+    # Triangles at the poles have two corners at one point.
     assert (mesh.triangles, mesh.drawn) == (256, 224)
     assert len(_points(mesh)) == 7 * 16 + 2
     radii = np.linalg.norm(_points(mesh), axis=1)
     np.testing.assert_allclose(radii, 1.0, atol=2e-5)
 
 
-def test_a_coarse_mesh_keeps_its_size() -> None:
-    """A sphere of few triangles is still about a sphere."""
+def test_simplified_mesh_keeps_its_size() -> None:
+    """Bounds of a sphere of few triangles are almost unchanged."""
     mesh = _coarse(*_sphere(100), 2000)
     assert mesh is not None
     assert mesh.drawn <= 2000
@@ -146,8 +146,8 @@ def test_a_coarse_mesh_keeps_its_size() -> None:
     assert volume / 6 == pytest.approx(4 / 3 * math.pi, rel=0.02)
 
 
-def test_tangled_mesh_is_kept_finer() -> None:
-    """Of triangles between any three of some points, none can be taken away alone."""
+def test_intersecting_mesh_may_exceed_its_budget() -> None:
+    """Triangles between random points cannot be collapsed."""
     random = np.random.default_rng(3)
     points = random.uniform(-1.0, 2.0, (200, 3))
     faces = np.array([random.permutation(200)[:3] for _ in range(900)])
@@ -156,13 +156,13 @@ def test_tangled_mesh_is_kept_finer() -> None:
     assert mesh.drawn == 900
 
 
-def test_a_mesh_without_a_surface_is_not_drawn() -> None:
-    """Three points of one place make no triangle."""
+def test_mesh_without_area_is_not_drawn() -> None:
+    """Three equal points."""
     assert merge_points(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
 
 
-def test_a_mesh_is_the_same_with_its_points_joined_and_rounded() -> None:
-    """As an STL file has it, and as a USD does."""
+def test_digest_is_independent_of_merged_points_and_rounding() -> None:
+    """STL files and USD differ in both."""
     corners, faces = _sphere(8)
     here = merge_points(
         corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
@@ -174,7 +174,7 @@ def test_a_mesh_is_the_same_with_its_points_joined_and_rounded() -> None:
 
 
 def test_moved_mesh_has_another_digest() -> None:
-    """Though its points are as far from each other."""
+    """Distances between its points are equal."""
     corners, faces = _sphere(8)
     here, there = merge_points(corners, faces), merge_points(corners + 1.0, faces)
     assert here
@@ -183,20 +183,18 @@ def test_moved_mesh_has_another_digest() -> None:
 
 
 @given(st.lists(st.integers(1, 1_000_000), max_size=40), st.integers(1, 200_000))
-def test_shares_never_exceed_what_is_there_or_much_of_the_budget(
-    triangles: list[int], budget: int
-) -> None:
-    """Small meshes are spared, which is all that may go beyond the budget."""
+def test_triangle_budgets_are_limited(triangles: list[int], budget: int) -> None:
+    """By the size of each mesh, and by the total except for small meshes."""
     given_out = shares(triangles, budget)
     assert all(a <= b for a, b in zip(given_out, triangles, strict=True))
     assert sum(given_out) <= budget + 400 * len(triangles)
 
 
 @pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
-def test_joints_of_a_scene_move_links_as_the_robot_does(
+def test_joints_of_a_scene_move_links_like_the_kinematics(
     source: str, tmp_path: Path
 ) -> None:
-    """Positions by the scene's joints are those of the converter's kinematics."""
+    """Positions from the scene's joints equal those of the converter's kinematics."""
     scene, spec = _drawn(source, tmp_path)
     (model,) = scene.models
     assert spec.frames is not None
@@ -229,8 +227,8 @@ def _motion(joint: SceneJoint, values: tuple[float, ...]) -> NDArray[np.float64]
     return matrix
 
 
-def test_sliders_have_finite_ends() -> None:
-    """Where nothing limits a joint, or a limit is absurd, a span is chosen."""
+def test_sliders_have_finite_limits() -> None:
+    """Joints without limits, or with huge ones, get a default range."""
     spec = _arm(lower=-math.inf, upper=1e16)
     (joint,) = build_model("urdf", spec, {}, {}).joints
     (motion,) = joint.motions
@@ -259,8 +257,8 @@ def _arm(lower: float, upper: float) -> Observation:
     )
 
 
-def test_a_scene_is_packed_to_the_same_bytes_and_back(tmp_path: Path) -> None:
-    """What travels is what was drawn."""
+def test_packed_scene_is_unpacked_unchanged(tmp_path: Path) -> None:
+    """And packed to the same bytes."""
     scene, _ = _drawn("pybullet:r2d2.urdf", tmp_path)
     packed = pack_scene(scene)
     assert packed == pack_scene(scene)

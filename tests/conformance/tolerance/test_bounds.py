@@ -49,7 +49,7 @@ def _six(tensor: NDArray[np.float64]) -> Vec6:
 
 
 def _readings(seed: int, depth: int, *, welded: bool) -> tuple[Observation, ...]:
-    """Two readings of a random chain: in double, and as UsdPhysics stores it.
+    """Return observations of a random chain: in double, and as UsdPhysics stores it.
 
     Stored are localPos0, localRot0 and localRot1 of every joint, and mass, centre,
     moments and principal axes of every link; each is rounded once.

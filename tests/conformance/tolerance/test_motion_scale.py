@@ -56,7 +56,7 @@ def _lone(inertial: Inertial) -> Robot:
 
 
 def _stored_link(link: Link) -> Link:
-    """Mass, centre, moments and principal axes, each rounded once."""
+    """Return mass, centre, moments and principal axes, each rounded once."""
     if link.inertial is None:
         return link
     turn = rotation_from_quat_wxyz(link.inertial.origin.quat_wxyz)
@@ -75,7 +75,7 @@ def _stored_link(link: Link) -> Link:
 
 
 def _stored_joint(joint: Joint) -> Joint:
-    """Origin and both rotations of its frame, which carry the axis."""
+    """Return origin and both rotations of its frame, which include the axis."""
     own = Rotation.from_quat(joint.origin.quat_wxyz, scalar_first=True)
     align = Rotation.identity()
     if isinstance(joint.kind, _AXIAL):
@@ -91,7 +91,7 @@ def _stored_joint(joint: Joint) -> Joint:
 
 @settings(deadline=None, max_examples=60)
 @given(robots(massless=False))
-# Squares of such a distance are nothing.
+# The square of such a distance underflows to zero.
 @example(
     _lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))
 )
@@ -143,7 +143,7 @@ def test_scales_bound_forces_and_inertias() -> None:
 def test_only_massless_joints_may_have_invented_inertia(
     mass: float | None, *, invents: bool
 ) -> None:
-    """A millionth of the robot's mass, at its lever."""
+    """Up to a millionth of the robot's mass at its lever."""
     body = Inertial(3.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     light = None if mass is None else replace(body, mass=mass)
     origin = Pose((0.0, 0.3, 0.4))
@@ -160,7 +160,7 @@ def test_only_massless_joints_may_have_invented_inertia(
     assert bool(motion.inertia_invented.any()) is invents
     if invents:
         # Along X the root carries all of it; about X it is half a metre away, and has
-        # an extent of its own, at most the robot's size.
+        # an own extent of at most the robot's size.
         assert motion.inertia_invented[0, 0] == pytest.approx(3e-6)
         assert 0.75e-6 < motion.inertia_invented[3, 3] < 3 * 0.75e-6
 

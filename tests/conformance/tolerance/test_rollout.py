@@ -1,4 +1,4 @@
-"""Joints that a rollout fixes, and the distance of two rollouts."""
+"""Joints that a rollout fixes, and the distance between two rollouts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
 
 
 def test_joint_that_carries_no_mass_is_held() -> None:
-    """Its acceleration would have no bound."""
+    """Its acceleration would be unbounded."""
     turn = Joint("turn", "a", "b", Continuous(_X))
     idle = Joint("idle", "b", "c", Continuous(_X))
     plan = _plan(turn, idle, bare=frozenset({"c"}))

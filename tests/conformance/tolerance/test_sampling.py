@@ -173,7 +173,7 @@ def test_coupling_to_itself_or_a_missing_joint_is_ignored(
 
 
 def test_loop_of_couplings_is_sampled_independently() -> None:
-    """No joint of it leads."""
+    """None of its joints is independent."""
     sampled = configurations(
         [
             _joint("a", R, -0.5, 0.5, MimicObservation("b", 2.0, 0.0)),

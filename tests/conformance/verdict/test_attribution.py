@@ -68,7 +68,7 @@ def _unexplained(judgement: Judgement) -> set[str]:
         (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
     ],
 )
-def test_engine_that_agrees_with_the_reference_blames_the_usd(
+def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_usd(
     usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
 ) -> None:
     """One such engine suffices."""
@@ -148,7 +148,7 @@ def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
 
 
 def _drifting(reading: Observation, precision: float) -> Observation:
-    """An engine whose links are off by several times what storage in float32 costs."""
+    """Return an engine with link errors of several times the rounding of float32."""
     frames = reading.frames
     assert frames is not None
     bounds = derive_tolerance_model(urdf_reading(FAR), Tolerance()).bounds
@@ -159,7 +159,7 @@ def _drifting(reading: Observation, precision: float) -> Observation:
     )
 
 
-# A robot of which every part is half a kilometre from the next.
+# Consecutive links are 500 m apart.
 FAR = replace(
     ROBOT,
     joints=tuple(
@@ -179,7 +179,7 @@ FAR = replace(
 def test_rounding_of_single_precision_is_no_contradiction(
     precision: float, verdict: Verdict, deviating: set[str]
 ) -> None:
-    """A reader in double precision has no such allowance."""
+    """An engine in double precision has no such allowance."""
     urdf: dict[str, Outcome] = {
         "reference": Observed(urdf_reading(FAR)),
         "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
@@ -197,7 +197,7 @@ def test_rounding_of_single_precision_is_no_contradiction(
 def test_simulator_beyond_the_tolerance_is_never_exact(
     precision: float, verdict: Verdict
 ) -> None:
-    """Rounding of its arithmetic explains millimetres here, and is not exactness."""
+    """Its rounding explains millimetres here, which is close but not exact."""
     judgement = judge(
         {"reference": Observed(urdf_reading(FAR))},
         Observed(usd_reading(FAR)),

@@ -24,7 +24,7 @@ from urdf_usd.conformance.verdict.judgement import Judgement, judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
 
-# With the schemas of a simulator, so that its reader states limits.
+# With the schemas of a simulator, so that it reports limits.
 _OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 FOLDER = Path(__file__).parents[2] / "data/deviations"
 _MAKERS: dict[str, Callable[[], Engine]] = {
@@ -35,10 +35,10 @@ _MAKERS: dict[str, Callable[[], Engine]] = {
 
 
 def _judge(deviation: Deviation, folder: Path) -> Judgement:
-    """Judge a good USD beside one engine.
+    """Judge a correct USD with one engine.
 
-    For a reader of the URDF it is one that says what the specification says; for one of
-    the USD, what OpenUSD reads in the converted file.
+    A URDF engine is compared with the reference; a USD engine with OpenUSD's
+    observation of the converted file.
     """
     engine = installed(_MAKERS[deviation.engine]())
     path = FOLDER / f"{deviation.file}.urdf"

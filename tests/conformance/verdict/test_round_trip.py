@@ -37,7 +37,7 @@ _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
 def _judged(
     there: Observation, back: Outcome | RoundTripOutcomes, engine: str = "engine"
 ) -> dict[str, CheckRecord]:
-    """Judge a faithful USD, with one engine before and after; checks of the trip."""
+    """Judge a faithful USD with one engine; return the checks of the round trip."""
     if not isinstance(back, RoundTripOutcomes):
         if isinstance(back, Observed):
             back = Observed(replace(back.observation, engine=engine))
@@ -103,7 +103,7 @@ def test_wrong_round_trip_is_caught(miniature: Miniature) -> None:
 
 
 def test_every_round_trip_check_fails_for_a_wrong_converter() -> None:
-    """A check that nothing trips is not a check."""
+    """A check that cannot fail is not a check."""
     tripped = {check for miniature in _TRIPPING for check in miniature.trips}
 
     assert tripped >= _DIRECT

@@ -95,7 +95,7 @@ def test_same_fault_in_several_engines_is_one_finding() -> None:
 
 
 def test_lost_degree_of_freedom_fails() -> None:
-    """A joint that is fixed in the simulator has another type."""
+    """A joint that is fixed in the simulator is reported with another type."""
     lost = restating_joint(
         _simulated(), "elbow", type=JointType.FIXED, lower=None, upper=None
     )

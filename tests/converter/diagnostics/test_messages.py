@@ -5,8 +5,8 @@ from __future__ import annotations
 from urdf_usd.converter.diagnostics.messages import group_alike
 
 
-def test_hundred_of_a_rule_are_kept_and_the_last_stands_for_the_others() -> None:
-    """Other rules between them do not count."""
+def test_hundred_diagnostics_of_a_rule_are_kept_and_the_others_counted() -> None:
+    """Independent of diagnostics of other rules in between."""
     found = [("a", index) for index in range(12_445)]
     found.insert(50, ("b", 0))
 
@@ -20,8 +20,8 @@ def test_hundred_of_a_rule_are_kept_and_the_last_stands_for_the_others() -> None
     assert last.described("it is so") == "12,345 more, the last of them: it is so"
 
 
-def test_few_are_kept_as_they_are() -> None:
-    """Nothing is counted."""
+def test_few_diagnostics_are_kept() -> None:
+    """Without a count."""
     grouped = group_alike(range(100), lambda _: "a")
 
     assert [alike.one for alike in grouped] == list(range(100))

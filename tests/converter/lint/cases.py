@@ -15,7 +15,7 @@ _BOX = '<geometry><box size="0.3 0.2 0.1"/></geometry>'
 
 @dataclass(frozen=True)
 class Case:
-    """A text that breaks a rule, and one that does not by a small margin."""
+    """A text that breaks a rule, and one just inside the bound."""
 
     broken: str
     near: str
@@ -93,7 +93,7 @@ _TURN = 'lower="-1" upper="2"'
 CASES = {
     "mass-none-moving": Case(
         joint("", "floating").replace(f'<link name="b">{_BODY}', '<link name="b">'),
-        # The root moves only if the robot as a whole does.
+        # The root moves only if the base is floating.
         joint("", "floating").replace(f'<link name="a">{_BODY}', '<link name="a">'),
     ),
     "mass-none-collider": Case(
@@ -171,7 +171,7 @@ CASES = {
     ),
     "joint-limit-degrees": Case(
         limit(rated('lower="-170" upper="170"')),
-        # A round number stands for "far".
+        # An arbitrary far distance.
         limit(rated('lower="-100" upper="100"')),
     ),
     "joint-limit-turns": Case(

@@ -65,7 +65,7 @@ def robot_of(file: Path) -> Robot:
 
 
 def test_every_repair_has_a_case() -> None:
-    """So no repair is untested."""
+    """Otherwise a repair would be untested."""
     assert set(BROKEN) == set(REPAIRS)
 
 

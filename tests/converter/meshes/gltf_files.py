@@ -1,4 +1,4 @@
-"""glTF files, written by the specification."""
+"""Builders of glTF files, written according to the specification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UV = np.array([[0.1, 0.2], [0.9, 0.3], [0.4, 0.8]], "<f4")
 
 @dataclass
 class Gltf:
-    """A document that grows."""
+    """A document to which values are added."""
 
     root: Json = field(
         default_factory=lambda: {
@@ -61,7 +61,7 @@ class Gltf:
         return len(self.root[key]) - 1
 
     def primitive(self, material: int | None = 0, **attributes: int) -> Json:
-        """Return a primitive with the common triangle, unless told otherwise."""
+        """Return a primitive, by default with the common triangle."""
         known = {"POSITION": attributes.pop("POSITION", -1), **attributes}
         if known["POSITION"] < 0:
             known["POSITION"] = self.accessor(CORNERS)
@@ -71,7 +71,7 @@ class Gltf:
         return made
 
     def show(self, *primitives: Json, **node: object) -> None:
-        """Make a scene of one node."""
+        """Add a scene of one node."""
         mesh = self.add("meshes", {"primitives": list(primitives)})
         number = self.add("nodes", {"mesh": mesh, **node})
         self.add("scenes", {"nodes": [number]})
@@ -87,7 +87,7 @@ class Gltf:
         return struct.pack("<4sII", b"glTF", 2, len(body) + 12) + body
 
     def text(self, uri: str | None = None) -> bytes:
-        """Return the document as text, with its numbers in a file or in base64."""
+        """Return the document as JSON, with buffers in a file or in base64."""
         inside = base64.b64encode(self.content).decode()
         uri = uri or f"data:application/octet-stream;base64,{inside}"
         self.root["buffers"] = [{"byteLength": len(self.content), "uri": uri}]

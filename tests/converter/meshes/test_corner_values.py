@@ -1,4 +1,4 @@
-"""Looks of surfaces in general, and those of OBJ files."""
+"""Normals, texture coordinates and colours of corners; materials of OBJ files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ PENTAGON = (
 )
 
 
-def test_the_normal_of_a_polygon_is_that_of_its_plane() -> None:
-    """Counter-clockwise seen from where it points to."""
+def test_polygon_normal_is_that_of_its_plane() -> None:
+    """Counter-clockwise seen from the side of the normal."""
     normals = face_normals(PENTAGON, np.array([5]), np.arange(5))
 
     np.testing.assert_allclose(normals, np.tile(NORMAL, (5, 1)), atol=1e-15)
@@ -40,8 +40,8 @@ def test_the_normal_of_a_polygon_is_that_of_its_plane() -> None:
 TEXT = "".join(f"v {x} {y} {z}\n" for x, y, z in PENTAGON) + "vn 0 0 3\nvt 0.2 0.9\n"
 
 
-def test_corners_without_normal_take_that_of_their_face() -> None:
-    """Stated normals are scaled to length one."""
+def test_corners_without_normal_get_that_of_their_face() -> None:
+    """Authored normals are normalised."""
     attributes = read_obj(f"{TEXT}f 1//1 2//1 3//1\nf 1 3 4 5\n".encode()).attributes
 
     assert attributes.normals is not None
@@ -50,8 +50,8 @@ def test_corners_without_normal_take_that_of_their_face() -> None:
     np.testing.assert_allclose(normals[3:], np.tile(NORMAL, (4, 1)), atol=1e-12)
 
 
-def test_faces_that_are_dropped_take_their_corners_along() -> None:
-    """Values stay with the corners of the faces that remain."""
+def test_dropped_faces_drop_their_corner_values() -> None:
+    """Values of the remaining faces are unchanged."""
     text = TEXT + "vt 0.5 0.1\nusemtl a\nf 1/1 1/1 2/1\nusemtl b\nf 1/2 2/1 3/2\n"
 
     library = b"newmtl a\nKd 1 0 0\nnewmtl b\nKd 0 1 0\n"
@@ -65,8 +65,8 @@ def test_faces_that_are_dropped_take_their_corners_along() -> None:
     assert [attributes.materials[i].name for i in attributes.face_materials] == ["b"]
 
 
-def test_vertex_colours_of_obj_are_read_where_all_points_have_one() -> None:
-    """A file without any has none, rather than white."""
+def test_obj_vertex_colours_are_read_if_all_points_have_one() -> None:
+    """A file without colours has none; the default is not white."""
     rows = [f"v {x} {y} {z} {i / 8} 0.5 0\n" for i, (x, y, z) in enumerate(PENTAGON)]
 
     colored = read_obj(f"{''.join(rows)}f 3 4 5\n".encode()).attributes.colors
@@ -78,10 +78,10 @@ def test_vertex_colours_of_obj_are_read_where_all_points_have_one() -> None:
 
 
 @pytest.mark.parametrize("axes", [(True, False, False), (True, True, False)])
-def test_a_mirrored_surface_keeps_normals_and_coordinates_at_their_points(
+def test_mirrored_surface_keeps_normals_and_coordinates(
     axes: tuple[bool, bool, bool],
 ) -> None:
-    """The normal of the mirrored plane still points out of the mirrored face."""
+    """The normal of the mirrored plane points outwards."""
     marks = "".join(f"vt 0.{i} 0\n" for i in range(1, 6))
     direction = " ".join(map(str, NORMAL))
     corners = " ".join(f"{i}/{i}/1" for i in range(1, 6))
@@ -102,7 +102,7 @@ def test_a_mirrored_surface_keeps_normals_and_coordinates_at_their_points(
         np.testing.assert_allclose(place, PENTAGON[round(u * 10) - 1], rtol=1e-6)
 
 
-def test_material_libraries_are_read_beside_the_file(tmp_path: Path) -> None:
+def test_material_libraries_are_found_next_to_the_file(tmp_path: Path) -> None:
     """Several libraries; names with spaces; textures relative to their library."""
     (tmp_path / "looks").mkdir()
     (tmp_path / "looks" / "a b.mtl").write_text(

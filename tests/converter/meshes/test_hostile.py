@@ -1,4 +1,4 @@
-"""Mesh files that lie, never end, or would fill the memory."""
+"""Mesh files with false sizes, without end, or that expand in memory."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _reason(path: Path) -> str:
     return caught.value.reason
 
 
-def test_a_header_that_announces_two_gigabytes_reserves_nothing(tmp_path: Path) -> None:
-    """The file's own size counts."""
+def test_announced_triangle_count_allocates_nothing(tmp_path: Path) -> None:
+    """The size of the file limits the count."""
     file = tmp_path / "lying.stl"
     file.write_bytes(bytes(80) + struct.pack("<I", 2**31 // 50) + bytes(50))
 
     assert _reason(file) == "it announces 42949672 triangles but holds 1"
 
 
-def test_a_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
-    """Even if its header is right; it is sparse here."""
+def test_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """Even with a correct header; the file is sparse."""
     file = tmp_path / "large.stl"
     with file.open("wb") as sparse:
         sparse.write(bytes(80) + struct.pack("<I", 2**31 // 50))
@@ -37,18 +37,16 @@ def test_a_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
     assert _reason(file) == "it cannot be opened: it is larger than 256 MiB"
 
 
-def test_text_has_a_lower_limit() -> None:
-    """It takes far more memory than its size."""
+def test_text_formats_have_a_lower_size_limit() -> None:
+    """Their parsers use a multiple of the file size."""
     assert LARGEST_TEXT < LARGEST_FILE
     with pytest.raises(MeshError, match="it is text of more than 128 MiB"):
         decode_mesh(OBJ + b"\n" * LARGEST_TEXT, Path("a.obj"))
 
 
 @pytest.mark.parametrize("reference", ["/dev/zero", "../../../../../dev/zero"])
-def test_a_material_library_that_never_ends_is_not_read(
-    tmp_path: Path, reference: str
-) -> None:
-    """The surface is."""
+def test_endless_material_library_is_not_read(tmp_path: Path, reference: str) -> None:
+    """The surface is read."""
     file = tmp_path / "a.obj"
     file.write_bytes(f"mtllib {reference}\nusemtl a\n".encode() + OBJ)
 
@@ -65,10 +63,8 @@ def test_a_material_library_that_never_ends_is_not_read(
     ],
     ids=["amplification", "external"],
 )
-def test_entities_of_collada_neither_grow_nor_reach_other_files(
-    tmp_path: Path, declaration: str
-) -> None:
-    """A few kilobytes would otherwise become gigabytes."""
+def test_collada_entities_are_refused(tmp_path: Path, declaration: str) -> None:
+    """A few kilobytes could expand to gigabytes, or include other files."""
     file = tmp_path / "bomb.dae"
     numbers = "".join(f"<a>&a2;{index}</a>" for index in range(40))
     file.write_text(f"<!DOCTYPE r [{declaration}]><COLLADA>{numbers}</COLLADA>")
@@ -76,8 +72,8 @@ def test_entities_of_collada_neither_grow_nor_reach_other_files(
     assert "it is not well-formed XML" in _reason(file)
 
 
-def test_instances_of_instances_are_bounded(tmp_path: Path) -> None:
-    """Twenty nodes can show a million copies."""
+def test_exponential_instances_are_refused(tmp_path: Path) -> None:
+    """Twenty nodes can instance a geometry a million times."""
     doubling = "".join(
         f'<node id="n{i}"><instance_node url="#n{i + 1}"/>'
         f'<instance_node url="#n{i + 1}"/></node>'
@@ -95,8 +91,8 @@ def test_instances_of_instances_are_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e39", "-1e300", "1e308"])
-def test_positions_that_usd_cannot_store_are_refused(number: str) -> None:
-    """They would become infinite; texture coordinates are left out instead."""
+def test_positions_beyond_float32_are_refused(number: str) -> None:
+    """They would become infinite; such texture coordinates are left out."""
     coordinates = f"vt 0 0\nvt {number} 0\nvt 0 1\n".encode()
     mapped = coordinates + OBJ.replace(b"f 1 2 3", b"f 1/1 2/2 3/3")
 
@@ -105,16 +101,16 @@ def test_positions_that_usd_cannot_store_are_refused(number: str) -> None:
     assert decode_mesh(mapped, Path("a.obj")).attributes.texture_coordinates is None
 
 
-def test_a_ply_whose_words_do_not_fit_together_is_refused() -> None:
-    """Trimesh raises what no reader of files expects."""
+def test_inconsistent_ply_is_refused() -> None:
+    """For every exception that trimesh raises."""
     text = b"ply\nformat ascii 1.0\nelement vertex 1\nproperty list uchar int x\n"
 
     with pytest.raises(MeshError, match=r"PLY is broken|no faces"):
         decode_mesh(text + b"end_header\n1 1\n", Path("a.ply"))
 
 
-def test_names_of_materials_need_not_be_utf_8(tmp_path: Path) -> None:
-    """Old exporters write the encoding of their machine."""
+def test_material_names_need_not_be_utf_8(tmp_path: Path) -> None:
+    """Old exporters write the encoding of their system."""
     name = "Grün"
     (tmp_path / "a.mtl").write_bytes(f"newmtl {name}\nKd 0 1 0\n".encode("latin-1"))
     file = tmp_path / "a.obj"
@@ -126,7 +122,7 @@ def test_names_of_materials_need_not_be_utf_8(tmp_path: Path) -> None:
 
 
 def _document(geometry: str, nodes: str, scene: str) -> str:
-    """A COLLADA document of one triangle and what stands around it."""
+    """Return a COLLADA document of one triangle, with other elements."""
     return f"""<COLLADA><library_geometries><geometry id="g"><mesh><source id="p">
 <float_array count="9">0 0 0 1 0 0 0 2 0</float_array><technique_common>
 <accessor count="3" stride="3"><param name="X"/><param name="Y"/><param name="Z"/>
@@ -138,8 +134,8 @@ def _document(geometry: str, nodes: str, scene: str) -> str:
 <instance_visual_scene url="#s"/></scene></COLLADA>"""
 
 
-def test_nodes_may_be_defined_after_those_that_show_them(tmp_path: Path) -> None:
-    """In any number of libraries, and without going through all for each."""
+def test_nodes_may_be_defined_after_their_instances(tmp_path: Path) -> None:
+    """In any number of libraries, in linear time."""
     last = 3000
     chain = "".join(
         f'<library_nodes><node id="n{i}"><translate>0 0 0.5</translate>'
@@ -156,8 +152,8 @@ def test_nodes_may_be_defined_after_those_that_show_them(tmp_path: Path) -> None
     assert mesh.points[:, 2].tolist() == [last / 2] * 3
 
 
-def test_nodes_that_show_each_other_are_refused(tmp_path: Path) -> None:
-    """They would never end."""
+def test_cyclic_node_instances_are_refused(tmp_path: Path) -> None:
+    """Expanding them would not end."""
     ring = "".join(
         f'<node id="n{i}"><instance_node url="#n{1 - i}"/></node>' for i in (0, 1)
     )
@@ -168,8 +164,8 @@ def test_nodes_that_show_each_other_are_refused(tmp_path: Path) -> None:
     assert _reason(file) == "its instances multiply beyond all bounds"
 
 
-def test_many_faults_of_one_file_are_few_sentences(tmp_path: Path) -> None:
-    """A file may refer to a million things that are not there, at any length."""
+def test_many_faults_of_one_file_are_summarised(tmp_path: Path) -> None:
+    """A file may have a million references to missing files of any length."""
     missing = "".join(
         f'<instance_geometry url="#{"x" * 1000}{i}"/>' for i in range(500)
     )
@@ -185,15 +181,15 @@ def test_many_faults_of_one_file_are_few_sentences(tmp_path: Path) -> None:
 
 
 def test_collada_of_millions_of_elements_is_refused() -> None:
-    """Each takes a hundred times its text in memory."""
+    """An element uses a hundred times its text in memory."""
     data = b"<COLLADA>" + b"<a/>" * 4_000_000 + b"</COLLADA>"
 
     with pytest.raises(MeshError, match="more than 4000000 tags"):
         decode_mesh(data, Path("a.dae"))
 
 
-def test_a_facet_of_very_many_corners_is_refused() -> None:
-    """Each corner becomes a triangle of text."""
+def test_stl_facet_of_very_many_corners_is_refused() -> None:
+    """Every corner would become a triangle."""
     corners = b"vertex 0 1 5\n" * 100_000
     facet = b"facet normal 0 0 1 outer loop\n" + corners + b"endloop endfacet\n"
 
@@ -201,8 +197,8 @@ def test_a_facet_of_very_many_corners_is_refused() -> None:
         decode_mesh(b"solid a\n" + facet + b"endsolid a\n", Path("a.stl"))
 
 
-def test_ply_of_text_has_a_limit_of_its_own() -> None:
-    """It takes sixty times as much memory."""
+def test_ascii_ply_has_a_size_limit() -> None:
+    """Its parser uses sixty times the file size."""
     text = b"ply\nformat ascii 1.0\n" + b"\n" * (32 << 20)
 
     with pytest.raises(MeshError, match="it is text of more than 32 MiB"):
@@ -212,10 +208,8 @@ def test_ply_of_text_has_a_limit_of_its_own() -> None:
 @pytest.mark.parametrize("count", [2**32 - 1, 4 * 10**9, 10**30, -3])
 @pytest.mark.parametrize("element", ["vertex", "face"])
 @pytest.mark.parametrize("form", ["ascii", "binary_little_endian"])
-def test_counts_of_ply_that_lie_reserve_nothing(
-    form: str, element: str, count: int
-) -> None:
-    """What is there counts, or the file is refused."""
+def test_false_ply_counts_allocate_nothing(form: str, element: str, count: int) -> None:
+    """The file is refused, or read up to its end."""
     counts = {"vertex": 3, "face": 1} | {element: count}
     numbers = "".join(f"property float {axis}\n" for axis in "xyz")
     text = f"ply\nformat {form} 1.0\nelement vertex {counts['vertex']}\n{numbers}"
@@ -227,7 +221,7 @@ def test_counts_of_ply_that_lie_reserve_nothing(
 
 
 def test_very_many_objects_are_one_surface() -> None:
-    """Their names are not kept, and take nothing."""
+    """Their names use no memory."""
     objects = b"".join(b"o part%d\nf 1 2 3\ng x y\nf 3 2 1\n" % i for i in range(999))
 
     mesh = decode_mesh(OBJ + objects, Path("a.obj"))
@@ -235,8 +229,8 @@ def test_very_many_objects_are_one_surface() -> None:
     assert len(mesh.face_counts) == 1 + 2 * 999
 
 
-def test_a_thousand_libraries_are_not_looked_for(tmp_path: Path) -> None:
-    """Only so many as any real file names."""
+def test_number_of_material_libraries_is_limited(tmp_path: Path) -> None:
+    """Real files name a few."""
     names = b"".join(b"mtllib a%d.mtl b%d.mtl\n" % (i, i) for i in range(1000))
     file = tmp_path / "a.obj"
     file.write_bytes(names + b"usemtl a\n" + OBJ)
@@ -244,8 +238,8 @@ def test_a_thousand_libraries_are_not_looked_for(tmp_path: Path) -> None:
     assert len(read_mesh(file).skipped) < 33
 
 
-def test_nodes_of_gltf_that_contain_themselves_fill_no_memory() -> None:
-    """Each look at this one would add as many again."""
+def test_cyclic_gltf_nodes_use_no_memory() -> None:
+    """Each level of the cycle would double the nodes."""
     ring = '{"asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [%s]}'
     node = f'{{"children": [{", ".join(["0"] * 150_000)}]}}'
 

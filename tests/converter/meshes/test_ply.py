@@ -12,8 +12,8 @@ from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, S
 CORNERS = np.array([[0.5, 0.25, 0.0], [1.5, 0.0, 0.5], [0.0, 2.0, 1.0]], "<f4")
 
 
-def test_ply_is_taken_as_it_is_with_its_colours(tmp_path: Path) -> None:
-    """Colours are eight bits of sRGB."""
+def test_ply_is_read_with_its_colours(tmp_path: Path) -> None:
+    """Colours are sRGB bytes."""
     rows = "".join(f"{x} {y} {z} 51 {i} 255\n" for i, (x, y, z) in enumerate(CORNERS))
     fields = "".join(f"property float {axis}\n" for axis in "xyz")
     fields += "".join(f"property uchar {name}\n" for name in ("red", "green", "blue"))
@@ -31,7 +31,7 @@ def test_ply_is_taken_as_it_is_with_its_colours(tmp_path: Path) -> None:
     np.testing.assert_allclose(colors, [[0.2, i / 255, 1] for i in range(3)])
 
 
-def test_the_image_that_a_ply_file_names_lies_in_its_coordinates(
+def test_ply_texture_uses_its_coordinates(
     tmp_path: Path,
 ) -> None:
     """As MeshLab writes it: a comment, and s and t at every vertex, t upwards."""

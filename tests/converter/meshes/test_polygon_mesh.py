@@ -1,4 +1,4 @@
-"""The mesh type: what is kept, dropped, merged and refused."""
+"""The mesh type: kept, dropped, merged and refused elements."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ finite_points = npst.arrays(
 )
 
 
-def test_a_sound_mesh_is_kept_as_it_is() -> None:
-    """Nothing is reordered, and n-gons stay n-gons."""
+def test_valid_mesh_is_unchanged() -> None:
+    """In the same order, without triangulation."""
     mesh = build_mesh(POINTS, COUNTS, INDICES)
 
     np.testing.assert_array_equal(mesh.points, POINTS)
@@ -45,8 +45,8 @@ def test_a_sound_mesh_is_kept_as_it_is() -> None:
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
 
 
-def test_arrays_are_read_only_and_of_the_promised_types() -> None:
-    """A shared mesh cannot be edited by one of its users."""
+def test_arrays_are_read_only_and_of_the_documented_types() -> None:
+    """A shared mesh cannot be edited."""
     mesh = build_mesh(POINTS.astype(np.float32), COUNTS, INDICES)
 
     assert mesh.points.dtype == np.float64
@@ -57,7 +57,7 @@ def test_arrays_are_read_only_and_of_the_promised_types() -> None:
 
 
 def test_the_input_stays_writable() -> None:
-    """Freezing the result does not freeze what it was built from."""
+    """Only the arrays of the mesh are read-only."""
     points, counts = POINTS.copy(), COUNTS.astype(np.int32)
     build_mesh(points, counts, INDICES)
 
@@ -70,7 +70,7 @@ def test_the_input_stays_writable() -> None:
 def test_faces_with_fewer_than_three_distinct_points_are_dropped(
     collapsed: list[int],
 ) -> None:
-    """They have no area, wherever in the list they stand."""
+    """They have no area, at any position in the list."""
     for at, corner in ((0, 0), (1, 4), (5, 16)):
         mesh = build_mesh(
             POINTS,
@@ -82,15 +82,15 @@ def test_faces_with_fewer_than_three_distinct_points_are_dropped(
         np.testing.assert_array_equal(mesh.face_indices, INDICES)
 
 
-def test_slivers_of_three_distinct_points_stay() -> None:
+def test_slivers_of_three_distinct_points_are_kept() -> None:
     """They close the surface, although they have no area."""
     points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
     assert build_mesh(points, np.array([3]), np.array([0, 1, 2])).face_counts.size == 1
 
 
-def test_points_without_a_face_are_dropped() -> None:
-    """They would count in bounds and hulls."""
+def test_unused_points_are_dropped() -> None:
+    """They would extend bounds and hulls."""
     points = np.insert(POINTS, [0, 2, 5], [[99.0, 0, 0]], axis=0)
     moved = np.array([1, 2, 4, 5, 6])[INDICES]
 
@@ -100,8 +100,8 @@ def test_points_without_a_face_are_dropped() -> None:
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
 
 
-def test_a_point_that_is_not_finite_matters_only_if_a_face_uses_it() -> None:
-    """An unused NaN is dropped, and one that all faces use refused."""
+def test_non_finite_point_is_an_error_only_if_used() -> None:
+    """An unused NaN is dropped, and one that all faces use is refused."""
     points = np.vstack([POINTS, [np.nan, 0, 0]])
     assert not build_mesh(points, COUNTS, INDICES).skipped
 
@@ -110,8 +110,8 @@ def test_a_point_that_is_not_finite_matters_only_if_a_face_uses_it() -> None:
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e39])
-def test_only_the_faces_of_a_point_that_is_not_finite_are_lost(number: float) -> None:
-    """They are counted, and materials stay with their faces."""
+def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
+    """They are counted, and the other faces keep their materials."""
     points = np.vstack([POINTS, [0.1, number, 0.3]])
     counts = np.insert(COUNTS, 1, [4, 3])
     first = int(COUNTS[0])
@@ -142,10 +142,10 @@ def test_only_the_faces_of_a_point_that_is_not_finite_are_lost(number: float) ->
         ([-3, 6], [0, 1, 2], "negative"),
     ],
 )
-def test_a_surface_that_contradicts_itself_is_refused(
+def test_inconsistent_surface_is_refused(
     counts: list[int], indices: list[int], reason: str
 ) -> None:
-    """Each contradiction has its own reason."""
+    """Each inconsistency has its own message."""
     with pytest.raises(MeshError, match=reason) as caught:
         build_mesh(POINTS, np.array(counts, int), np.array(indices, int))
 
@@ -153,10 +153,10 @@ def test_a_surface_that_contradicts_itself_is_refused(
 
 
 @given(finite_points)
-def test_merging_loses_no_position_and_leaves_no_two_equal(
+def test_merging_keeps_positions_and_removes_duplicates(
     corners: np.ndarray[tuple[int, int], np.dtype[np.float32]],
 ) -> None:
-    """Each corner keeps its position; the order is that of first occurrence."""
+    """Every corner keeps its position; points are in order of first occurrence."""
     points, indices = merge_equal_points(corners)
 
     np.testing.assert_array_equal(points[indices], corners)
@@ -165,8 +165,8 @@ def test_merging_loses_no_position_and_leaves_no_two_equal(
     assert first == sorted(first)
 
 
-def test_close_points_stay_apart() -> None:
-    """Merging is exact: there is no tolerance to choose."""
+def test_close_points_are_not_merged() -> None:
+    """Only equal points are merged."""
     three = np.float32(3.0)
     above = np.nextafter(three, np.float32(4.0))
     corners = np.array([[1.0, 2.0, three], [1.0, 2.0, above]], np.float32)
@@ -175,8 +175,8 @@ def test_close_points_stay_apart() -> None:
 
 
 @given(st.lists(st.integers(0, 6), max_size=12))
-def test_reversing_faces_reverses_each_face_alone(sizes: list[int]) -> None:
-    """Also where faces have different numbers of corners, or none."""
+def test_faces_are_reversed_separately(sizes: list[int]) -> None:
+    """Faces with different numbers of corners, and no faces."""
     counts = np.array(sizes, dtype=np.int64)
     indices = np.arange(counts.sum()) * 3 % 7
 

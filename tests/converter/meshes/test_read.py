@@ -1,4 +1,4 @@
-"""Recognition of formats, and real files."""
+"""Detection of mesh formats, and real files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CONTENTS = {"obj": OBJ, "text": STL_TEXT, "binary": STL_BINARY, "dae": DAE}
 
 
 def corpus() -> list[Path]:
-    """List the mesh files of the robots that ship with pybullet."""
+    """List the mesh files of the robots in pybullet_data."""
     return sorted(
         path
         for path in DATA.rglob("*")
@@ -52,7 +52,7 @@ def corpus() -> list[Path]:
 
 
 def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
-    """(T, 3, 3) corners of all triangles, polygons cut into fans."""
+    """Return the (T, 3, 3) corners of all triangles; polygons are cut into fans."""
     spans = mesh.face_counts - 2
     first = np.repeat(np.cumsum(mesh.face_counts) - mesh.face_counts, spans)
     step = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
@@ -73,7 +73,7 @@ def reference_triangles(path: Path) -> NDArray[np.float64]:
 
 
 def reference_collada(root: Element) -> NDArray[np.float64]:
-    """(T, 3, 3) triangles of a document, in its own frame [m]."""
+    """Return the (T, 3, 3) triangles of a document in its own frame [m]."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     by_id = {element.get("id"): element for element in root.iter()}
@@ -96,7 +96,7 @@ def reference_collada(root: Element) -> NDArray[np.float64]:
 
 
 def matrix(transform: Element) -> NDArray[np.float64]:
-    """(4, 4) matrix of an element that may be a transform."""
+    """Return the (4, 4) matrix of an element that may be a transform."""
     result = np.eye(4)
     match transform.tag:
         case "matrix":
@@ -119,12 +119,12 @@ def numbers(element: Element | None) -> NDArray[np.float64]:
 
 
 def positions(shape: Element) -> NDArray[np.float64]:
-    """(N, 3) positions, which the corpus puts into the first source."""
+    """Return the (N, 3) positions, which are in the first source of these files."""
     return numbers(shape.find("mesh/source/float_array")).reshape(-1, 3)
 
 
 def corners(shape: Element) -> NDArray[np.int64]:
-    """(T, 3) points of all triangles, polygons cut into fans."""
+    """Return the (T, 3) points of all triangles; polygons are cut into fans."""
     fans: list[NDArray[np.int64]] = []
     for primitive in shape.findall("mesh/*[p]"):
         if primitive.tag not in {"triangles", "polylist"}:
@@ -143,7 +143,7 @@ def corners(shape: Element) -> NDArray[np.int64]:
 
 
 def measures(corners: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bounds [m], area [m^2] and signed volume [m^3] of triangles."""
+    """Return bounds [m], area [m^2] and signed volume [m^3] of triangles."""
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     area = np.linalg.norm(across, axis=1).sum() / 2
     volume = np.einsum("ij,ij->", corners[:, 0], across) / 6
@@ -153,10 +153,8 @@ def measures(corners: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("name", ["p.stl", "p.OBJ", "p.dae", "p.Stl", "p.mesh", "p"])
 @pytest.mark.parametrize("content", CONTENTS)
-def test_the_content_decides_the_format(
-    tmp_path: Path, content: str, name: str
-) -> None:
-    """Whatever the file is called."""
+def test_format_is_detected_by_content(tmp_path: Path, content: str, name: str) -> None:
+    """Independent of the file name."""
     path = tmp_path / name
     path.write_bytes(CONTENTS[content])
 
@@ -179,10 +177,10 @@ def test_the_content_decides_the_format(
         ("a.dae", b"<html>", "well-formed"),
     ],
 )
-def test_other_formats_are_named(
+def test_unsupported_formats_are_named(
     tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
-    """The author of the file learns what it is."""
+    """The message tells the author of the file what it is."""
     path = tmp_path / name
     path.write_bytes(content)
 
@@ -197,10 +195,10 @@ def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
             read_mesh(path)
 
 
-def test_libraries_stay_silent(
+def test_libraries_print_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither numpy nor trimesh prints or logs; warnings are errors here."""
+    """Neither numpy nor trimesh prints or logs; warnings are errors."""
     for name, content in CONTENTS.items():
         path = tmp_path / name
         path.write_bytes(content.replace(b"2 0", b"2e40 0"))
@@ -224,7 +222,7 @@ SAMPLE = (
 
 
 def relative_measures(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the measures of a file and of its reference, in units of its size."""
+    """Return the measures of a file and of its reference, relative to its size."""
     expected = measures(reference_triangles(path))
     size = np.ptp(expected[:6].reshape(2, 3), axis=0).max()
     units = np.array([size] * 6 + [expected[6], size**3])
@@ -232,26 +230,26 @@ def relative_measures(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_real_files_have_the_size_that_other_readers_find(name: str) -> None:
-    """Bounds, area and volume."""
+def test_real_files_agree_with_the_reference_reader(name: str) -> None:
+    """In bounds, area and volume."""
     actual, expected = relative_measures(DATA / name)
 
     np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
 @pytest.mark.corpus
-def test_every_mesh_that_ships_with_pybullet_is_read_as_others_read_it() -> None:
-    """The whole corpus, in bounds, area and volume."""
+def test_every_mesh_of_pybullet_data_agrees_with_the_reference_reader() -> None:
+    """In bounds, area and volume."""
     for path in corpus():
         actual, expected = relative_measures(path)
 
         np.testing.assert_allclose(actual, expected, atol=1e-6, err_msg=str(path))
 
 
-def test_a_mesh_is_decoded_once_where_meshes_are_kept(
+def test_cached_mesh_is_decoded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until its content is another, or the block is left."""
+    """Until its content changes, or the cache is closed."""
     path = tmp_path / "mesh.stl"
     path.write_bytes(STL_TEXT)
     decoded: list[bytes] = []
@@ -276,8 +274,8 @@ def test_a_mesh_is_decoded_once_where_meshes_are_kept(
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_bare_mesh_has_the_faces_of_the_whole(name: str) -> None:
-    """It is where the whole is, and says the same of the file."""
+def test_mesh_without_appearance_has_the_same_faces(name: str) -> None:
+    """It has the same points and diagnostics."""
     whole, positions_only = (
         read_mesh(DATA / name),
         read_mesh(DATA / name, positions_only=True),
@@ -289,8 +287,8 @@ def test_a_bare_mesh_has_the_faces_of_the_whole(name: str) -> None:
     assert positions_only.attributes is NO_ATTRIBUTES
 
 
-def test_a_bare_mesh_is_whole_where_meshes_are_kept(tmp_path: Path) -> None:
-    """Whoever reads it next may want more of it."""
+def test_cached_mesh_has_its_appearance(tmp_path: Path) -> None:
+    """A later call may request it."""
     path = tmp_path / "mesh.obj"
     path.write_bytes(OBJ.replace(b"f 1 2 3", b"vn 0 0 1\nf 1//1 2//1 3//1"))
 
@@ -300,10 +298,10 @@ def test_a_bare_mesh_is_whole_where_meshes_are_kept(tmp_path: Path) -> None:
         assert read_mesh(path).attributes.normals is not None
 
 
-def test_meshes_are_kept_as_long_as_there_is_room(
+def test_cache_has_a_size_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is written anew gives back what it took."""
+    """A changed file frees the memory of its former content."""
     monkeypatch.setattr(read, "_CACHE_SIZE", 2 * len(STL_TEXT))
     one, two, three = (tmp_path / f"{name}.stl" for name in "abc")
     for path in (one, two, three):

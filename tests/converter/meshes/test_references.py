@@ -1,4 +1,4 @@
-"""Files that mesh files name."""
+"""Files that mesh files refer to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from urdf_usd.converter.meshes.references import referred_files
 
-# An image in a comment, and one of several pieces of text with a namespace prefix.
+# An image in a comment, and one in several text nodes with a namespace prefix.
 PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> -->
 <d:init_from mips="1">one<![CDATA[&]]>two.png</d:init_from></d:image>"""
 
@@ -27,10 +27,10 @@ PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> --
         ("a.glb", b'glTF{"images":[{"uri": "sub/paint.png"}]}', "sub/paint.png"),
     ],
 )
-def test_every_format_says_where_the_rest_lies(
+def test_references_of_every_format_are_found(
     tmp_path: Path, name: str, content: bytes, found: str
 ) -> None:
-    """As exporters write it: with options, in other folders, percent-encoded."""
+    """As exporters write them: with options, in other folders, percent-encoded."""
     (tmp_path / "sub").mkdir()
     for file in ("look a.mtl", "paint.png", "one&two.png", "sub/paint.png"):
         (tmp_path / file).touch()
@@ -66,7 +66,7 @@ def test_every_library_of_a_line_is_found(tmp_path: Path) -> None:
         b'<!DOCTYPE a [<!ENTITY e "there.mtl">]><init_from>&e;</init_from>',
     ],
 )
-def test_what_is_not_there_is_left_out(tmp_path: Path, content: bytes) -> None:
-    """Whoever needs the file says that it is missing."""
+def test_missing_files_are_not_listed(tmp_path: Path, content: bytes) -> None:
+    """The reader of the mesh reports them."""
     (tmp_path / "there.mtl").touch()
     assert referred_files(content, tmp_path / "a.obj") == ()

@@ -1,4 +1,4 @@
-"""STL: binary, text, and files that pretend."""
+"""Binary and text STL, and files that resemble the other form."""
 
 from __future__ import annotations
 
@@ -59,24 +59,22 @@ def assert_tetrahedron(mesh: PolygonMesh) -> None:
 
 
 @pytest.mark.parametrize("header", [b"exported", b"solid part\n", b"SOLID", b"\0"])
-def test_binary_is_recognised_whatever_its_header_says(
-    tmp_path: Path, header: bytes
-) -> None:
+def test_binary_file_is_detected_with_any_header(tmp_path: Path, header: bytes) -> None:
     """Many exporters begin binary files with the first word of text files."""
     assert_tetrahedron(read(tmp_path, binary(header)))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("name", ["part", "", "a vertex of the facet 1 2 3"])
-def test_text_is_read_whatever_its_newlines_and_names(
+def test_text_file_is_read_with_any_line_ends_and_names(
     tmp_path: Path, newline: str, name: str
 ) -> None:
-    """A solid's name is free text and may hold keywords."""
+    """The name of a solid is free text and may contain keywords."""
     assert_tetrahedron(read(tmp_path, text(name, newline)))
 
 
-def test_text_may_be_upper_case_indented_and_start_late(tmp_path: Path) -> None:
-    """Keywords have no case."""
+def test_text_may_be_upper_case_and_indented(tmp_path: Path) -> None:
+    """Keywords are case-insensitive."""
     assert_tetrahedron(read(tmp_path, b"\n \t" + text().upper(), "PART.STL"))
 
 
@@ -86,14 +84,14 @@ def test_bytes_after_the_last_triangle_are_ignored(tmp_path: Path) -> None:
 
 
 def test_all_solids_of_a_file_become_one_mesh(tmp_path: Path) -> None:
-    """The format allows several; a mesh element of a robot shows them all."""
+    """The format allows several; a mesh element refers to the whole file."""
     moved = text().replace(b"vertex 0.0 1.250000e-01 0.25", b"vertex -9 0 0")
 
     assert len(read(tmp_path, text() + moved).face_counts) == 8
 
 
 def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> None:
-    """The format forbids them, and exporters write them; nothing of them is lost."""
+    """The format forbids them, but some exporters write them."""
     data = b"""solid
       facet normal 0 0 1 outer loop
         vertex 0 0 0 vertex 2 0 0 vertex 2 1 0 vertex 0 1 .5
@@ -117,17 +115,15 @@ def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> Non
         text().replace(b"    endloop", b"endloop").replace(b"\n", b"\n\n"),
     ],
 )
-def test_layout_and_normals_of_text_do_not_matter(
-    tmp_path: Path, layout: bytes
-) -> None:
-    """Only the corners of a facet count."""
+def test_layout_and_normals_of_text_are_ignored(tmp_path: Path, layout: bytes) -> None:
+    """Only corners are read."""
     layout = layout.replace(b"endsolid", b"\nendsolid")
 
     assert_tetrahedron(read(tmp_path, layout))
 
 
-def test_triangles_are_those_that_an_independent_reader_finds(tmp_path: Path) -> None:
-    """Compare with trimesh, in the order of the file."""
+def test_triangles_agree_with_trimesh(tmp_path: Path) -> None:
+    """In the order of the file."""
     for data in (binary(), text()):
         mesh = read(tmp_path, data)
         other = trimesh.load_mesh(BytesIO(data), file_type="stl", process=False)
@@ -137,17 +133,17 @@ def test_triangles_are_those_that_an_independent_reader_finds(tmp_path: Path) ->
         )
 
 
-def test_collapsed_triangles_are_dropped(tmp_path: Path) -> None:
-    """Two corners in one position, which only shows after merging."""
+def test_degenerate_triangles_are_dropped(tmp_path: Path) -> None:
+    """Two corners at one position, which merging detects."""
     sliver = struct.pack("<12fH", 0, 0, 0, *CORNERS[[0, 1, 1]].ravel(), 0)
 
     assert_tetrahedron(read(tmp_path, binary(extra=sliver, count=5)))
 
 
-def test_collapsed_triangles_are_dropped_where_points_stay_apart(
+def test_degenerate_triangles_are_dropped_without_merging(
     tmp_path: Path,
 ) -> None:
-    """Whichever two corners are equal, also where zeros differ in sign."""
+    """For any two equal corners, including zeros of different signs."""
     slivers = [[0, 1, 1], [0, 0, 1], [1, 0, 1]]
     records = [CORNERS[sliver] for sliver in slivers]
     records[1][1, 0] = -0.0
@@ -195,26 +191,26 @@ def test_collapsed_triangles_are_dropped_where_points_stay_apart(
         (text().replace(b"vertex ", b"vertex nan "), "vertex nan 0.0 1.25"),
     ],
 )
-def test_damaged_files_are_refused_with_a_reason(
+def test_invalid_files_are_refused_with_a_reason(
     tmp_path: Path, data: bytes, reason: str
 ) -> None:
-    """The reason is one line, and names the damage."""
+    """The reason is one line and names the fault."""
     with pytest.raises(MeshError, match=reason) as caught:
         read(tmp_path, data)
 
     assert "\n" not in caught.value.reason
 
 
-def test_text_that_stops_between_facets_is_kept_and_reported(tmp_path: Path) -> None:
-    """Whether the rest is missing cannot be known."""
+def test_truncated_text_is_read_and_reported(tmp_path: Path) -> None:
+    """After complete facets; the rest may be missing."""
     mesh = read(tmp_path, text()[: text().rindex(b"endsolid")])
 
     assert_tetrahedron(mesh)
     assert mesh.skipped == ("the text ends without endsolid",)
 
 
-def test_an_announced_size_is_not_allocated(tmp_path: Path) -> None:
-    """Four thousand million triangles in a file of a hundred bytes."""
+def test_announced_size_is_not_allocated(tmp_path: Path) -> None:
+    """4e9 triangles in a file of a hundred bytes."""
     data = bytes(80) + b"\xff" * 4 + bytes(50)
     tracemalloc.start()
     try:
@@ -235,10 +231,10 @@ def test_an_announced_size_is_not_allocated(tmp_path: Path) -> None:
         binary().replace(struct.pack("<f", 1.5), b"\0\0\xc0\x7f"),
     ],
 )
-def test_a_vertex_that_is_not_finite_costs_its_triangles(
+def test_triangles_with_a_non_finite_vertex_are_dropped(
     tmp_path: Path, data: bytes
 ) -> None:
-    """One triangle of the tetrahedron does without any of its corners."""
+    """One triangle of the tetrahedron has no such corner."""
     mesh = read(tmp_path, data)
 
     assert len(mesh.face_counts) == 1

@@ -26,8 +26,8 @@ from urdf_usd.converter.urdf.decimals import read
         ("Infinity", math.inf),
     ],
 )
-def test_decimal_notation_is_read_without_remark(text: str, value: float) -> None:
-    """These are the forms that the C locale's strtod takes."""
+def test_decimal_notation_is_read_without_diagnostics(text: str, value: float) -> None:
+    """The notations of strtod in the C locale."""
     found = read(text, 1)
 
     assert found is not None
@@ -52,8 +52,8 @@ def test_decimal_notation_is_read_without_remark(text: str, value: float) -> Non
         "\N{MINUS SIGN}1",
     ],
 )
-def test_anything_else_is_not_a_number(text: str) -> None:
-    """Among them what ``float`` takes: separators and digits of other scripts."""
+def test_other_notations_are_not_numbers(text: str) -> None:
+    """Including those of ``float``: digit separators and digits of other scripts."""
     assert read(text, 1) is None
 
 
@@ -66,10 +66,10 @@ def test_anything_else_is_not_a_number(text: str) -> None:
         ("(1; 2; 3)", (1.0, 2.0, 3.0)),
     ],
 )
-def test_punctuation_that_leaves_one_meaning_is_dropped(
+def test_unambiguous_punctuation_is_dropped(
     text: str, values: tuple[float, ...]
 ) -> None:
-    """Three numbers remain, whatever stands between them."""
+    """Three numbers remain, with any punctuation between them."""
     found = read(text, 3)
 
     assert found is not None
@@ -77,13 +77,13 @@ def test_punctuation_that_leaves_one_meaning_is_dropped(
 
 
 @pytest.mark.parametrize("text", ["0,5 0,5 0,5", "1,2", "1,2 3,4"])
-def test_decimal_commas_are_not_guessed_at(text: str) -> None:
-    """Split at commas, these do not hold three numbers."""
+def test_decimal_commas_are_refused(text: str) -> None:
+    """Split at commas, the texts do not have three numbers."""
     assert read(text, 3) is None
 
 
-def test_text_after_the_last_number_wanted_is_surplus() -> None:
-    """What follows is not even read."""
+def test_text_after_the_last_required_number_is_surplus() -> None:
+    """It is not parsed."""
     found = read("1 2 3 metres", 3)
 
     assert found is not None
@@ -91,7 +91,7 @@ def test_text_after_the_last_number_wanted_is_surplus() -> None:
 
 
 def test_negative_zero_becomes_zero() -> None:
-    """So that equal robots are also written alike."""
+    """Equal robots are written equally."""
     found = read("-0.0", 1)
 
     assert found is not None
@@ -99,16 +99,16 @@ def test_negative_zero_becomes_zero() -> None:
 
 
 @given(st.text(), st.integers(min_value=1, max_value=4))
-def test_no_text_makes_the_reader_raise(text: str, count: int) -> None:
-    """Files are written by people and by broken tools."""
+def test_no_text_raises(text: str, count: int) -> None:
+    """For any string."""
     found = read(text, count)
 
     assert found is None or 1 <= len(found.values) <= count
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=3, max_size=3))
-def test_every_double_survives_its_shortest_notation(values: list[float]) -> None:
-    """Bit for bit, but for the sign of zero."""
+def test_shortest_notation_of_every_double_is_read_exactly(values: list[float]) -> None:
+    """Bit for bit, except the sign of zero."""
     found = read(" ".join(map(repr, values)), 3)
 
     assert found is not None
@@ -117,8 +117,8 @@ def test_every_double_survives_its_shortest_notation(values: list[float]) -> Non
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000"])
-def test_spaces_that_xml_takes_for_text_are_remarked(space: str) -> None:
-    """They look the same, and separate nothing for other readers."""
+def test_non_ascii_spaces_are_reported(space: str) -> None:
+    """They look like spaces, but other engines do not split at them."""
     found = read(f"1{space}2 3", 3)
 
     assert found is not None

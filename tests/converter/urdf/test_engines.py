@@ -1,4 +1,4 @@
-"""Two engines as judges of what the reader says."""
+"""The URDF reader compared with MuJoCo and PyBullet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _rotation_from_engine(quat_wxyz: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def test_mujoco_reads_the_same_frames_axes_and_limits() -> None:
-    """Its own parser, in double precision."""
+    """In double precision."""
     spec = mujoco.MjSpec.from_file(str(_FILE))
     spec.compiler.fusestatic = False
     model = spec.compile()
@@ -61,12 +61,12 @@ def test_mujoco_reads_the_same_frames_axes_and_limits() -> None:
 
 
 def test_mujoco_reads_the_same_mass_properties() -> None:
-    """The tensor is compared, not its axes."""
+    """Tensors are compared, not principal axes."""
     model = mujoco.MjModel.from_xml_path(str(_FILE))
     robot = parse(_FILE).robot
 
     for link in robot.links:
-        if link.name == "base":  # welded to the world, mass and all
+        if link.name == "base":  # fixed to the world, including its mass
             continue
         body = model.body(link.name)
         assert link.inertial is not None
@@ -81,7 +81,7 @@ def test_mujoco_reads_the_same_mass_properties() -> None:
 
 
 def _bullet_differences(robot: Robot, file: Path) -> list[str]:
-    """Joints of a robot that PyBullet reads differently."""
+    """Return the joints of a robot that PyBullet reads differently."""
     client = pybullet.connect(pybullet.DIRECT)
     try:
         body = pybullet.loadURDF(
@@ -117,7 +117,7 @@ def _bullet_differences(robot: Robot, file: Path) -> list[str]:
         if ours != theirs:
             different.append(f"{joint.name}: {ours}, PyBullet {theirs}")
     for link in robot.links:
-        # A link without inertial gets a kilogram from PyBullet.
+        # PyBullet assumes 1 kg for a link without inertial.
         mass = link.mass if link.inertial else 1.0
         if link.name in masses and masses[link.name] != pytest.approx(mass):
             different.append(f"{link.name}: {mass}, PyBullet {masses[link.name]}")
@@ -130,7 +130,7 @@ def test_pybullet_reads_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize("name", _CORPUS)
-def test_every_robot_of_pybullet_data_is_read_or_refused_for_a_reason(
+def test_every_robot_of_pybullet_data_is_read_or_refused_with_a_reason(
     name: str,
 ) -> None:
     """One has no links."""
@@ -152,8 +152,8 @@ def test_every_robot_of_pybullet_data_is_read_or_refused_for_a_reason(
         *_MALFORMED,
     ],
 )
-def test_pybullet_agrees_on_robots_of_its_own(name: str) -> None:
-    """A sample; the harness compares them all."""
+def test_pybullet_agrees_on_its_own_robots(name: str) -> None:
+    """A sample; conformance runs compare all of them."""
     assert _bullet_differences(parse(_BULLET / name).robot, _BULLET / name) == []
 
 
@@ -168,10 +168,8 @@ def test_pybullet_agrees_on_robots_of_its_own(name: str) -> None:
         ("plane_implicit.urdf", {"geometry-unknown": 1}),
     ],
 )
-def test_known_oddities_are_read_with_warnings(
-    name: str, rules: dict[str, int]
-) -> None:
-    """What PyBullet forgives, this reader forgives aloud."""
+def test_known_faults_are_read_with_warnings(name: str, rules: dict[str, int]) -> None:
+    """PyBullet accepts them without a warning."""
     found = [d.rule for d in parse(_BULLET / name).diagnostics]
 
     assert {rule: found.count(rule) for rule in rules} == rules
@@ -208,7 +206,7 @@ _ARM = (
 def test_pybullet_reads_the_same_names_in_malformed_text(
     tmp_path: Path, text: str, rules: set[str]
 ) -> None:
-    """Wherever its parser goes on; ours also says what was wrong."""
+    """Where its parser continues; this reader also reports the fault."""
     file = tmp_path / "robot.urdf"
     file.write_bytes(text.encode("latin-1"))
 

@@ -1,4 +1,4 @@
-"""What is not URDF stays with what it belongs to."""
+"""Custom data is kept at its owner."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from urdf_usd.converter.robot.model import (
 )
 
 
-def test_attributes_say_in_which_elements_they_stand(read: Read) -> None:
-    """Their owner is the nearest robot, link, joint, visual or collision."""
+def test_attributes_have_an_owner_and_a_path(read: Read) -> None:
+    """The owner is the nearest robot, link, joint, visual or collision."""
     robot = read(
         '<robot name="r" x="0"><link name="a" x="1"><inertial x="2">'
         '<mass value="1" x="3"/></inertial><collision x="4"><geometry x="5">'
@@ -35,8 +35,8 @@ def test_attributes_say_in_which_elements_they_stand(read: Read) -> None:
     )
 
 
-def test_elements_are_kept_with_all_inside_them(read: Read) -> None:
-    """Attributes in order, text in pieces, links that are no links of the robot."""
+def test_elements_are_kept_with_their_content(read: Read) -> None:
+    """Order of attributes, text nodes, and links that are not links of the robot."""
     robot = read(
         '<robot name="r"><link name="a"/>'
         '<x:y b="2" a="1" xmlns:x="u"> one <link name="z"/> two </x:y></robot>'
@@ -50,8 +50,8 @@ def test_elements_are_kept_with_all_inside_them(read: Read) -> None:
     assert [link.name for link in robot.links] == ["a"]
 
 
-def test_what_gazebo_says_of_a_part_goes_to_that_part(read: Read) -> None:
-    """A link before a joint of the same name; what names nothing stays."""
+def test_gazebo_elements_belong_to_their_reference(read: Read) -> None:
+    """A link before a joint of the same name; unknown references stay at the robot."""
     text = "".join(
         f'<gazebo reference="{name}"><n>{name}</n></gazebo>' for name in "abjz"
     )
@@ -87,10 +87,10 @@ def test_what_gazebo_says_of_a_part_goes_to_that_part(read: Read) -> None:
         ("prismatic", []),
     ],
 )
-def test_what_a_joint_type_has_no_use_for_is_kept_as_written(
+def test_attributes_without_meaning_for_a_joint_type_are_kept(
     read_joint: Read, kind: str, kept: list[str]
 ) -> None:
-    """Axes of joints without one, bounds of joints without a range."""
+    """Axes of joints without one, limits of joints without a range."""
     joint = read_joint(
         f'type="{kind}"><axis xyz="0 1 0"/><limit lower="-1." upper="2."/>'
     ).robot.joints[0]
@@ -103,8 +103,8 @@ def test_what_a_joint_type_has_no_use_for_is_kept_as_written(
     assert found == {name: written[name] for name in kept}
 
 
-def test_what_is_newer_than_the_file_is_kept(read_joint: Read) -> None:
-    """It is not read, as urdfdom does not, and not lost."""
+def test_elements_of_newer_versions_are_kept(read_joint: Read) -> None:
+    """They have no effect, as in urdfdom."""
     joint = read_joint(
         'type="continuous"><origin quat_xyzw="0 0 0.6 0.8"/><limit jerk="3"/>'
     ).robot.joints[0]
@@ -116,8 +116,8 @@ def test_what_is_newer_than_the_file_is_kept(read_joint: Read) -> None:
     )
 
 
-def test_a_shape_that_is_left_out_leaves_its_words_to_the_link(read_link: Read) -> None:
-    """PyBullet's ground is a plane."""
+def test_custom_data_of_an_omitted_shape_belongs_to_the_link(read_link: Read) -> None:
+    """For example PyBullet's ground plane."""
     link = read_link(
         '<collision x="1"><geometry><plane normal="0 0 1"/></geometry></collision>'
     ).robot.links[0]
@@ -129,8 +129,8 @@ def test_a_shape_that_is_left_out_leaves_its_words_to_the_link(read_link: Read) 
     )
 
 
-def test_a_material_that_nothing_uses_is_kept(read: Read) -> None:
-    """One that is used is converted, and what is custom in it belongs to the robot."""
+def test_unused_material_is_kept(read: Read) -> None:
+    """A used one is converted, and its custom data belongs to the robot."""
     robot = read(
         '<robot name="r" version="1.1">'
         '<material name="used" x="1"><color rgba="1 0 0 1" y="2"/></material>'
@@ -151,8 +151,8 @@ def test_a_material_that_nothing_uses_is_kept(read: Read) -> None:
     )
 
 
-def test_robots_that_differ_in_custom_data_alone_are_equal(read: Read) -> None:
-    """It has no meaning."""
+def test_robots_that_differ_only_in_custom_data_are_equal(read: Read) -> None:
+    """Custom data has no physical meaning."""
     one = read('<robot name="r"><link name="a"/></robot>').robot
     two = read('<robot name="r" x="1"><link name="a"><y/></link></robot>').robot
 

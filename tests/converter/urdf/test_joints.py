@@ -1,4 +1,4 @@
-"""What joints say."""
+"""Elements of joints."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def _rules(parsed: Parsed) -> list[str]:
         ("spherical", Spherical()),
     ],
 )
-def test_every_type_carries_what_it_can_use(
+def test_every_type_has_its_attributes(
     read_joint: Read, name: str, kind: JointKind
 ) -> None:
-    """Effort and velocity belong to the joint, bounds to two of the types."""
+    """Effort and velocity belong to all joints, limits to two types."""
     parsed = read_joint(
         f'type="{name}"><axis xyz="2 -3 6"/>'
         '<limit lower="-0.5" upper="1.5" effort="0" velocity="3"/>'
@@ -74,20 +74,22 @@ def test_every_type_carries_what_it_can_use(
 
 
 @pytest.mark.parametrize("name", ["continuous", "planar", "floating", "spherical"])
-def test_bounds_without_meaning_are_noted(read_joint: Read, name: str) -> None:
-    """Some readers keep them: the author should know."""
+def test_limits_without_a_meaning_are_noted(
+    read_joint: Read, name: str
+) -> None:
+    """Some engines apply them."""
     parsed = read_joint(f'type="{name}"><limit lower="-3" upper="3"/>')
 
     assert "joint-limit-ignored" in _rules(parsed)
 
 
-def test_bounds_of_a_fixed_joint_are_boilerplate(read_joint: Read) -> None:
-    """Exporters write them everywhere."""
+def test_limits_of_a_fixed_joint_are_ignored(read_joint: Read) -> None:
+    """Exporters write them for every joint."""
     assert _rules(read_joint('type="fixed"><limit lower="0" upper="0"/>')) == []
 
 
-def test_a_spherical_joint_is_an_extension(read_joint: Read) -> None:
-    """Bullet and MuJoCo read it, nobody else."""
+def test_spherical_joint_is_an_extension(read_joint: Read) -> None:
+    """Of Bullet and MuJoCo."""
     assert _rules(read_joint('type="spherical">')) == ["joint-type-extension"]
 
 
@@ -105,7 +107,7 @@ def test_a_spherical_joint_is_an_extension(read_joint: Read) -> None:
 def test_axes_are_unit_vectors(
     read_joint: Read, written: str, axis: tuple[float, float, float]
 ) -> None:
-    """Exact along coordinate axes, whatever their length, and without -0.0."""
+    """Exact along coordinate axes of any length, and without -0.0."""
     kind = _joint(read_joint(f'type="continuous">{written}')).kind
 
     assert isinstance(kind, Continuous)
@@ -113,10 +115,10 @@ def test_axes_are_unit_vectors(
     assert all(math.copysign(1.0, c) == 1.0 for c in kind.axis if c == 0.0)
 
 
-def test_a_zero_axis_is_an_error_only_where_it_is_used(
+def test_zero_axis_is_an_error_only_where_it_is_used(
     read_joint: Read, refuse: Refuse
 ) -> None:
-    """Fixed joints often carry one."""
+    """Fixed joints often have one."""
     assert _rules(read_joint('type="fixed"><axis xyz="0 0 0"/>')) == []
 
     found = refuse(
@@ -144,10 +146,10 @@ def test_a_zero_axis_is_an_error_only_where_it_is_used(
         ('<limit lower="x" upper="2"/>', Range(0.0, 2.0), ["number-invalid"]),
     ],
 )
-def test_bounds_are_kept_as_they_are_written(
+def test_limits_are_kept_as_written(
     read_joint: Read, limit: str, allowed: Range, rules: list[str]
 ) -> None:
-    """An absent bound is zero, an absent limit is none; every oddity is said."""
+    """An absent bound is zero, an absent limit is none; unusual values are reported."""
     parsed = read_joint(f'type="prismatic">{limit}')
 
     assert _joint(parsed).kind == Prismatic((1.0, 0.0, 0.0), allowed)
@@ -163,14 +165,14 @@ def test_bounds_are_kept_as_they_are_written(
         'lower="nan" upper="1"',
     ],
 )
-def test_infinity_on_the_wrong_side_is_an_error(read_joint: Read, limit: str) -> None:
-    """It does not mean unlimited there."""
+def test_infinity_of_the_wrong_sign_is_an_error(read_joint: Read, limit: str) -> None:
+    """It does not mean unlimited."""
     with pytest.raises(SourceError, match=r"\[number-nonfinite\]"):
         read_joint(f'type="revolute"><limit {limit}/>')
 
 
 def test_absent_effort_and_velocity_differ_from_zero(read_joint: Read) -> None:
-    """Zero is a declared zero, infinity a declared absence of limits."""
+    """Zero is a declared value, infinity declares no limit."""
     absent = _joint(read_joint('type="continuous"><limit/>'))
     zero = _joint(read_joint('type="continuous"><limit effort="0" velocity="0"/>'))
     unlimited = _joint(read_joint('type="continuous"><limit effort="inf"/>'))
@@ -180,8 +182,8 @@ def test_absent_effort_and_velocity_differ_from_zero(read_joint: Read) -> None:
     assert (unlimited.effort, unlimited.velocity) == (math.inf, None)
 
 
-def test_everything_else_in_a_joint_is_kept(read_joint: Read) -> None:
-    """Absent values stay absent."""
+def test_other_elements_of_a_joint_are_read(read_joint: Read) -> None:
+    """Absent values are None."""
     joint = _joint(
         read_joint(
             'type="continuous"><dynamics damping="0.5"/>'
@@ -196,7 +198,7 @@ def test_everything_else_in_a_joint_is_kept(read_joint: Read) -> None:
 
 
 def _chain(*joints: tuple[str, str, str]) -> str:
-    """A chain of links; per joint its name, its type and its mimic."""
+    """Return a chain of links; each joint has a name, a type and a mimic."""
     text = '<robot name="r"><link name="l0"/>'
     for number, (name, kind, mimic) in enumerate(joints):
         text += (
@@ -211,8 +213,8 @@ def _mimics(parsed: Parsed) -> dict[str, Mimic | None]:
     return {joint.name: joint.mimic for joint in parsed.robot.joints}
 
 
-def test_couplings_and_their_chains_are_kept(read: Read) -> None:
-    """Also where the follower comes before its leader."""
+def test_mimic_chains_are_kept(read: Read) -> None:
+    """Also if the follower precedes its leader."""
     parsed = read(
         _chain(
             ("a", "prismatic", '<mimic joint="b" multiplier="-2" offset="0.25"/>'),
@@ -244,10 +246,10 @@ def test_couplings_and_their_chains_are_kept(read: Read) -> None:
         ),
     ],
 )
-def test_couplings_that_cannot_be_followed_are_dropped(
+def test_invalid_mimics_are_dropped(
     read: Read, joints: list[tuple[str, str, str]], dropped: str, rule: str
 ) -> None:
-    """One coupling, one warning; the others stay."""
+    """With one warning each; the others are kept."""
     parsed = read(
         _chain(
             *(

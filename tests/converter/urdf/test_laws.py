@@ -1,4 +1,4 @@
-"""What may be written differently without saying anything different."""
+"""Invariants of reading: order, spacing, arbitrary text, paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _parts(robot: Robot) -> tuple[str, frozenset[Link], frozenset[Joint]]:
 
 
 def _outcome(content: bytes) -> Robot | tuple[Diagnostic, ...]:
-    """Read a file; what is refused gives the diagnostics."""
+    """Read a file; return its diagnostics if it is refused."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "r.urdf")
         file.write_bytes(content)
@@ -43,7 +43,7 @@ def _markup() -> etree._Element:
 
 
 def _shuffled(element: etree._Element, random: Random) -> etree._Element:
-    """Copy an element with attributes and children in any order, spaced at random."""
+    """Copy an element with attributes, children and spacing in random order."""
     attributes = list(element.items())
     random.shuffle(attributes)
     copy = etree.Element(element.tag, dict(attributes))
@@ -60,7 +60,7 @@ def _shuffled(element: etree._Element, random: Random) -> etree._Element:
 @settings(max_examples=40)
 @given(st.randoms(use_true_random=False))
 def test_order_and_spacing_do_not_matter(random: Random) -> None:
-    """Links and joints in any order are the same robot."""
+    """Links and joints in any order give an equal robot."""
     found = _outcome(etree.tostring(_shuffled(_markup(), random)))
 
     assert not isinstance(found, tuple)
@@ -72,10 +72,10 @@ def test_order_and_spacing_do_not_matter(random: Random) -> None:
     st.sampled_from(["xyz", "rpy", "value", "ixx", "lower", "effort", "size", "rgba"]),
     st.text(max_size=12),
 )
-def test_no_attribute_text_leads_to_anything_but_diagnostics(
+def test_any_attribute_text_gives_a_robot_or_diagnostics(
     attribute: str, value: str
 ) -> None:
-    """Characters that XML cannot hold are left out."""
+    """Except characters that XML cannot represent."""
     root = _markup()
     kept = "".join(c for c in value if c in "\t\n\r" or " " <= c <= "\ud7ff")
     for element in root.iter():
@@ -92,8 +92,8 @@ def test_no_attribute_text_leads_to_anything_but_diagnostics(
 
 @settings(max_examples=100)
 @given(st.data())
-def test_no_damage_leads_to_anything_but_diagnostics(data: st.DataObject) -> None:
-    """Bytes changed, lost or added anywhere."""
+def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
+    """Bytes changed, lost or added at any position."""
     content = _FILE.read_bytes()
     start = data.draw(st.integers(0, len(content)))
     end = data.draw(st.integers(start, min(start + 40, len(content))))
@@ -105,16 +105,16 @@ def test_no_damage_leads_to_anything_but_diagnostics(data: st.DataObject) -> Non
         assert all(diagnostic.location for diagnostic in found)
 
 
-def test_the_same_file_is_the_same_value() -> None:
-    """Robots compare and hash by what they say."""
+def test_robots_compare_by_value() -> None:
+    """Equal files give equal hashes."""
     one, two = parse(_FILE), parse(_FILE)
 
     assert one == two
     assert hash(one.robot) == hash(two.robot)
 
 
-def test_the_path_is_reported_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a message can be clicked where it is read."""
+def test_reported_path_is_the_given_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Editors link it in the folder in which the command was started."""
     monkeypatch.chdir(_FILE.parent)
 
     location = parse("oblique.urdf").robot.links[0].location

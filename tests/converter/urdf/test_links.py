@@ -1,4 +1,4 @@
-"""What links say: mass, shapes, appearance."""
+"""Elements of links: mass, shapes, materials."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Read = Callable[[str], Parsed]
 Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 _INERTIA = '<inertia ixx="2" ixy="0.1" ixz="-0.2" iyy="3" iyz="0.3" izz="4"/>'
-# Roll 90 deg, then yaw 90 deg about the fixed axes: X to Y, Y to Z, Z to X, which is
-# the turn by 120 deg about (1, 1, 1).
+# Roll 90 deg, then yaw 90 deg about fixed axes: X to Y, Y to Z, Z to X, which is a
+# rotation by 120 deg about (1, 1, 1).
 _CYCLE = "1.5707963267948966 0 1.5707963267948966"
 
 
@@ -42,7 +42,7 @@ def _rules(parsed: Parsed) -> list[str]:
     return [diagnostic.rule for diagnostic in parsed.diagnostics]
 
 
-def test_mass_properties_are_kept_in_their_own_frame(read_link: Read) -> None:
+def test_mass_properties_are_in_the_inertial_frame(read_link: Read) -> None:
     """Nothing is rotated by the reader."""
     parsed = read_link(
         f'<inertial><origin xyz="1 -2 3" rpy="{_CYCLE}"/><mass value="5"/>{_INERTIA}'
@@ -57,7 +57,7 @@ def test_mass_properties_are_kept_in_their_own_frame(read_link: Read) -> None:
     assert inertial.origin.quat_wxyz == pytest.approx((0.5, 0.5, 0.5, 0.5), abs=1e-15)
 
 
-def test_a_link_without_inertial_has_none(read_link: Read) -> None:
+def test_link_without_inertial_has_none(read_link: Read) -> None:
     """Absent is not zero."""
     assert _link(read_link("")).inertial is None
 
@@ -79,18 +79,18 @@ def test_a_link_without_inertial_has_none(read_link: Read) -> None:
         ),
     ],
 )
-def test_gaps_in_an_inertial_are_said(
+def test_missing_elements_of_an_inertial_are_reported(
     read_link: Read, text: str, inertial: Inertial, rules: list[str]
 ) -> None:
-    """What is there is kept."""
+    """The others are kept."""
     parsed = read_link(f"<inertial>{text}</inertial>")
 
     assert _link(parsed).inertial == inertial
     assert sorted(_rules(parsed)) == sorted(rules)
 
 
-def test_the_first_of_two_inertials_counts(read_link: Read) -> None:
-    """As for most readers."""
+def test_first_of_two_inertials_is_read(read_link: Read) -> None:
+    """As in most engines."""
     one = f'<inertial><mass value="5"/>{_INERTIA}</inertial>'
     two = one.replace("5", "6")
 
@@ -105,7 +105,7 @@ def test_the_first_of_two_inertials_counts(read_link: Read) -> None:
     [("-1", "mass-negative"), ("nan", "number-nonfinite"), ("1kg", "number-required")],
 )
 def test_impossible_masses_are_errors(refuse: Refuse, mass: str, rule: str) -> None:
-    """There is no default for a mass."""
+    """A mass has no default."""
     found = refuse(
         f'<robot name="r"><link name="a"><inertial><mass value="{mass}"/>{_INERTIA}'
         "</inertial></link></robot>"
@@ -131,7 +131,7 @@ def test_impossible_masses_are_errors(refuse: Refuse, mass: str, rule: str) -> N
     ],
 )
 def test_every_shape_is_read(read_link: Read, text: str, geometry: Geometry) -> None:
-    """For visuals and collisions alike, all of them, with and without names."""
+    """As visual and as collision geometry, with and without names."""
     parsed = read_link(
         f'<visual><geometry>{text}</geometry></visual><collision name="c">'
         f'<origin xyz="1 2 3"/><geometry>{text}</geometry></collision>'
@@ -157,18 +157,18 @@ def test_every_shape_is_read(read_link: Read, text: str, geometry: Geometry) -> 
         ('<geometry><cylinder radius="1" length="0"/></geometry>', "geometry-invalid"),
     ],
 )
-def test_shapes_without_volume_are_left_out(
+def test_shapes_without_volume_are_omitted(
     read_link: Read, text: str, rule: str
 ) -> None:
-    """And said to be."""
+    """With a warning."""
     parsed = read_link(f"<collision>{text}</collision>")
 
     assert _link(parsed).collisions == ()
     assert _rules(parsed) == [rule]
 
 
-def test_the_first_of_two_shapes_counts(read_link: Read) -> None:
-    """A geometry is one shape."""
+def test_first_of_two_shapes_is_read(read_link: Read) -> None:
+    """A geometry has one shape."""
     parsed = read_link(
         '<collision><geometry><sphere radius="1"/><box size="1 1 1"/></geometry>'
         "</collision>"
@@ -178,8 +178,8 @@ def test_the_first_of_two_shapes_counts(read_link: Read) -> None:
     assert _rules(parsed) == ["element-repeated"]
 
 
-def test_a_missing_mesh_is_said_once(read_link: Read) -> None:
-    """However many shapes use it; the shapes stay, without a path."""
+def test_missing_mesh_is_reported_once(read_link: Read) -> None:
+    """For any number of uses; the shapes are kept without a path."""
     mesh = '<geometry><mesh filename="package://p/m.stl"/></geometry>'
 
     parsed = read_link(f"<visual>{mesh}</visual><collision>{mesh}</collision>")
@@ -189,7 +189,7 @@ def test_a_missing_mesh_is_said_once(read_link: Read) -> None:
     assert "'package://p/m.stl' is not found (used 2 times)" in warning.message
 
 
-def test_files_beside_the_urdf_are_found(read_link: Read, tmp_path: Path) -> None:
+def test_files_next_to_the_urdf_are_found(read_link: Read, tmp_path: Path) -> None:
     """Meshes and textures."""
     for name in ("m.stl", "t.png"):
         (tmp_path / name).touch()
@@ -234,10 +234,10 @@ _IS_BLUE = Material("m", (0.0, 0.0, 1.0, 1.0))
         (_LINK + _LINK_B, [Material("m")] * 2, ["material-undefined"]),
     ],
 )
-def test_a_material_is_found_wherever_it_is_defined(
+def test_material_definition_is_found(
     read: Read, text: str, looks: list[Material], rules: list[str]
 ) -> None:
-    """Own definition first, then the robot's, then the first in another visual."""
+    """In the visual, then in the robot, then in the first other visual."""
     joint = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
     parsed = read(f'<robot name="r">{text}{joint * (_LINK_B in text)}</robot>')
 
@@ -254,13 +254,13 @@ def test_a_material_is_found_wherever_it_is_defined(
         ("grey", None, ["number-invalid"]),
     ],
 )
-def test_colours_are_four_numbers_up_to_one(
+def test_colours_have_four_components_up_to_one(
     read_link: Read,
     rgba: str,
     expected: tuple[float, float, float, float] | None,
     rules: list[str],
 ) -> None:
-    """A material without a name is its visual's own."""
+    """A material without a name belongs to its visual."""
     parsed = read_link(_visual(f'<material name=""><color rgba="{rgba}"/></material>'))
 
     assert _looks(parsed) == [Material(None, expected)]

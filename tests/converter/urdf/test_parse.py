@@ -1,4 +1,4 @@
-"""Whole files: what is refused, with one statement per fault, and what is noted."""
+"""Whole files: errors, one diagnostic per fault, and notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 
 def _brief(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:
-    """Rule, line and column of each diagnostic."""
+    """Return rule, line and column of each diagnostic."""
     return [
         (d.rule, d.location.line, d.location.column) for d in diagnostics if d.location
     ]
@@ -82,7 +82,7 @@ _LINK_C = '<link name="c"/>'
         ),
     ],
 )
-def test_every_fault_gives_one_diagnostic_at_its_place(
+def test_every_fault_is_one_diagnostic_with_location(
     refuse: Refuse, inside: str, rule: str, line: int, column: int
 ) -> None:
     """Columns are counted by hand."""
@@ -105,8 +105,8 @@ def test_independent_faults_are_all_reported(refuse: Refuse) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.urdf", ".", "empty.urdf", "text.urdf"])
-def test_what_is_no_urdf_gives_one_diagnostic(tmp_path: Path, name: str) -> None:
-    """With the path as it was given, and line and column even so."""
+def test_file_that_is_not_urdf_is_one_diagnostic(tmp_path: Path, name: str) -> None:
+    """With the path as given, line and column."""
     (tmp_path / "empty.urdf").touch()
     (tmp_path / "text.urdf").write_text("a robot", encoding="utf-8")
     path = tmp_path / name
@@ -119,13 +119,13 @@ def test_what_is_no_urdf_gives_one_diagnostic(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("root", ["sdf", "mujoco", "Robot"])
-def test_another_root_is_another_format(refuse: Refuse, root: str) -> None:
+def test_other_root_element_is_refused(refuse: Refuse, root: str) -> None:
     """Only <robot> is URDF."""
     assert _brief(refuse(f"\n<{root}/>")) == [("root-element", 2, 1)]
 
 
-def test_a_robot_without_name_is_called_after_its_file(read: Read) -> None:
-    """As an empty name is none."""
+def test_robot_without_name_is_named_after_its_file(read: Read) -> None:
+    """Also if the name is empty."""
     for root in ("<robot>", '<robot name="">'):
         parsed = read(f'{root}<link name="a"/></robot>')
 
@@ -133,8 +133,8 @@ def test_a_robot_without_name_is_called_after_its_file(read: Read) -> None:
         assert [d.rule for d in parsed.diagnostics] == ["robot-unnamed"]
 
 
-def test_what_is_not_urdf_is_noted_once_per_name(read: Read) -> None:
-    """With a count, and without looking inside."""
+def test_unknown_elements_are_noted_once_per_name(read: Read) -> None:
+    """With a count, without their content."""
     parsed = read(
         '<robot name="r" xmlns:x="http://x"><gazebo><link name="z"/></gazebo>\n'
         '<link name="a" kind="1" x:k="2"><gazebo/></link><gazebo/></robot>'
@@ -157,8 +157,8 @@ def _origin(read: Read, version: str, attributes: str) -> tuple[Pose, list[str]]
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.2", "1.17"])
-def test_a_quaternion_counts_from_version_1_1_on(read: Read, version: str) -> None:
-    """It is normalised, and ordered (w, x, y, z)."""
+def test_quaternion_is_read_from_version_1_1(read: Read, version: str) -> None:
+    """It is normalised, in the order (w, x, y, z)."""
     pose, rules = _origin(
         read, f'version="{version}"', 'xyz="1 2 3" quat_xyzw="2 -4 4 8"'
     )
@@ -178,38 +178,38 @@ def test_a_quaternion_counts_from_version_1_1_on(read: Read, version: str) -> No
         ("", 'rpy=""', ["number-invalid"]),
     ],
 )
-def test_an_orientation_that_does_not_count_is_said(
+def test_ignored_orientation_is_reported(
     read: Read, version: str, attributes: str, rules: list[str]
 ) -> None:
-    """Each of these leaves no rotation, as for most readers."""
+    """No rotation is applied, as in most engines."""
     assert _origin(read, version, attributes) == (Pose(), rules)
 
 
 @pytest.mark.parametrize("quat", ["1 0 0 0", "0 0 0.001 1", "0 0 0 0"])
-def test_two_different_rotations_have_no_meaning(read: Read, quat: str) -> None:
-    """Readers would take one or the other, and urdfdom takes neither."""
+def test_two_different_rotations_are_an_error(read: Read, quat: str) -> None:
+    """Engines would use one or the other; urdfdom refuses both."""
     with pytest.raises(SourceError) as raised:
         _origin(read, 'version="1.1"', f'rpy="0 0 0" quat_xyzw="{quat}"')
 
     assert [d.rule for d in raised.value.diagnostics] == ["rotation-conflict"]
 
 
-def test_before_version_1_1_a_quaternion_contradicts_nothing(read: Read) -> None:
-    """It is no part of the language there."""
+def test_quaternion_is_ignored_before_version_1_1(read: Read) -> None:
+    """It is not an element of URDF 1.0."""
     _, rules = _origin(read, "", 'rpy="0 0 0" quat_xyzw="1 0 0 0"')
 
     assert rules == ["attribute-version"]
 
 
 @pytest.mark.parametrize("version", ["2.0", "one", ""])
-def test_an_unknown_version_is_said_and_read(read: Read, version: str) -> None:
+def test_unknown_version_is_read_with_a_warning(read: Read, version: str) -> None:
     """Refusing would help nobody."""
     _, rules = _origin(read, f'version="{version}"', "")
 
     assert rules == ["urdf-version"]
 
 
-def test_packages_are_passed_on(tmp_path: Path) -> None:
+def test_packages_are_used_to_find_meshes(tmp_path: Path) -> None:
     """A missing mesh is found once its package is named."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/m.stl").touch()
@@ -224,7 +224,7 @@ def test_packages_are_passed_on(tmp_path: Path) -> None:
     assert not parse(file, packages={"p": str(tmp_path / "elsewhere")}).diagnostics
 
 
-def test_a_locale_with_decimal_comma_changes_nothing(read: Read) -> None:
+def test_locale_with_decimal_comma_has_no_effect(read: Read) -> None:
     """Graphical programs set it for the whole process."""
     previous = locale.setlocale(locale.LC_NUMERIC)
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):

@@ -1,4 +1,4 @@
-"""The generic reader, on a language made up for the purpose, and the grammar itself."""
+"""The generic reader with a small test grammar, and the URDF grammar itself."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
     return drain(read(root, _TREE, (1, 0)))
 
 
-def test_values_are_typed_and_defaults_applied() -> None:
-    """What is written counts as written, what is not has its default."""
+def test_values_are_converted_and_defaults_applied() -> None:
+    """Authored values have priority over defaults."""
     node, found = _read(
         '<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>'
     )
@@ -45,8 +45,8 @@ def test_values_are_typed_and_defaults_applied() -> None:
     assert [child.type.tag for child in node.children] == ["leaf", "stem", "leaf"]
 
 
-def test_an_absent_element_is_made_of_defaults() -> None:
-    """And says that nothing of it was written."""
+def test_absent_element_has_defaults() -> None:
+    """It is marked as not authored."""
     node, _ = _read('<tree name="oak" mass="5"><stem name="s"/></tree>')
 
     leaf = node.first_or_default(_LEAF)
@@ -69,10 +69,10 @@ def test_an_absent_element_is_made_of_defaults() -> None:
         ('year="3"', "attribute-version", "year of <leaf> needs <robot version='1.1'>"),
     ],
 )
-def test_a_flawed_value_is_named_and_its_default_taken(
+def test_invalid_value_is_reported_and_replaced_by_its_default(
     leaf: str, rule: str, message: str
 ) -> None:
-    """Wherever some of the text can be used, that is the default's value here."""
+    """The usable part of the text equals the default here."""
     node, found = _read(
         f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>'
     )
@@ -99,15 +99,15 @@ def test_a_flawed_value_is_named_and_its_default_taken(
         ),
     ],
 )
-def test_what_is_required_is_asked_for_once(text: str, rule: str) -> None:
-    """One statement, however often the element is repeated."""
+def test_missing_required_element_is_reported_once(text: str, rule: str) -> None:
+    """For any number of parents."""
     _, found = _read(text)
 
     assert [d.rule for d in found] == [rule]
 
 
-def test_walking_stops_at_what_is_unknown() -> None:
-    """What another tool's element holds is its own affair."""
+def test_content_of_unknown_elements_is_skipped() -> None:
+    """It belongs to another tool."""
     root, _ = drain(
         parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml")
     )
@@ -122,7 +122,7 @@ def _element_types(root: ElementType) -> list[ElementType]:
     return [root, *below]
 
 
-def test_the_grammar_names_nothing_twice_inside_one_element() -> None:
+def test_names_in_the_grammar_are_unique_per_element() -> None:
     """Lookups are by name."""
     for element_type in _element_types(grammar.ROBOT):
         tags = [child.type.tag for child in element_type.children]

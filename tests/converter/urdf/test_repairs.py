@@ -21,8 +21,8 @@ def _joint(name: str, parent: str, child: str, inside: str = "") -> str:
     )
 
 
-def test_a_part_that_is_written_twice_is_kept_once(read: Read) -> None:
-    """Layout and the order of attributes do not count; the first keeps its place."""
+def test_identical_duplicates_are_merged(read: Read) -> None:
+    """Layout and order of attributes are ignored; the first keeps its position."""
     again = _joint("j", "a", "b").replace(
         'name="j" type="continuous">', '\ntype="continuous" name="j">\n'
     )
@@ -46,17 +46,17 @@ def test_a_part_that_is_written_twice_is_kept_once(read: Read) -> None:
         ('<link name="a" x="1"/>', "name-duplicate"),
     ],
 )
-def test_parts_that_share_a_name_alone_are_refused(
+def test_different_elements_of_the_same_name_are_refused(
     refuse: Refuse, second: str, rule: str
 ) -> None:
-    """Which of the two is meant is anybody's guess."""
+    """Either could be intended."""
     found = refuse(f'<robot name="r">{_A}{second}</robot>')
 
     assert rule in {d.rule for d in found}
 
 
-def test_a_joint_to_nowhere_is_left_out(read: Read) -> None:
-    """With the couplings to it; the rest of the robot stays."""
+def test_joint_to_a_missing_child_is_dropped(read: Read) -> None:
+    """With mimics that refer to it; the rest of the robot is kept."""
     follower = _joint("k", "a", "b", '<mimic joint="j"/>')
 
     parsed = read(
@@ -71,10 +71,10 @@ def test_a_joint_to_nowhere_is_left_out(read: Read) -> None:
     assert "child link 'z'" in parsed.diagnostics[0].message
 
 
-def test_a_joint_from_nowhere_leaves_its_child_a_root(
+def test_joint_of_a_missing_parent_makes_its_child_a_root(
     refuse: Refuse, read: Read
 ) -> None:
-    """Which is the root if there is no other, and one too many if there is."""
+    """An error if there is another root."""
     dangling = _joint("j", "z", "a")
 
     parsed = read(f'<robot name="r">{_A}{dangling}</robot>')
@@ -85,8 +85,8 @@ def test_a_joint_from_nowhere_leaves_its_child_a_root(
 
 
 @pytest.mark.parametrize("kind", ["fixed", "continuous"])
-def test_a_world_that_is_nowhere_defined_is_a_bare_link(read: Read, kind: str) -> None:
-    """As Drake has it, which reads such files; the joint's line is named."""
+def test_undefined_world_is_added_as_an_empty_link(read: Read, kind: str) -> None:
+    """As in Drake; the diagnostic has the line of the joint."""
     tie = _joint("j", "world", "a").replace("continuous", kind)
 
     parsed = read(f'<robot name="r">{_A}\n{tie}</robot>')
@@ -101,10 +101,10 @@ def test_a_world_that_is_nowhere_defined_is_a_bare_link(read: Read, kind: str) -
     assert parsed.robot == written.robot
 
 
-def test_an_undefined_world_is_not_added_where_the_robot_is_a_tree_without(
+def test_undefined_world_is_not_added_if_the_robot_is_a_tree_without_it(
     read: Read,
 ) -> None:
-    """A link has one parent, and a joint to nowhere holds nothing."""
+    """A link has one parent, and a joint to a missing child is dropped."""
     tree = f'<robot name="r">{_A}{_B}{_joint("i", "a", "b")}'
 
     second = read(f"{tree}{_joint('j', 'world', 'b')}</robot>")
@@ -117,16 +117,18 @@ def test_an_undefined_world_is_not_added_where_the_robot_is_a_tree_without(
         assert {d.rule for d in parsed.diagnostics} == {"joint-dangling"}
 
 
-def test_several_roots_are_offered_with_the_size_of_their_trees(refuse: Refuse) -> None:
-    """And with what to do about it."""
+def test_several_roots_are_reported_with_tree_sizes(
+    refuse: Refuse,
+) -> None:
+    """With the option that selects one."""
     (found,) = refuse(f'<robot name="r">{_A}{_B}{_C}{_joint("j", "b", "c")}</robot>')
 
     assert "'a' (1 link), 'b' (2 links)" in found.message
     assert "--root LINK" in str(found)
 
 
-def test_of_many_roots_the_first_are_offered(refuse: Refuse) -> None:
-    """A file of parts without joints."""
+def test_only_the_first_of_many_roots_are_listed(refuse: Refuse) -> None:
+    """In a file of parts without joints."""
     links = "".join(f'<link name="l{number}"/>' for number in range(30))
 
     (found,) = refuse(f'<robot name="r">{links}</robot>')
@@ -135,8 +137,8 @@ def test_of_many_roots_the_first_are_offered(refuse: Refuse) -> None:
     assert "'l9' (1 link), ...; a robot" in found.message
 
 
-def test_the_tree_below_a_link_is_read_alone(tmp_path: Path) -> None:
-    """Faults elsewhere do not count, and couplings to joints elsewhere are dropped."""
+def test_tree_below_a_root_option_is_read_alone(tmp_path: Path) -> None:
+    """Faults elsewhere are ignored, and mimics of joints elsewhere are dropped."""
     file = tmp_path / "robot.urdf"
     leader = _joint("i", "d", "e")
     follower = _joint("j", "b", "c", '<mimic joint="i"/>')
@@ -157,8 +159,8 @@ def test_the_tree_below_a_link_is_read_alone(tmp_path: Path) -> None:
         assert rule in {d.rule for d in caught.value.diagnostics}
 
 
-def test_joint_types_may_be_spelt_with_capitals(read_joint: Read) -> None:
-    """The type is clear."""
+def test_joint_types_are_case_insensitive(read_joint: Read) -> None:
+    """With a warning."""
     parsed = read_joint('type=" Continuous">')
 
     assert parsed.robot.joints[0].kind == Continuous((1.0, 0.0, 0.0))
@@ -172,10 +174,10 @@ def test_joint_types_may_be_spelt_with_capitals(read_joint: Read) -> None:
         ("1.2", Range(float("-inf"), 2.0)),
     ],
 )
-def test_an_absent_bound_is_zero_before_version_1_2(
+def test_absent_bound_is_zero_before_version_1_2(
     read: Read, version: str, bounds: Range
 ) -> None:
-    """And none from then on, since it may not be left out there."""
+    """From 1.2 on it is required, so absent is None."""
     parsed = read(
         f'<robot name="r" version="{version}">{_A}{_B}'
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
@@ -187,7 +189,7 @@ def test_an_absent_bound_is_zero_before_version_1_2(
 
 
 def test_limits_of_version_1_2_are_read(read: Read) -> None:
-    """With infinity for none, and absent for absent."""
+    """Infinity is no limit, and absent is None."""
     parsed = read(
         f'<robot name="r" version="1.2">{_A}{_B}'
         '<joint name="j" type="continuous"><parent link="a"/><child link="b"/>'
@@ -209,10 +211,10 @@ def test_limits_of_version_1_2_are_read(read: Read) -> None:
         ('<sphere radius="nan"/>', "is not finite: 'nan'; <sphere> is left out"),
     ],
 )
-def test_a_shape_without_its_size_is_left_out_and_said_once(
+def test_shape_without_size_is_omitted_and_reported_once(
     read_link: Read, shape: str, message: str
 ) -> None:
-    """The link keeps its meaning."""
+    """The link is kept."""
     parsed = read_link(f"<visual><geometry>{shape}</geometry></visual>")
 
     assert parsed.robot.links[0].visuals == ()
@@ -221,8 +223,8 @@ def test_a_shape_without_its_size_is_left_out_and_said_once(
     assert found.message.endswith(message)
 
 
-def test_a_coupling_without_a_leader_is_left_out(read_joint: Read) -> None:
-    """The joint moves by itself."""
+def test_mimic_without_a_leader_is_dropped(read_joint: Read) -> None:
+    """The joint is independent."""
     parsed = read_joint('type="continuous"><mimic multiplier="2"/>')
 
     assert parsed.robot.joints[0].mimic is None

@@ -12,7 +12,7 @@ from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
 
-# Without symmetry.
+# No symmetry.
 HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
 
 
@@ -25,7 +25,7 @@ def author(
     profile: Profile = Profile.GENERIC,
     scene: bool = False,
 ) -> Usd.Stage:
-    """Write a robot; every link but those named in ``massless`` is heavy."""
+    """Write a robot; every link except those in ``massless`` has a mass."""
     names = dict.fromkeys(n for joint in joints for n in (joint.parent, joint.child))
     links = tuple(Link(n, None if n in massless.split() else HEAVY) for n in names)
     robot = Robot("r", links, joints)

@@ -1,7 +1,7 @@
-"""What shader networks compute, node by node, by the documents that define the nodes.
+"""Evaluation of shader networks, node by node, according to the specifications.
 
 UsdPreviewSurface's specification for one kind, MaterialX's for the other. Images are a
-function of the place that is looked up, so that a wrong place shows.
+function of the texture coordinates, so that wrong coordinates change the result.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _plain(value: object) -> Numbers:
 
 
 def pixel(place: Numbers, *, is_color: bool) -> Numbers:
-    """Return an image's linear components; as a colour it is a darker one."""
+    """Return an image's linear components; a colour is darker than raw data."""
     s, t = place
     rgba = np.array(
         [0.3 + 0.01 * s, 0.5 - 0.02 * t, 0.6 + 0.03 * s * t, 0.7 + 0.01 * t]
@@ -120,7 +120,7 @@ def _if_greater_or_equal(point: Point, shader: UsdShade.Shader, _: str) -> Numbe
 
 
 def _normal_map(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    # In the frame of the surface, where it is a unit vector after all.
+    # In the tangent frame, where it is a unit vector.
     vector: Numbers = point.of(shader, "in") * 2 - 1
     return vector
 

@@ -1,4 +1,4 @@
-"""Writing and reading of random robots."""
+"""Random robots are written and read back."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_shapes_and_their_poses_are_read_back(
 def test_reading_without_shapes_changes_no_links_and_joints(
     robot: Robot, nesting: BodyNesting, base: BaseOption
 ) -> None:
-    """Nobody who leaves shapes unread is told anything else about links and joints."""
+    """Names, joints and diagnostics of links and joints are equal."""
     with tempfile.TemporaryDirectory() as folder:
         root = _written(robot, nesting, base, folder)
         whole, bare = (
@@ -131,8 +131,8 @@ def test_assets_are_deterministic(
 
 
 @pytest.mark.parametrize("name", ["nan", "inf", "-Infinity", "1e999"])
-def test_names_that_spell_numbers_are_read_back(tmp_path: Path, name: str) -> None:
-    """They are texts, whatever the values of other attributes may be."""
+def test_numeric_names_are_read_back(tmp_path: Path, name: str) -> None:
+    """They are strings, whatever the values of other attributes are."""
     robot = Robot(name="robot", links=(Link(name=name),), joints=())
     root = _written(robot, BodyNesting.NESTED, BaseOption.AUTO, str(tmp_path))
     (link,) = read_usd(root).robot.links

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.converter.usd.mesh_looks import png
+from tests.converter.usd.textured_meshes import png
 
 _SURFACE = """mtllib part.mtl
 v 0.1 0.2 0.3

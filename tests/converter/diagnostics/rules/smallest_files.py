@@ -1,4 +1,4 @@
-"""For each rule on URDF, and on what is written from it, the smallest file for it."""
+"""For each rule on URDF and its conversion, the smallest file that breaks it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class SmallestFile:
     """A file that breaks a rule.
 
     Attributes:
-        content: What is in it; None if it does not exist.
-        beside: Other files, by their paths from the case's folder.
-        options: How it is converted.
-        name: Path of the file from the case's folder.
-        target: Folder of the asset, from the case's folder.
+        content: Content of the file; None if it does not exist.
+        beside: Other files, by their paths relative to the case's folder.
+        options: Options of the conversion.
+        name: Path of the file relative to the case's folder.
+        target: Folder of the asset, relative to the case's folder.
     """
 
     content: str | bytes | None
@@ -85,7 +85,7 @@ def _fixed(name: str, parent: str, child: str) -> str:
 
 
 def _chain(length: int) -> str:
-    """Return a robot of links that hang on each other."""
+    """Return a chain of links."""
     links = "".join(f'<link name="l{i}">{_MASS}</link>' for i in range(length))
     ends = '<parent link="l{}"/><child link="l{}"/>'
     joints = "".join(

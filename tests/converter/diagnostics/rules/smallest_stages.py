@@ -40,7 +40,7 @@ def joint(
 
 
 def stage(inside: str) -> str:
-    """Return a stage whose default prim holds something."""
+    """Return a stage with prims below its default prim."""
     return f'{_HEAD}def Xform "r"\n{{\n{inside}\n}}\n'
 
 

@@ -92,14 +92,14 @@ ALL = entry("NORMAL", "n") + entry("TEXCOORD", "t") + entry("COLOR", "c")
 
 
 def at_corners(held: CornerValues | None) -> np.ndarray:
-    """Return the value of every corner."""
+    """Return the value at every corner."""
     assert held is not None
     flat: np.ndarray = held.values[held.indices]
     return flat
 
 
-def test_values_of_corners_are_those_of_their_own_index() -> None:
-    """Texture coordinates as they are: v points upwards in COLLADA as in USD."""
+def test_each_input_is_indexed_by_its_own_offset() -> None:
+    """Texture coordinates are unchanged: v points up in COLLADA and in USD."""
     attributes = read_dae(document(ALL)).attributes
 
     np.testing.assert_allclose(at_corners(attributes.normals), np.tile(NORMAL, (6, 1)))
@@ -110,8 +110,8 @@ def test_values_of_corners_are_those_of_their_own_index() -> None:
 
 
 @pytest.mark.parametrize("scale", ["1 3 0.5", "-1 3 0.5", "-1 -3 -0.5"])
-def test_normals_stay_upright_on_faces_that_are_scaled_and_mirrored(scale: str) -> None:
-    """The reference is the cross product of the face's own edges."""
+def test_normals_follow_scaled_and_mirrored_faces(scale: str) -> None:
+    """Compared with the cross product of the face's edges."""
     mesh = read_dae(document(ALL, transform=f"<scale>{scale}</scale>"))
 
     corners = mesh.points[mesh.face_indices.reshape(-1, 3)]
@@ -133,7 +133,7 @@ def test_normals_stay_upright_on_faces_that_are_scaled_and_mirrored(scale: str) 
 
 
 def test_materials_follow_the_bindings_of_the_instance() -> None:
-    """Symbols are bound to ids; a sampler leads over a surface to the image."""
+    """Symbols are bound to ids; a sampler refers to an image through a surface."""
     attributes = read_dae(document(ALL)).attributes
 
     assert attributes.face_materials is not None
@@ -143,8 +143,8 @@ def test_materials_follow_the_bindings_of_the_instance() -> None:
     ]
 
 
-def test_a_binding_to_nothing_leaves_its_faces_without_material() -> None:
-    """The others keep theirs."""
+def test_unresolved_material_binding_leaves_faces_without_material() -> None:
+    """Other faces keep theirs."""
     attributes = read_dae(document(ALL, second="lost")).attributes
 
     assert attributes.face_materials is not None
@@ -161,11 +161,11 @@ def test_a_binding_to_nothing_leaves_its_faces_without_material() -> None:
         # The luminance weights of the COLLADA 1.5 specification.
         ('opaque="RGB_ZERO"', "0 1 0 1", "0.5", 1 - 0.71516 / 2),
         ('opaque="RGB_ONE"', "0 1 0 1", "0.5", 0.71516 / 2),
-        # Mixed up by an exporter: nobody ships an invisible part.
+        # Some exporters invert opacity: a fully transparent material is not intended.
         ("", "1 1 1 1", "0", 1.0),
     ],
 )
-def test_opacity_is_counted_as_the_document_says(
+def test_opacity_follows_the_declared_mode(
     mode: str, transparent: str, factor: str, opacity: float
 ) -> None:
     """In each of the modes of the specification."""
@@ -185,7 +185,7 @@ SAMPLER = (
 
 
 def changed(old: str, new: str, **options: str) -> bytes:
-    """Return the document with one passage replaced."""
+    """Return the document with one part replaced."""
     text = document(ALL, **options).decode()
     assert old in text
     return text.replace(old, new).encode()
@@ -201,7 +201,7 @@ def changed(old: str, new: str, **options: str) -> bytes:
         ("NONE", Wrap.BLACK),
     ],
 )
-def test_samplers_say_what_is_beyond_the_edges(mode: str, wrap: Wrap) -> None:
+def test_samplers_set_the_wrap_mode(mode: str, wrap: Wrap) -> None:
     """In each direction; the specification's default is to repeat."""
     data = changed(SAMPLER.format(""), SAMPLER.format(f"<wrap_t>{mode}</wrap_t>"))
 
@@ -211,8 +211,8 @@ def test_samplers_say_what_is_beyond_the_edges(mode: str, wrap: Wrap) -> None:
     assert texture.sampling == Sampling(wrap_t=wrap)
 
 
-def test_images_of_emission_and_opacity_are_read() -> None:
-    """Opacity is the alpha of its image in the default mode."""
+def test_emission_and_opacity_textures_are_read() -> None:
+    """In the default mode, opacity is the alpha channel of its texture."""
     image = '<texture texture="sa" texcoord="UV"/>'
     data = changed(
         f"<diffuse>{image}</diffuse>",
@@ -229,7 +229,7 @@ def test_images_of_emission_and_opacity_are_read() -> None:
     }
 
 
-def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
+def test_transparency_is_a_factor_of_the_opacity_texture() -> None:
     """The specification multiplies the two."""
     image = '<texture texture="sa" texcoord="UV"/>'
     data = changed(
@@ -244,8 +244,8 @@ def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
     assert texture.sampling.gain == (0.25, 0.25, 0.25, 0.25)
 
 
-def test_values_may_be_named_elsewhere_in_the_effect() -> None:
-    """By a parameter, as some exporters write all of them."""
+def test_values_may_be_parameters_of_the_effect() -> None:
+    """Some exporters write all values as parameters."""
     data = changed(
         "<diffuse><color>0.5 0.25 0 1</color></diffuse>",
         '<diffuse><param ref="paint"/></diffuse>',
@@ -260,8 +260,8 @@ def test_values_may_be_named_elsewhere_in_the_effect() -> None:
     assert red.color == (0.25, 0.5, 0.75)
 
 
-def test_an_effect_may_say_that_both_sides_are_seen() -> None:
-    """In the way of Google Earth, which exporters share."""
+def test_double_sided_extra_of_an_effect_is_read() -> None:
+    """The extension of Google Earth, which several exporters write."""
     data = changed(
         "</technique></profile_COMMON></effect>\n  <effect",
         '</technique><extra><technique profile="GOOGLEEARTH"><double_sided>1'
@@ -274,8 +274,8 @@ def test_an_effect_may_say_that_both_sides_are_seen() -> None:
     assert not skin.double_sided
 
 
-def test_a_texture_lies_in_the_set_that_its_instance_binds() -> None:
-    """Sets have numbers of their own, and the first one that there is counts as 0."""
+def test_texture_uses_the_coordinate_set_that_its_instance_binds() -> None:
+    """Sets have arbitrary numbers; the first one becomes set 0."""
     further = (
         '<input semantic="TEXCOORD" source="#t" offset="1" set="4"/>'
         '<input semantic="TEXCOORD" source="#u" offset="1" set="11"/>'
@@ -299,8 +299,8 @@ def test_a_texture_lies_in_the_set_that_its_instance_binds() -> None:
     np.testing.assert_allclose(at_corners(second), expected + np.array([2, -3]))
 
 
-def test_a_broken_input_costs_only_itself() -> None:
-    """Neither the surface nor the other inputs."""
+def test_invalid_input_is_dropped_alone() -> None:
+    """The surface and the other inputs are kept."""
     mesh = read_dae(document(entry("NORMAL", "lost") + entry("TEXCOORD", "t")))
 
     assert len(mesh.face_counts) == 2

@@ -1,4 +1,4 @@
-"""COLLADA: frames, instances, and parts that must not cost the mesh."""
+"""COLLADA: frames, instances, and unsupported parts that are left out."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def assert_tetrahedron(mesh: PolygonMesh) -> None:
 
 
 def shifted(*offset: float) -> NDArray[np.float64]:
-    """Corners of the tetrahedron, moved."""
+    """Return the corners of the tetrahedron, translated."""
     return np.add(CORNERS, offset)
 
 
 def signed_volume(mesh: PolygonMesh) -> float:
-    """Volume of a mesh of triangles; positive if they face outwards."""
+    """Return the volume of a mesh of triangles; positive if they face outwards."""
     corners = mesh.points[mesh.face_indices.reshape(-1, 3)]
     return float(np.linalg.det(corners).sum()) / 6
 
@@ -82,8 +82,8 @@ def signed_volume(mesh: PolygonMesh) -> float:
 VOLUME = float(np.linalg.det(CORNERS[1:] - CORNERS[0])) / 6
 
 
-def test_a_plain_document_is_read_exactly(tmp_path: Path) -> None:
-    """Numbers with an exact binary form stay exact."""
+def test_numbers_of_a_simple_document_are_exact(tmp_path: Path) -> None:
+    """The numbers have an exact binary form."""
     mesh = read(tmp_path, document())
 
     assert_tetrahedron(mesh)
@@ -92,8 +92,8 @@ def test_a_plain_document_is_read_exactly(tmp_path: Path) -> None:
     assert signed_volume(mesh) == pytest.approx(VOLUME)
 
 
-def test_units_are_applied_after_the_scene(tmp_path: Path) -> None:
-    """Translations are in the document's unit too."""
+def test_units_apply_to_node_transforms(tmp_path: Path) -> None:
+    """Translations are in the document's unit as well."""
     nodes = f"<node><translate>10 0 -20</translate>{INSTANCE}</node>"
 
     mesh = read(tmp_path, document(nodes, asset='<unit name="cm" meter="0.01"/>'))
@@ -112,18 +112,18 @@ def test_units_are_applied_after_the_scene(tmp_path: Path) -> None:
         ("", "Y_UP"),
     ],
 )
-def test_the_up_axis_is_reported_and_not_applied(
+def test_up_axis_is_reported_and_not_applied(
     tmp_path: Path, asset: str, ignored: str | None
 ) -> None:
-    """As rviz, MoveIt and Gazebo do."""
+    """As in rviz, MoveIt and Gazebo."""
     mesh = read(tmp_path, document(asset=asset))
 
     assert_tetrahedron(mesh)
     assert mesh.ignored_up_axis == ignored
 
 
-def test_unit_and_up_axis_are_those_of_pybullet(tmp_path: Path) -> None:
-    """Let an engine judge a Y-up file in centimetres."""
+def test_unit_and_up_axis_agree_with_pybullet(tmp_path: Path) -> None:
+    """For a Y-up file in centimetres."""
     mesh_file = Path(pybullet_data.getDataPath(), "duck.dae")
     urdf = tmp_path / "duck.urdf"
     urdf.write_text(
@@ -140,7 +140,7 @@ def test_unit_and_up_axis_are_those_of_pybullet(tmp_path: Path) -> None:
     mesh = read_mesh(mesh_file)
 
     assert mesh.ignored_up_axis == "Y_UP"
-    # Bullet draws its boxes a few millimetres wider.
+    # Bullet's boxes have a margin of a few millimetres.
     np.testing.assert_allclose(mesh.points.min(axis=0), low, atol=0.005)
     np.testing.assert_allclose(mesh.points.max(axis=0), high, atol=0.005)
 
@@ -151,7 +151,7 @@ def test_transforms_of_nested_nodes_are_applied_in_order(tmp_path: Path) -> None
       <node><scale>2 3 4</scale><node><matrix>1 0 0 0.5 0 0 -1 0.25 0 1 0 -1 0 0 0 1
       </matrix>{INSTANCE}</node></node></node>"""
     x, y, z = CORNERS.T
-    # The matrix takes y to z; then the scale; then a quarter turn takes x to y.
+    # The matrix maps y to z; then the scale; then a quarter turn maps x to y.
     inner = np.array([2 * (x + 0.5), 3 * (-z + 0.25), 4 * (y - 1)])
     expected = np.array([-inner[1] + 1, inner[0] + 2, inner[2] + 3]).T
 
@@ -161,7 +161,7 @@ def test_transforms_of_nested_nodes_are_applied_in_order(tmp_path: Path) -> None
     assert signed_volume(mesh) == pytest.approx(24 * VOLUME)
 
 
-def test_an_axis_of_any_length_turns_and_does_nothing_else(tmp_path: Path) -> None:
+def test_rotation_axis_is_normalised(tmp_path: Path) -> None:
     """The axis is a direction, as in OpenGL."""
     nodes = f"<node><rotate>0 0 3 90</rotate>{INSTANCE}</node>"
     nodes += f"<node><rotate> 1e-3 1e-3\n1e-3 120 </rotate>{INSTANCE}</node>"
@@ -192,7 +192,7 @@ def test_an_axis_of_any_length_turns_and_does_nothing_else(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_transform_that_is_not_applied_is_reported(
+def test_unsupported_transform_is_reported(
     tmp_path: Path, transform: str, said: str
 ) -> None:
     """Exporters write none of these above a surface."""
@@ -202,16 +202,16 @@ def test_a_transform_that_is_not_applied_is_reported(
     assert mesh.skipped == (said,)
 
 
-def test_a_turn_by_nothing_needs_no_axis(tmp_path: Path) -> None:
-    """Nothing is lost, and nothing is reported."""
+def test_rotation_by_zero_needs_no_axis(tmp_path: Path) -> None:
+    """Nothing is reported."""
     mesh = read(tmp_path, document(f"<node><rotate>0 0 0 0</rotate>{INSTANCE}</node>"))
 
     assert_tetrahedron(mesh)
     assert mesh.skipped == ()
 
 
-def test_a_node_can_show_any_other_node_of_the_document(tmp_path: Path) -> None:
-    """One that comes later in the scene, and one inside another."""
+def test_instance_of_any_node_is_read(tmp_path: Path) -> None:
+    """A node that comes later in the scene, and one inside another."""
     nodes = f"""<node><translate>0 5 0</translate><instance_node url="#in"/></node>
       <node><translate>7 0 0</translate>
       <node id="in"><translate>0 0 3</translate>{INSTANCE}</node></node>"""
@@ -222,8 +222,8 @@ def test_a_node_can_show_any_other_node_of_the_document(tmp_path: Path) -> None:
     np.testing.assert_array_equal(mesh.points, expected)
 
 
-def test_a_controller_that_is_no_skin_is_reported(tmp_path: Path) -> None:
-    """The other surfaces are kept."""
+def test_controller_other_than_a_skin_is_reported(tmp_path: Path) -> None:
+    """Other surfaces are kept."""
     library = """<library_controllers><controller id="c"><morph source="#g"/>
       </controller></library_controllers>"""
     nodes = f'<node><instance_controller url="#c"/>{INSTANCE}</node>'
@@ -234,8 +234,8 @@ def test_a_controller_that_is_no_skin_is_reported(tmp_path: Path) -> None:
     assert mesh.skipped == ("controller 'c' is no skin of a geometry",)
 
 
-def test_without_the_scene_that_is_named_the_first_is_shown(tmp_path: Path) -> None:
-    """And the reference is reported."""
+def test_missing_scene_is_replaced_by_the_first(tmp_path: Path) -> None:
+    """The reference is reported."""
     text = document().replace('visual_scene url="#scene"', 'visual_scene url="#x"')
 
     mesh = read(tmp_path, text)
@@ -246,8 +246,8 @@ def test_without_the_scene_that_is_named_the_first_is_shown(tmp_path: Path) -> N
     )
 
 
-def test_instances_are_multiplied_and_merged(tmp_path: Path) -> None:
-    """A library node, used twice, and the geometry itself."""
+def test_instances_are_merged_into_one_mesh(tmp_path: Path) -> None:
+    """A library node that is used twice, and the geometry itself."""
     library = f'<library_nodes><node id="n">{INSTANCE}</node></library_nodes>'
     nodes = f"""<node>{INSTANCE}</node>
       <node><translate>5 0 0</translate><instance_node url="#n"/></node>
@@ -262,8 +262,8 @@ def test_instances_are_multiplied_and_merged(tmp_path: Path) -> None:
     )
 
 
-def test_mirrored_instances_still_face_outwards(tmp_path: Path) -> None:
-    """A negative determinant would turn the surface inside out."""
+def test_mirrored_instances_face_outwards(tmp_path: Path) -> None:
+    """A negative determinant would invert the faces."""
     nodes = f"<node><scale>-1 2 1</scale>{INSTANCE}</node>"
 
     mesh = read(tmp_path, document(nodes))
@@ -272,8 +272,8 @@ def test_mirrored_instances_still_face_outwards(tmp_path: Path) -> None:
     np.testing.assert_array_equal(mesh.points, CORNERS * [-1, 2, 1])
 
 
-def test_skinned_surfaces_are_read_in_their_bind_pose(tmp_path: Path) -> None:
-    """The bind shape matrix stands between the geometry and the node."""
+def test_skins_are_read_in_their_bind_pose(tmp_path: Path) -> None:
+    """The bind shape matrix is applied between geometry and node."""
     accessor = '<technique_common><accessor source="#{0}" count="1" stride="{1}">{2}'
     close = "</accessor></technique_common></source>"
     skin = f"""<library_controllers><controller id="c"><skin source="#g">
@@ -326,7 +326,7 @@ def primitive(tag: str, body: str, count: int = 1) -> str:
 def test_every_kind_of_polygon_is_read(
     tmp_path: Path, primitives: str, counts: list[int], indices: list[int] | None
 ) -> None:
-    """Polygons stay polygons, and several primitives share the points."""
+    """Polygons are not triangulated, and primitives share points."""
     mesh = read(tmp_path, document(shape=geometry(primitives)))
 
     assert len(mesh.points) == 4
@@ -336,7 +336,7 @@ def test_every_kind_of_polygon_is_read(
         for start, count in zip(starts, counts, strict=True):
             face = mesh.face_indices[start : start + count].tolist()
             wanted = indices[start : start + count]
-            # The same cycle, wherever it starts.
+            # The same cycle from any start.
             assert face in [wanted[i:] + wanted[:i] for i in range(count)]
 
 
@@ -380,10 +380,8 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("case", HARMLESS)
-def test_what_is_not_surface_does_not_cost_the_surface(
-    tmp_path: Path, case: str
-) -> None:
-    """Nor is it reported: nothing that a robot needs is lost."""
+def test_lines_and_points_are_ignored(tmp_path: Path, case: str) -> None:
+    """They are not reported: a robot does not need them."""
     mesh = read(tmp_path, HARMLESS[case])
 
     assert_tetrahedron(mesh)
@@ -404,7 +402,7 @@ def test_what_is_not_surface_does_not_cost_the_surface(
         ),
     ],
 )
-def test_broken_surfaces_are_reported_and_the_others_kept(
+def test_invalid_surfaces_are_reported_and_the_others_kept(
     tmp_path: Path, nodes: str, shape: str | None, skipped: str
 ) -> None:
     """One message per cause."""
@@ -415,18 +413,18 @@ def test_broken_surfaces_are_reported_and_the_others_kept(
 
 
 @pytest.mark.parametrize("number", ["NaN", "-INF", "1e60"])
-def test_a_position_that_is_not_finite_costs_its_faces(
+def test_faces_with_a_non_finite_position_are_dropped(
     tmp_path: Path, number: str
 ) -> None:
-    """One face of the tetrahedron does without any of its corners."""
+    """One face of the tetrahedron has no such corner."""
     mesh = read(tmp_path, document().replace("1.25", number))
 
     assert len(mesh.face_counts) == 1
     assert "not finite: 3 of 4" in " ".join(mesh.skipped)
 
 
-def test_other_inputs_do_not_shift_the_indices(tmp_path: Path) -> None:
-    """Positions are the second of three numbers per corner here."""
+def test_index_stride_includes_other_inputs(tmp_path: Path) -> None:
+    """Positions are the second of three indices per corner."""
     rows = " ".join(f"7 {index} 8" for index in FACES.ravel())
     inputs = (
         '<input semantic="NORMAL" source="#s" offset="0"/>'
@@ -438,7 +436,7 @@ def test_other_inputs_do_not_shift_the_indices(tmp_path: Path) -> None:
     assert_tetrahedron(read(tmp_path, document(shape=geometry(primitives))))
 
 
-def test_a_document_without_scene_shows_each_geometry_once(tmp_path: Path) -> None:
+def test_document_without_scene_has_each_geometry_once(tmp_path: Path) -> None:
     """Some exporters write geometries alone."""
     text = re.sub(r"<library_visual_scenes>.*</scene>", "", document(), flags=re.DOTALL)
 
@@ -446,8 +444,8 @@ def test_a_document_without_scene_shows_each_geometry_once(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1"])
-def test_encodings_are_honoured(tmp_path: Path, encoding: str) -> None:
-    """The declaration or the byte order mark decides."""
+def test_declared_encoding_is_used(tmp_path: Path, encoding: str) -> None:
+    """Or that of the byte order mark."""
     text = document().replace("utf-8", encoding.removesuffix("-sig"))
     text = text.replace("<asset>", "<asset><title>Gerät</title>")
 
@@ -455,7 +453,7 @@ def test_encodings_are_honoured(tmp_path: Path, encoding: str) -> None:
 
 
 def node_bomb(leaf: str) -> str:
-    """Write forty library nodes, each of which shows the one before twice."""
+    """Write forty library nodes, each of which instances the previous one twice."""
     levels = "".join(
         f'<node id="n{i}">' + f'<instance_node url="#n{i - 1}"/>' * 2 + "</node>"
         for i in range(1, 40)
@@ -514,10 +512,10 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_damaged_and_hostile_files_are_refused_with_a_reason(
+def test_invalid_and_hostile_files_are_refused_with_a_reason(
     tmp_path: Path, case: str
 ) -> None:
-    """None crashes, hangs or takes memory beyond its size."""
+    """None crashes, hangs or uses memory beyond its size."""
     text, reason = DAMAGED[case]
 
     with pytest.raises(MeshError, match=re.escape(reason)):

@@ -1,4 +1,4 @@
-"""Lists of numbers, however they are written."""
+"""Lists of numbers in every notation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.meshes.collada.number_lists import read_floats, read_integers
 
-# Signs, points and exponents in places where JSON has none, or no digits.
+# Signs, points and exponents in places that JSON does not allow, or without digits.
 WORDS = st.one_of(
     st.floats().map(repr),
     st.floats(-1e3, 1e3).map(lambda number: f"{number:.6f}"),
@@ -29,16 +29,14 @@ SPACES = st.text(" \t\n\r", min_size=1, max_size=3)
 
 
 def written(words: list[str], spaces: list[str]) -> bytes:
-    """Put words between spaces."""
+    """Join words with spaces."""
     pairs = zip(spaces, words, strict=False)
     return "".join(f"{space}{word}" for space, word in pairs).encode()
 
 
 @given(st.lists(WORDS, max_size=8), st.lists(SPACES, min_size=8, max_size=8))
-def test_decimals_are_those_of_python_to_the_last_bit(
-    words: list[str], spaces: list[str]
-) -> None:
-    """The sign of zero counts, and what NaN is made of does not."""
+def test_decimals_equal_those_of_python(words: list[str], spaces: list[str]) -> None:
+    """Bit for bit, including the sign of zero; all NaNs are equal."""
     numbers = read_floats(written(words, spaces)).tolist()
 
     expected = [float(word) for word in words]
@@ -53,10 +51,10 @@ def test_decimals_are_those_of_python_to_the_last_bit(
     spaces=st.lists(SPACES, min_size=8, max_size=8),
     signed=st.booleans(),
 )
-def test_integers_are_those_of_python(
+def test_integers_equal_those_of_python(
     integers: list[int], spaces: list[str], *, signed: bool
 ) -> None:
-    """With and without the sign of positive ones."""
+    """With and without a positive sign."""
     words = [f"{number:+d}" if signed else str(number) for number in integers]
 
     numbers = read_integers(written(words, spaces))
@@ -68,8 +66,8 @@ def test_integers_are_those_of_python(
 @pytest.mark.parametrize(
     "text", ["1, 2", "1 [2] 3", "1 true", '1 "2"', "1 {} 2", "0x10", "1 2]", "1 x"]
 )
-def test_what_is_no_number_is_refused(text: str) -> None:
-    """Not even where JSON has a meaning for it."""
+def test_text_other_than_numbers_is_refused(text: str) -> None:
+    """Including words that JSON allows."""
     with pytest.raises(ValueError, match=r"."):
         read_floats(text.encode())
     with pytest.raises(ValueError, match=r"."):
@@ -77,21 +75,21 @@ def test_what_is_no_number_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])
-def test_nothing_is_no_numbers(text: str) -> None:
-    """Rather than one, as numpy has it."""
+def test_empty_text_is_an_empty_list(text: str) -> None:
+    """Unlike numpy, which returns one number for it."""
     assert read_floats(text.encode()).tolist() == []
     assert read_integers(text.encode()).tolist() == []
 
 
-def test_decimals_are_no_integers() -> None:
-    """Indices that have a fraction are broken."""
+def test_decimals_are_not_integers() -> None:
+    """Fractional indices are invalid."""
     with pytest.raises(ValueError, match=r"."):
         read_integers(b"1 2.5 3")
 
 
 @pytest.mark.parametrize("last", ["0.25", "-0", "+7", "1e400", "nan"])
-def test_a_list_of_megabytes_is_read_like_a_short_one(last: str) -> None:
-    """Whatever its last word is, and however many spaces are between lines."""
+def test_long_list_equals_a_short_one(last: str) -> None:
+    """With any last word and any number of spaces between lines."""
     values = np.random.default_rng(7).normal(size=200_001).round(6).tolist()
     words = [*map(repr, values), last]
     lines = [" ".join(words[at : at + 3]) for at in range(0, len(words), 3)]
@@ -102,8 +100,8 @@ def test_a_list_of_megabytes_is_read_like_a_short_one(last: str) -> None:
     assert math.copysign(1, numbers[-1]) == math.copysign(1, float(last))
 
 
-def test_indices_of_megabytes_are_read_in_order() -> None:
-    """Every one, with what JSON cannot say at the end as well."""
+def test_long_list_of_indices_is_read_in_order() -> None:
+    """Including a last word that is not JSON."""
     indices = list(range(300_000))
     text = " ".join(map(str, indices)).encode()
 

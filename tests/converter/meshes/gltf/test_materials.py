@@ -30,7 +30,7 @@ def material_of(document: Gltf) -> MeshMaterial:
 
 
 def textured(use: Json | None = None, sampler: Json | None = None) -> Gltf:
-    """Make a triangle whose colour is an image inside the file."""
+    """Return a triangle whose colour is an embedded image."""
     factor = [0.2, 0.4, 1.0, 0.6]
     color: Json = {"index": 0}
     document = triangle(
@@ -48,7 +48,7 @@ def textured(use: Json | None = None, sampler: Json | None = None) -> Gltf:
 
 
 def test_factors_are_linear_and_exact() -> None:
-    """Not in the 255 steps of another reader; URDF's colours are sRGB."""
+    """Unlike in trimesh, they are not rounded to bytes; URDF's colours are sRGB."""
     factor = [0.2, 0.4005, 1.0, 0.6]
     document = triangle(
         pbrMetallicRoughness={
@@ -65,7 +65,7 @@ def test_factors_are_linear_and_exact() -> None:
 
     assert material.color is not None
     assert linear_from_srgb(material.color) == pytest.approx(factor[:3], abs=1e-15)
-    # IEC 61966-2-1, worked out by hand for 0.2.
+    # IEC 61966-2-1, computed by hand for 0.2.
     assert material.color[0] == pytest.approx(0.484529, abs=1e-6)
     assert linear_from_srgb(material.emissive) == pytest.approx([0.1, 0, 0.3])
     assert (material.metallic, material.roughness) == (0.25, 0.75)
@@ -73,8 +73,8 @@ def test_factors_are_linear_and_exact() -> None:
     assert material.double_sided
 
 
-def test_defaults_are_those_of_the_specification() -> None:
-    """White, and metal."""
+def test_default_material_is_that_of_the_specification() -> None:
+    """White and metallic."""
     assert material_of(triangle()) == MeshMaterial(
         "m", (1.0, 1.0, 1.0), metallic=1.0, roughness=1.0
     )
@@ -89,10 +89,10 @@ def test_defaults_are_those_of_the_specification() -> None:
         ("MASK", 0.25, 0.6, 0.25),
     ],
 )
-def test_alpha_counts_in_the_mode_that_the_material_names(
+def test_alpha_is_used_according_to_the_alpha_mode(
     mode: str, cutoff: float | None, opacity: float, expected: float | None
 ) -> None:
-    """An opaque material has none, whatever its factor and its image say."""
+    """An opaque material ignores the alpha of its factor and image."""
     document = textured()
     about = document.root["materials"][0]
     about["alphaMode"] = mode
@@ -106,8 +106,8 @@ def test_alpha_counts_in_the_mode_that_the_material_names(
 
 
 @pytest.mark.parametrize("kind", ["view", "base64", "file"])
-def test_images_are_inside_the_file_or_beside_it(kind: str) -> None:
-    """Inside they have their content and a name, beside it a reference."""
+def test_images_are_embedded_or_separate_files(kind: str) -> None:
+    """An embedded image has content and a name, a separate one has a path."""
     document = textured()
     if kind == "base64":
         body = base64.b64encode(IMAGE).decode()
@@ -127,8 +127,8 @@ def test_images_are_inside_the_file_or_beside_it(kind: str) -> None:
     assert texture.sampling.gain == (0.2, 0.4, 1.0, 0.6)
 
 
-def test_samplers_say_what_is_beyond_the_edges() -> None:
-    """By the numbers of OpenGL; an image repeats unless told otherwise."""
+def test_samplers_set_the_wrap_mode() -> None:
+    """By OpenGL constants; the default is to repeat."""
     sampler = {"wrapS": 33071, "wrapT": 33648}
 
     ((_, positions_only),) = material_of(textured()).textures
@@ -150,15 +150,15 @@ def test_samplers_say_what_is_beyond_the_edges() -> None:
     st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
     st.tuples(st.floats(-2, 2), st.floats(-2, 2)),
 )
-def test_a_moved_texture_is_looked_up_at_the_same_place_with_v_up(
+def test_texture_transform_is_converted_to_v_up(
     angle: float,
     offset: tuple[float, float],
     scale: tuple[float, float],
     uv: tuple[float, float],
 ) -> None:
-    """By the matrices of KHR_texture_transform as its implementations apply them.
+    """Matrices of KHR_texture_transform as implementations apply them.
 
-    Counter-clockwise is meant in a plane where v points down.
+    Rotation is counter-clockwise in a plane where v points down.
     """
     moved = {"offset": list(offset), "rotation": angle, "scale": list(scale)}
     use = {"extensions": {"KHR_texture_transform": moved}}
@@ -169,15 +169,15 @@ def test_a_moved_texture_is_looked_up_at_the_same_place_with_v_up(
     down = np.array([[cosine, sine], [-sine, cosine]]) @ (np.array(uv) * scale)
     expected = [0, 1] + (down + offset) * [1, -1]
     sampling = texture.sampling
-    # As UsdTransform2d does it: scale, turn counter-clockwise, translate.
+    # UsdTransform2d: scale, rotate counter-clockwise, translate.
     sine, cosine = math.sin(sampling.rotation), math.cos(sampling.rotation)
     scaled = np.array([uv[0], 1 - uv[1]]) * sampling.scale
     found = np.array([[cosine, -sine], [sine, cosine]]) @ scaled + sampling.translation
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_metal_and_roughness_come_from_their_parts_of_one_image() -> None:
-    """Blue and green; their factors differ, the image is the same."""
+def test_metallic_and_roughness_use_channels_of_one_image() -> None:
+    """Blue and green, with separate factors."""
     document = textured()
     surface = document.root["materials"][0]["pbrMetallicRoughness"]
     surface["metallicRoughnessTexture"] = {"index": 0}
@@ -207,8 +207,8 @@ def test_metal_and_roughness_come_from_their_parts_of_one_image() -> None:
     assert gains == ((1, 0.25, 0.5, 1), (1, 0.25, 0.5, 1), (1, 0.5, 0, 1))
 
 
-def test_a_further_set_of_coordinates_is_kept_for_the_texture_that_uses_it() -> None:
-    """And only then."""
+def test_second_texture_coordinates_are_kept_if_a_texture_uses_them() -> None:
+    """Otherwise they are dropped."""
     document = textured({"texCoord": 2})
     second = document.accessor(UV[::-1].copy())
     unused = document.accessor(UV * 2)
@@ -226,8 +226,8 @@ def test_a_further_set_of_coordinates_is_kept_for_the_texture_that_uses_it() -> 
     np.testing.assert_allclose(found, UV[::-1] * [1, -1] + [0, 1], rtol=1e-6)
 
 
-def test_colours_of_vertices_are_factors_of_the_material() -> None:
-    """Both are linear; what is kept is encoded as URDF's colours are."""
+def test_vertex_colours_multiply_the_material_colour() -> None:
+    """Both are linear; the result is encoded in sRGB as URDF's colours are."""
     document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 0.25, 1]})
     rgb = np.array([[255, 0, 51, 255], [0, 102, 255, 255], [51, 51, 51, 0]], "<u1")
     primitive = document.root["meshes"][0]["primitives"][0]
@@ -241,8 +241,8 @@ def test_colours_of_vertices_are_factors_of_the_material() -> None:
     np.testing.assert_allclose(found, rgb[:, :3] / 255 * [0.5, 1, 0.25], atol=1e-12)
 
 
-def test_colours_of_vertices_give_way_to_an_image() -> None:
-    """No preview shader multiplies the two; that is said."""
+def test_vertex_colours_are_dropped_if_there_is_a_texture() -> None:
+    """UsdPreviewSurface cannot multiply them; a warning is reported."""
     document = textured()
     rgb = np.array([[1, 0, 0.2]] * 3, "<f4")
     primitive = document.root["meshes"][0]["primitives"][0]
@@ -254,7 +254,7 @@ def test_colours_of_vertices_give_way_to_an_image() -> None:
     assert mesh.skipped == ("colours of vertices are not multiplied with textures",)
 
 
-def test_older_materials_keep_their_colour() -> None:
+def test_specular_glossiness_material_keeps_its_diffuse_colour() -> None:
     """Of specular and glossiness, the diffuse part is a colour like any other."""
     document = triangle(
         extensions={
@@ -272,8 +272,8 @@ def test_older_materials_keep_their_colour() -> None:
     assert (material.metallic, material.roughness) == (0.0, 0.25)
 
 
-def test_a_broken_material_costs_no_face() -> None:
-    """The face has none then, so that the URDF's counts."""
+def test_faces_of_an_invalid_material_have_none() -> None:
+    """The material of the URDF is used for them."""
     document = textured()
     document.root["textures"][0]["source"] = 4
 
@@ -284,8 +284,8 @@ def test_a_broken_material_costs_no_face() -> None:
     assert mesh.skipped == ("material 0 is left out: it refers to images 4, of 1",)
 
 
-def test_an_image_for_readers_of_an_extension_is_named() -> None:
-    """WebP and KTX2 are found, to be dropped by their content."""
+def test_images_of_extensions_are_named() -> None:
+    """WebP and KTX2 are found, and later dropped by their content."""
     document = textured()
     document.root["textures"][0] = {"extensions": {"EXT_texture_webp": {"source": 0}}}
     document.root["images"][0] = {"uri": "skin.webp"}

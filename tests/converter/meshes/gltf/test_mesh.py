@@ -1,4 +1,4 @@
-"""glTF: surfaces, and what belongs to their corners."""
+"""Surfaces and vertex attributes of glTF files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
 def at_corners(held: CornerValues | None) -> np.ndarray:
-    """Return the value of every corner."""
+    """Return the value at every corner."""
     assert held is not None
     flat: np.ndarray = held.values[held.indices]
     return flat
@@ -42,8 +42,8 @@ def corners(mesh: PolygonMesh) -> np.ndarray:
     return flat
 
 
-def test_surfaces_stand_upright_and_v_points_up() -> None:
-    """Y up becomes Z up, and the image's upper edge, v = 0 in glTF, becomes v = 1."""
+def test_up_axis_and_texture_v_are_converted() -> None:
+    """Y up becomes Z up, and v = 0 at the upper edge becomes v = 1."""
     document = triangle()
     document.root["nodes"][0]["translation"] = [1, 2, 3]
 
@@ -61,8 +61,8 @@ def test_surfaces_stand_upright_and_v_points_up() -> None:
     assert [material.name for material in attributes.materials] == ["m"]
 
 
-def test_text_and_binary_files_are_the_same_surface(tmp_path: Path) -> None:
-    """The numbers may be inside, in base64, or in a file whose name is encoded."""
+def test_text_and_binary_files_have_the_same_surface(tmp_path: Path) -> None:
+    """With an embedded base64 buffer, or a file with a percent-encoded name."""
     document = triangle()
     files = {
         "a.glb": document.glb(),
@@ -97,11 +97,11 @@ scales = st.tuples(*[st.floats(0.3, 3) | st.floats(-3, -0.3)] * 3)
     st.lists(st.tuples(triples, quaternions, scales), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_nodes_place_surfaces_where_another_reader_does(
+def test_node_transforms_agree_with_trimesh(
     chain: list[tuple[tuple[float, ...], ...]],
     as_matrix: bool,
 ) -> None:
-    """Nodes in nodes, mirrored or not: trimesh's scene graph is the reference."""
+    """Nested nodes, with and without mirrors."""
     document = triangle()
     geometric = np.cross(CORNERS[1] - CORNERS[0], CORNERS[2] - CORNERS[0])
     unit = geometric / np.linalg.norm(geometric)
@@ -140,7 +140,7 @@ def test_nodes_place_surfaces_where_another_reader_does(
 
 
 def assert_same_rows(found: np.ndarray, expected: np.ndarray) -> None:
-    """Assert that rows are the same, in whatever order."""
+    """Assert that rows are equal in any order."""
     found, expected = (rows[np.lexsort(rows.round(3).T)] for rows in (found, expected))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -154,10 +154,10 @@ def assert_same_rows(found: np.ndarray, expected: np.ndarray) -> None:
         (6, [[1, 2, 0], [2, 3, 0], [3, 4, 0]]),
     ],
 )
-def test_lists_strips_and_fans_are_triangles(
+def test_lists_strips_and_fans_are_triangulated(
     mode: int, expected: list[list[int]]
 ) -> None:
-    """With the winding that the specification gives each triangle."""
+    """With the winding order of the specification."""
     points = np.array(
         [[0, 0, 0], [1, 0, 0.2], [0, 1, 0.1], [1.2, 1, 0], [0, 2, 0.4]], "<f4"
     )
@@ -173,8 +173,8 @@ def test_lists_strips_and_fans_are_triangles(
     np.testing.assert_allclose(corners(mesh), wanted, atol=1e-7)
 
 
-def test_points_and_lines_are_no_surface() -> None:
-    """The triangles beside them are."""
+def test_points_and_lines_are_ignored() -> None:
+    """Triangles in the same file are kept."""
     document = Gltf()
     lines = document.primitive(None) | {"mode": 1}
     document.show(lines, document.primitive(None))
@@ -187,8 +187,8 @@ def test_points_and_lines_are_no_surface() -> None:
         read_gltf(alone.glb())
 
 
-def test_one_mesh_in_several_nodes_is_several_surfaces() -> None:
-    """Each where its node is; a material for each, and none where there is none."""
+def test_mesh_of_several_nodes_is_repeated() -> None:
+    """Each with the transform of its node, and with or without a material."""
     document = triangle()
     document.add("materials", {"name": "other"})
     second = document.add(
@@ -210,7 +210,7 @@ def test_one_mesh_in_several_nodes_is_several_surfaces() -> None:
     np.testing.assert_allclose(
         corners(mesh)[3:6], (CORNERS + np.array([5, 0, 0])) @ UPRIGHT.T, rtol=1e-6
     )
-    # Surfaces without normals have those of their faces.
+    # Surfaces without normals get those of their faces.
     first, *_ = np.split(corners(mesh)[3:], 4)
     flat = np.cross(first[1] - first[0], first[2] - first[0])
     np.testing.assert_allclose(
@@ -218,8 +218,8 @@ def test_one_mesh_in_several_nodes_is_several_surfaces() -> None:
     )
 
 
-def test_integers_that_are_normalised_are_fractions() -> None:
-    """By the formulas of the specification; interleaved numbers have a stride."""
+def test_normalised_integers_are_fractions() -> None:
+    """By the formulas of the specification, with a stride."""
     document = Gltf()
     shorts = np.array([[0, 65535], [13107, 26214], [65535, 0]], "<u2")
     document.add("materials", {"name": "m"})
@@ -244,8 +244,8 @@ def test_integers_that_are_normalised_are_fractions() -> None:
     np.testing.assert_allclose(at_corners(attributes.normals)[0], direction, atol=1e-6)
 
 
-def test_sparse_numbers_replace_some() -> None:
-    """Where there is no buffer they replace zeros."""
+def test_sparse_accessors_replace_values() -> None:
+    """Without a buffer, they replace zeros."""
     document = Gltf()
     places = document.view(np.array([1, 2], "<u2").tobytes())
     values = document.view(np.array([[2, 0, 0], [0, 3, 0]], "<f4").tobytes())
@@ -264,7 +264,7 @@ def test_sparse_numbers_replace_some() -> None:
     np.testing.assert_allclose(corners(mesh), expected)
 
 
-def test_a_document_without_a_scene_shows_what_is_in_no_other_node() -> None:
+def test_document_without_scene_has_all_root_nodes() -> None:
     """Every surface once."""
     document = triangle()
     del document.root["scenes"]
@@ -278,7 +278,7 @@ def test_a_document_without_a_scene_shows_what_is_in_no_other_node() -> None:
 
 
 def edited(change: Callable[[Gltf], object]) -> bytes:
-    """Return a triangle's file after a change."""
+    """Return the file of a triangle after an edit."""
     document = triangle()
     change(document)
     return document.glb()
@@ -308,22 +308,22 @@ def _extension(name: str) -> Callable[[Gltf], object]:
         (b'{"a": ' + b"[" * 100_000, "not JSON"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_reason(data: bytes, reason: str) -> None:
-    """Compression names what to do about it."""
+def test_unsupported_files_are_refused_with_a_reason(data: bytes, reason: str) -> None:
+    """For compression, the message has a remedy."""
     with pytest.raises(MeshError, match=reason):
         read_gltf(data)
 
 
-def test_compression_that_is_optional_is_not_needed() -> None:
-    """The specification asks for plain numbers beside it then."""
+def test_optional_compression_is_ignored() -> None:
+    """The specification requires an uncompressed fallback."""
     document = triangle()
     document.root["extensionsUsed"] = ["KHR_draco_mesh_compression"]
 
     assert len(read_gltf(document.glb()).face_counts) == 1
 
 
-def test_what_belongs_to_corners_costs_no_face_if_it_is_broken() -> None:
-    """It is said what is left out."""
+def test_invalid_vertex_attribute_is_dropped_alone() -> None:
+    """Faces are kept, and the dropped attribute is reported."""
     document = triangle()
     attributes = document.root["meshes"][0]["primitives"][0]["attributes"]
     document.root["accessors"][attributes["NORMAL"]]["count"] = 2

@@ -24,22 +24,22 @@ def material(statements: str) -> MeshMaterial:
         ("Tr 0.25", 0.75),
         ("Tr 0.25\nd 0.5", 0.5),
         ("D 0.25", 0.25),
-        # Mixed up by an exporter: nobody ships an invisible part.
+        # Some exporters invert opacity: a fully transparent material is not intended.
         ("d 0", 1.0),
         ("Tr 1", 1.0),
         ("d x", 1.0),
         ("", 1.0),
     ],
 )
-def test_opacity_is_the_dissolve_or_what_transparency_leaves(
+def test_opacity_is_dissolve_or_one_minus_transparency(
     statements: str, opacity: float
 ) -> None:
-    """``Tr`` is the complement of ``d``, which counts if both are there."""
+    """``Tr`` is the complement of ``d``, which has priority."""
     assert material(statements).opacity == opacity
 
 
-def test_colours_and_the_numbers_of_newer_libraries_are_read() -> None:
-    """Whatever the letter case and the spaces; one number stands for three."""
+def test_colours_and_pbr_values_are_read() -> None:
+    """In any letter case; one number is used for three components."""
     found = material("  Kd\t0.5 0.25 2\nKE 0.5\nPm 0.25\nPr 1.5\nKs 1 1 1\nillum 2")
 
     assert found == MeshMaterial(
@@ -48,8 +48,8 @@ def test_colours_and_the_numbers_of_newer_libraries_are_read() -> None:
 
 
 @pytest.mark.parametrize("statement", ["Kd", "Kd 1 2", "Kd a b c", "Kd 1 nan 0"])
-def test_a_colour_that_is_none_is_absent(statement: str) -> None:
-    """So that the URDF's counts, and not black."""
+def test_invalid_colour_is_absent(statement: str) -> None:
+    """The colour of the URDF is used then, and not black."""
     assert material(statement).color is None
     assert not material(statement).has_color
 
@@ -69,8 +69,8 @@ def test_a_colour_that_is_none_is_absent(statement: str) -> None:
         ("-mm 0 1 -texres 256 -blendu on -BM 0.5 -t 0 ", Sampling()),
     ],
 )
-def test_options_of_an_image_say_how_it_lies(options: str, sampling: Sampling) -> None:
-    """What follows them is the file, which may have spaces in its name."""
+def test_texture_options_are_read(options: str, sampling: Sampling) -> None:
+    """The rest of the line is the file name, which may contain spaces."""
     found = material(f"map_Kd {options}my skin 2.png")
 
     ((slot, texture),) = found.textures
@@ -79,8 +79,8 @@ def test_options_of_an_image_say_how_it_lies(options: str, sampling: Sampling) -
     assert texture.sampling == sampling
 
 
-def test_images_stand_for_colour_emission_opacity_metal_roughness_and_normals() -> None:
-    """Opacity is one component: red, or the one that is asked for."""
+def test_textures_of_all_inputs_are_read() -> None:
+    """Opacity is one channel: red, or the one of ``-imfchan``."""
     found = material(
         "map_Kd a.png\nmap_Ke b.png\nmap_d -imfchan m c.png\nmap_Pr d.png\n"
         "map_Pm -imfchan g d.png\nnorm e.png\nmap_Bump f.png"
@@ -100,8 +100,8 @@ def test_images_stand_for_colour_emission_opacity_metal_roughness_and_normals() 
     }
 
 
-def test_opacity_of_the_image_that_gives_the_colour_is_its_alpha() -> None:
-    """As exporters write it that know no other place for it."""
+def test_opacity_texture_equal_to_the_colour_texture_uses_its_alpha() -> None:
+    """Exporters write it this way."""
     found = material("map_Kd a.png\nmap_d a.png")
 
     assert dict(found.textures)[Slot.OPACITY].sampling.components == "a"
@@ -110,17 +110,17 @@ def test_opacity_of_the_image_that_gives_the_colour_is_its_alpha() -> None:
 @pytest.mark.parametrize(
     ("color", "factor"), [("0.5 0.25 1", 0.21404114), ("0 0 0", 1.0)]
 )
-def test_a_colour_is_a_factor_of_its_image_unless_it_is_black(
+def test_colour_is_a_factor_of_its_texture_unless_black(
     color: str, factor: float
 ) -> None:
-    """The format multiplies them; exporters write black where the image counts."""
+    """MTL multiplies them, but exporters write black with a texture."""
     found = material(f"Kd {color}\nmap_Kd a.png")
 
     ((_, texture),) = found.textures
     assert texture.sampling.gain[0] == pytest.approx(factor)
 
 
-def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
+def test_dissolve_is_a_factor_of_the_opacity_texture() -> None:
     """The specification multiplies the two."""
     found = material("map_d a.png\nd 0.5")
 
@@ -128,8 +128,8 @@ def test_a_number_beside_the_image_of_opacity_is_its_factor() -> None:
     assert texture.sampling.gain == (0.5, 0.5, 0.5, 0.5)
 
 
-def test_the_first_of_two_materials_with_one_name_counts() -> None:
-    """As for the reader of the faces."""
+def test_first_of_two_materials_with_the_same_name_is_used() -> None:
+    """As in the reader of faces."""
     library = b"newmtl m\nKd 1 0 0\nnewmtl m\nKd 0 1 0\n"
     libraries, _ = read_libraries(b"mtllib x\nusemtl m\n", lambda _: library)
 

@@ -1,4 +1,4 @@
-"""OBJ: polygons, indices, and what does not belong to the surface."""
+"""OBJ: polygons, indices, and statements that are not part of the surface."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def read(tmp_path: Path, text: str | bytes, name: str = "part.obj") -> PolygonMe
 
 
 def faces(mesh: PolygonMesh) -> list[list[int]]:
-    """Corners of each face."""
+    """Return the corners of each face."""
     pieces = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
     return [piece.tolist() for piece in pieces]
 
 
 def assert_points(mesh: PolygonMesh) -> None:
-    """Assert that the points are the pyramid's, in the single precision of USD."""
+    """Assert that the points are the pyramid's in float32."""
     np.testing.assert_array_equal(mesh.points.astype("f4"), POINTS.astype("f4"))
 
 
 def face_lines(form: str) -> str:
-    """Write the pyramid's faces; ``form`` makes a corner of a number from one."""
+    """Write the pyramid's faces; ``form`` formats a corner from its index."""
     rows = (" ".join(form.format(i + 1) for i in face) for face in PYRAMID)
     return "".join(f"f {row}\n" for row in rows)
 
 
 @pytest.mark.parametrize("form", ["{}", "{}/1", "{}//2", "{}/1/2", "{}/", "{}//"])
-def test_polygons_are_kept_in_every_form_of_index(tmp_path: Path, form: str) -> None:
+def test_polygons_are_kept_with_every_index_form(tmp_path: Path, form: str) -> None:
     """Texture and normal indices do not split points or faces."""
     mesh = read(tmp_path, VERTICES + "vt 0 0\nvn 0 0 1\nvn 1 0 0\n" + face_lines(form))
 
@@ -58,7 +58,7 @@ def test_polygons_are_kept_in_every_form_of_index(tmp_path: Path, form: str) -> 
 
 
 def test_polygons_may_have_hundreds_of_corners(tmp_path: Path) -> None:
-    """The count of corners does not end with a byte."""
+    """More than 255."""
     turns = np.linspace(0, 2 * np.pi, 300, endpoint=False)
     rows = [f"v {x} {y} 0.5" for x, y in zip(np.cos(turns), np.sin(turns), strict=True)]
     order = range(1, 301)
@@ -75,22 +75,22 @@ def test_polygons_may_have_hundreds_of_corners(tmp_path: Path) -> None:
     ),
     st.sampled_from(["r", ".6f", ".9e", "+g", ".17G"]),
 )
-def test_numbers_are_those_of_python_in_single_precision(
+def test_numbers_equal_those_of_python_in_float32(
     numbers: list[float], form: str
 ) -> None:
-    """Whatever way an exporter writes them."""
+    """In every notation of exporters."""
     words = [repr(x) if form == "r" else format(x, form) for x in numbers]
     rows = "".join(f"v {' '.join(words[i : i + 3])}\n" for i in (0, 3, 6))
     expected = np.array([float(word) for word in words]).reshape(3, 3)
 
     mesh = read_obj(f"{rows}f 1 2 3\n".encode())
 
-    # Halfway cases aside, which the last bit of a double decides.
+    # Except ties, which the last bit of a double decides.
     np.testing.assert_allclose(mesh.points, expected, rtol=4e-15, atol=1e-300)
 
 
-def test_negative_indices_count_from_their_own_line(tmp_path: Path) -> None:
-    """The specification's relative form: -1 is the vertex read last."""
+def test_negative_indices_are_relative_to_their_line(tmp_path: Path) -> None:
+    """-1 is the last vertex before the line."""
     text = """
         v 0 0 0
         v 1 0 0
@@ -109,7 +109,7 @@ def test_negative_indices_count_from_their_own_line(tmp_path: Path) -> None:
 
 
 def test_objects_groups_and_materials_become_one_mesh(tmp_path: Path) -> None:
-    """The order of the file is kept, and the material library need not exist."""
+    """In the order of the file; the material library may be missing."""
     lines = face_lines("{}").splitlines()
     text = f"""# exported
 mtllib missing.mtl
@@ -135,10 +135,10 @@ p 3
 @pytest.mark.parametrize(
     "line", ["l 0 9", "l -9 1", "p x", "vw 1 a b", "vt", "vn x", "t a 9/9/9", "curv a"]
 )
-def test_what_is_not_surface_does_not_cost_the_surface(
+def test_invalid_statements_outside_the_surface_are_ignored(
     tmp_path: Path, line: str
 ) -> None:
-    """However broken it is."""
+    """Lines, curves and unknown statements."""
     mesh = read(tmp_path, f"{VERTICES}{line}\n{face_lines('{}')}")
 
     assert_points(mesh)
@@ -154,15 +154,15 @@ def test_colours_and_weights_after_a_position_are_ignored(tmp_path: Path) -> Non
     assert_points(read(tmp_path, text))
 
 
-def test_a_byte_order_mark_costs_no_vertex(tmp_path: Path) -> None:
-    """Even if the first line is a vertex."""
+def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    """Also before a vertex on the first line."""
     mesh = read(tmp_path, "\ufeff" + VERTICES + face_lines("{}"))
 
     assert_points(mesh)
     assert faces(mesh) == PYRAMID
 
 
-def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
+def test_line_continuations_and_line_ends_are_read(tmp_path: Path) -> None:
     """A backslash joins lines; tabs separate as spaces do."""
     text = (VERTICES + face_lines("{}")).replace(" 2 1\n", " \\\n2 1\n")
     text = text.replace("v 1.4 ", "v\t1.4\t").replace("\n", "\r\n")
@@ -174,12 +174,12 @@ def test_lines_may_be_continued_and_end_in_any_way(tmp_path: Path) -> None:
 
 
 def test_faces_may_precede_their_vertices(tmp_path: Path) -> None:
-    """Positive numbers count over the whole file."""
+    """Positive indices refer to the whole file."""
     assert faces(read(tmp_path, face_lines("{}") + VERTICES)) == PYRAMID
 
 
-def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
-    """Compare with trimesh, which cuts the base into two triangles."""
+def test_area_agrees_with_trimesh(tmp_path: Path) -> None:
+    """Which triangulates the base."""
     text = VERTICES + face_lines("{}")
     mesh = read(tmp_path, text)
     other = trimesh.load_mesh(BytesIO(text.encode()), file_type="obj")
@@ -216,7 +216,7 @@ def test_area_is_the_one_of_an_independent_reader(tmp_path: Path) -> None:
         ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
     ],
 )
-def test_damaged_files_are_refused_with_a_reason(
+def test_invalid_files_are_refused_with_a_reason(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     """The reason names the damage."""
@@ -225,10 +225,10 @@ def test_damaged_files_are_refused_with_a_reason(
 
 
 @pytest.mark.parametrize("number", ["nan", "-NaN(ind)", "-Infinity", "-1.#IND00"])
-def test_a_vertex_that_is_not_finite_costs_its_faces(
+def test_faces_with_a_non_finite_vertex_are_dropped(
     tmp_path: Path, number: str
 ) -> None:
-    """Whatever the C library of the exporter called it."""
+    """In every spelling of C libraries."""
     text = VERTICES + f"v 0.1 {number} 0.2\nf 1 2 3\nf 1 2 6\nf 2 4 3\n"
 
     mesh = read(tmp_path, text)

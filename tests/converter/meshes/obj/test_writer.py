@@ -1,4 +1,4 @@
-"""Meshes that are written as OBJ are read as the same surface."""
+"""Meshes written as OBJ are read back unchanged."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _meshes(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @given(_meshes())
-def test_polygons_and_float32_positions_survive(
+def test_polygons_and_float32_positions_are_read_back(
     surface: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
-    """To the last bit of what USD stores, at any scale."""
+    """Bit for bit in float32, at any scale."""
     mesh = build_mesh(*surface)
 
     again = read_obj(obj_text(mesh, "made by hand"))
@@ -43,8 +43,8 @@ def test_polygons_and_float32_positions_survive(
     np.testing.assert_array_equal(again.face_indices, mesh.face_indices)
 
 
-def test_others_read_it_too() -> None:
-    """Trimesh, with the comment on top."""
+def test_trimesh_reads_written_files() -> None:
+    """Including the comment at the top."""
     box = trimesh.creation.box((0.1, 0.2, 0.3))
     mesh = build_mesh(box.vertices, np.full(12, 3), box.faces.ravel())
     text = obj_text(mesh, "made by hand")

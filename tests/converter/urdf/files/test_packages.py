@@ -1,4 +1,4 @@
-"""Names that manifests of ROS packages declare."""
+"""Names in manifests of ROS packages."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def test_name_is_that_of_the_package_element(
     assert declared_name(tmp_path) == name
 
 
-def test_folder_without_manifest_declares_no_name(tmp_path: Path) -> None:
-    """Its own name is used."""
+def test_folder_without_manifest_has_no_declared_name(tmp_path: Path) -> None:
+    """The name of the folder is used."""
     assert declared_name(tmp_path) is None

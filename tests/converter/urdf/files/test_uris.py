@@ -1,4 +1,4 @@
-"""Finding the files that a URDF refers to."""
+"""Resolution of the files that a URDF refers to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def urdf(tmp_path: Path) -> Path:
 
 
 def _resolve(uri: str, urdf: Path, **options: dict[str, str]) -> str | None:
-    """Path below the workspace's folder."""
+    """Return the resolved path relative to the workspace's folder."""
     found = _find(uri, urdf, **options)
     return found.path.relative_to(urdf.parents[3]).as_posix() if found else None
 
@@ -69,10 +69,10 @@ def _around(urdf: Path, **options: dict[str, str]) -> FileResolver:
         ("file:beside.stl", "ws/arm-main/urdf/beside.stl"),
     ],
 )
-def test_references_are_found_where_repositories_keep_them(
+def test_references_are_resolved_in_common_repository_layouts(
     urdf: Path, uri: str, file: str
 ) -> None:
-    """Packages beside and above the URDF, by folder or by manifest."""
+    """Packages in the folder of the URDF and above, by folder or by manifest."""
     assert _resolve(uri, urdf) == file
 
 
@@ -95,13 +95,13 @@ def test_references_are_found_where_repositories_keep_them(
         "nul\0",
     ],
 )
-def test_what_is_not_there_is_none(urdf: Path, uri: str) -> None:
-    """Folders, other machines' paths and half a package name are not files."""
+def test_unresolvable_references_are_none(urdf: Path, uri: str) -> None:
+    """Folders, paths of other machines, and prefixes of package names."""
     assert _resolve(uri, urdf) is None
 
 
 @pytest.mark.parametrize("prefix", ["", "file://", "file://localhost", "file:"])
-def test_absolute_paths_are_found(urdf: Path, prefix: str) -> None:
+def test_absolute_paths_are_resolved(urdf: Path, prefix: str) -> None:
     """Percent-encoded in a URI."""
     file = urdf.parent.parent / "meshes/my link.stl"
     text = quote(str(file)) if prefix else str(file)
@@ -109,8 +109,8 @@ def test_absolute_paths_are_found(urdf: Path, prefix: str) -> None:
     assert _resolve(prefix + text, urdf) == "ws/arm-main/meshes/my link.stl"
 
 
-def test_a_named_package_wins_and_is_final(urdf: Path) -> None:
-    """Who names a folder means that folder."""
+def test_named_package_has_priority_and_is_not_searched_elsewhere(urdf: Path) -> None:
+    """The user named this folder."""
     packages = {"arm": str(urdf.parents[2] / "hand")}
 
     found = _resolve("package://arm/meshes/palm.stl", urdf, packages=packages)
@@ -127,10 +127,10 @@ def test_a_named_package_wins_and_is_final(urdf: Path) -> None:
         ("AMENT_PREFIX_PATH", "elsewhere"),
     ],
 )
-def test_the_variables_of_ros_are_followed(
+def test_ros_environment_variables_are_used(
     urdf: Path, variable: str, folder: str
 ) -> None:
-    """A path of packages, a package itself, or an install prefix."""
+    """A list of packages, a package itself, or an install prefix."""
     value = f":/nowhere:{urdf.parents[3] / folder}"
 
     found = _resolve("package://eye/lens.obj", urdf, environment={variable: value})
@@ -138,20 +138,22 @@ def test_the_variables_of_ros_are_followed(
     assert found == "elsewhere/share/eye/lens.obj"
 
 
-def test_a_package_that_says_it_is_another_is_not_searched(urdf: Path) -> None:
-    """Its own link.stl is not the one of a package that is not here."""
+def test_folder_with_another_packages_manifest_is_not_searched(
+    urdf: Path,
+) -> None:
+    """Its link.stl is not that of the missing package."""
     assert _resolve("package://leg/meshes/my link.stl", urdf) is None
 
 
-def test_links_in_the_file_system_keep_their_name(urdf: Path) -> None:
-    """Stores of build systems have names without suffix."""
+def test_symbolic_links_keep_their_name(urdf: Path) -> None:
+    """Targets in stores of build systems have no suffix."""
     link = urdf.parent / "linked.stl"
     link.symlink_to(urdf.parent / "beside.stl")
 
     assert _resolve("./linked.stl", urdf) == "ws/arm-main/urdf/linked.stl"
 
 
-def test_a_relative_urdf_gives_absolute_paths(
+def test_relative_urdf_gives_absolute_paths(
     urdf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The working folder may change later."""
@@ -173,8 +175,10 @@ def test_a_relative_urdf_gives_absolute_paths(
         ("package://hand/MESHES/Palm.Stl", "ws/hand/meshes/palm.stl"),
     ],
 )
-def test_letter_case_may_differ_and_is_said(urdf: Path, uri: str, file: str) -> None:
-    """Windows and macOS do not tell the cases apart, so files come like that."""
+def test_other_letter_case_is_a_warning(
+    urdf: Path, uri: str, file: str
+) -> None:
+    """Windows and macOS ignore case, so authors do not see the difference."""
     found = _find(uri, urdf)
 
     assert found
@@ -182,8 +186,8 @@ def test_letter_case_may_differ_and_is_said(urdf: Path, uri: str, file: str) -> 
     assert found.path.relative_to(urdf.parents[3]).as_posix() == file
 
 
-def test_an_exact_name_wins_over_one_in_other_case(urdf: Path) -> None:
-    """Also where the other one comes first on the way."""
+def test_exact_name_has_priority_over_other_letter_case(urdf: Path) -> None:
+    """Also if the other file is found first."""
     (urdf.parent / "PART.stl").touch()
     exact = urdf.parents[1] / "part.stl"
     exact.touch()
@@ -193,8 +197,8 @@ def test_an_exact_name_wins_over_one_in_other_case(urdf: Path) -> None:
     assert found == Found(exact)
 
 
-def test_of_two_names_in_other_case_none_is_chosen(urdf: Path) -> None:
-    """That would be a guess."""
+def test_two_names_that_differ_in_letter_case_are_ambiguous(urdf: Path) -> None:
+    """No file is chosen."""
     for name in ("Two.stl", "tWo.stl"):
         (urdf.parent / name).touch()
 
@@ -214,18 +218,18 @@ def test_of_two_names_in_other_case_none_is_chosen(urdf: Path) -> None:
         ("../../../elsewhere/share/eye/lens.obj", True),
     ],
 )
-def test_what_lies_outside_the_package_is_told_apart(
+def test_files_outside_the_package_are_marked(
     urdf: Path, uri: str, *, outside: bool
 ) -> None:
-    """Files of other folders are found, but not without a word."""
+    """They are used, with a warning."""
     found = _find(uri, urdf)
 
     assert found
     assert found.outside is outside
 
 
-def test_a_folder_beside_the_package_that_is_none_is_outside(urdf: Path) -> None:
-    """``package://`` in front of its name does not make it a package."""
+def test_sibling_folder_without_manifest_is_outside(urdf: Path) -> None:
+    """Although ``package://`` is written in front of its name."""
     (urdf.parents[2] / "hand/package.xml").unlink()
 
     found = _find("package://hand/meshes/palm.stl", urdf)
@@ -245,16 +249,16 @@ def test_absolute_paths_to_other_folders_are_outside(urdf: Path) -> None:
     assert not inside.outside
 
 
-def test_a_link_that_leads_out_is_outside(urdf: Path) -> None:
-    """Whatever folder it lies in."""
+def test_symbolic_link_to_another_folder_is_outside(urdf: Path) -> None:
+    """Independent of the folder of the link."""
     link = urdf.parent / "link.stl"
     link.symlink_to(urdf.parents[2] / "hand/meshes/palm.stl")
 
     assert _find("link.stl", urdf) == Found(link, outside=True)
 
 
-def test_the_packages_that_a_user_names_are_the_robots_own(urdf: Path) -> None:
-    """So are those of the ROS environment."""
+def test_named_packages_are_inside(urdf: Path) -> None:
+    """Also those of the ROS environment."""
     folder = urdf.parents[2] / "hand"
     variable = {"AMENT_PREFIX_PATH": str(urdf.parents[3] / "elsewhere")}
     uri = "package://hand/meshes/palm.stl"
@@ -268,7 +272,7 @@ def test_the_packages_that_a_user_names_are_the_robots_own(urdf: Path) -> None:
     assert not installed.outside
 
 
-def test_a_repository_is_the_robots_own(urdf: Path) -> None:
+def test_files_of_the_same_repository_are_inside(urdf: Path) -> None:
     """Its packages belong together."""
     (urdf.parents[2] / ".git").mkdir()
 
@@ -278,10 +282,10 @@ def test_a_repository_is_the_robots_own(urdf: Path) -> None:
     assert not found.outside
 
 
-def test_without_package_or_repository_the_folder_above_is_its_own(
+def test_parent_folder_is_inside_without_package_or_repository(
     tmp_path: Path,
 ) -> None:
-    """Robots are handed around as a folder with urdf/ and meshes/ in it."""
+    """Robots are distributed as a folder with urdf/ and meshes/."""
     for file in ("bot/urdf/bot.urdf", "bot/meshes/a.stl", "b.stl"):
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -295,8 +299,8 @@ def test_without_package_or_repository_the_folder_above_is_its_own(
     assert (near.outside, far.outside) == (False, True)
 
 
-def test_a_workspace_is_searched_as_ros_does(urdf: Path) -> None:
-    """Packages lie at any depth, but not within packages or ignored folders."""
+def test_workspace_is_searched_like_in_ros(urdf: Path) -> None:
+    """Packages are at any depth, but not inside packages or ignored folders."""
     workspace = urdf.parents[3] / "src"
     for name, folder in (
         ("deep", "stack/group/deep_folder"),
@@ -335,17 +339,17 @@ def test_a_workspace_is_searched_as_ros_does(urdf: Path) -> None:
         ("", None),
     ],
 )
-def test_packages_are_found_as_their_files_are(
+def test_packages_are_found_for_find_expressions(
     urdf: Path, name: str, folder: str | None
 ) -> None:
-    """For ``$(find NAME)``."""
+    """``$(find NAME)`` of xacro."""
     found = _around(urdf).package(name)
 
     assert found == (urdf.parents[3] / folder if folder else None)
 
 
-def test_a_named_package_is_final_for_its_folder_too(urdf: Path) -> None:
-    """Even if it is not there."""
+def test_missing_named_package_is_not_searched_elsewhere(urdf: Path) -> None:
+    """As for its files."""
     eye = urdf.parents[3] / "elsewhere/share/eye"
 
     assert _around(urdf, packages={"arm": str(eye)}).package("arm") == eye
@@ -360,10 +364,10 @@ def test_a_named_package_is_final_for_its_folder_too(urdf: Path) -> None:
         (" ../meshes/my%20link.stl\n", None),
     ],
 )
-def test_a_malformed_reference_says_how_it_is_read(
+def test_malformed_reference_gives_its_interpretation(
     urdf: Path, uri: str, read_as: str | None
 ) -> None:
-    """Blanks around it and percent-encoding are no mistake."""
+    """Surrounding blanks and percent-encoding are accepted."""
     found = _find(uri, urdf)
 
     assert found
@@ -378,7 +382,7 @@ def _rules_for(urdf: Path, mesh: str) -> dict[str, str]:
     return {found.rule: found.message for found in parse(urdf).diagnostics}
 
 
-def test_a_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
+def test_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-letter-case``."""
     found = _rules_for(urdf, "Beside.STL")
 
@@ -387,7 +391,7 @@ def test_a_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
     }
 
 
-def test_a_malformed_reference_is_used_with_a_warning(urdf: Path) -> None:
+def test_malformed_reference_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-reference``."""
     found = _rules_for(urdf, "local\\part.stl")
 
@@ -396,7 +400,7 @@ def test_a_malformed_reference_is_used_with_a_warning(urdf: Path) -> None:
     }
 
 
-def test_a_file_outside_is_used_with_a_warning(urdf: Path) -> None:
+def test_file_outside_the_package_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-outside``."""
     found = _rules_for(urdf, "package://arm/../hand/meshes/palm.stl")
 
@@ -409,6 +413,6 @@ def test_a_file_outside_is_used_with_a_warning(urdf: Path) -> None:
 @pytest.mark.parametrize(
     "mesh", ["/dev/zero", "/proc", "../../../../../../dev/stdin", "file:///dev/null"]
 )
-def test_devices_and_folders_are_no_files(urdf: Path, mesh: str) -> None:
-    """Reading them would never end."""
+def test_devices_and_folders_are_not_files(urdf: Path, mesh: str) -> None:
+    """Reading them could be endless."""
     assert list(_rules_for(urdf, mesh)) == ["mesh-missing"]

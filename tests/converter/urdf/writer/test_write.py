@@ -1,4 +1,4 @@
-"""What is written is read as the same robot, by us and by others."""
+"""Written files are read as the same robot, by this project and by engines."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def _pair(kind: JointKind, **fields: object) -> Robot:
 
 
 def _limit(robot: Robot) -> dict[str, str] | None:
-    """Attributes of the only ``<limit>`` in the text."""
+    """Return the attributes of the only ``<limit>`` in the text."""
     found = etree.fromstring(write(robot)).find("joint/limit")
     return None if found is None else {str(k): str(v) for k, v in found.items()}
 
 
 def _angle(first: Vec4, second: Vec4) -> float:
-    """Angle between two rotations, by scipy."""
+    """Return the angle between two rotations, by scipy."""
     one, two = (Rotation.from_quat(q, scalar_first=True) for q in (first, second))
     return float((one.inv() * two).magnitude())
 
@@ -87,7 +87,7 @@ def _poses(robot: Robot) -> list[Pose]:
 
 
 def _unplaced(robot: Robot) -> Robot:
-    """Leave out what is the same only up to rounding: rotations and axes."""
+    """Remove values that are equal only up to rounding: rotations and axes."""
     still = Pose()
     links = tuple(
         replace(
@@ -113,8 +113,8 @@ def _unplaced(robot: Robot) -> Robot:
 
 @settings(max_examples=80, deadline=None)
 @given(robots())
-def test_reading_the_text_gives_the_robot_again(robot: Robot) -> None:
-    """Every number exactly; rotations and unit vectors to the rounding of a double."""
+def test_written_robot_is_read_back(robot: Robot) -> None:
+    """Every number exactly; rotations and unit vectors to double precision."""
     again = _again(robot)
 
     assert _unplaced(again) == _unplaced(robot)
@@ -128,8 +128,8 @@ def test_reading_the_text_gives_the_robot_again(robot: Robot) -> None:
 
 
 @given(robots())
-def test_the_same_robot_gives_the_same_text(robot: Robot) -> None:
-    """And the text of what was read from it has not drifted."""
+def test_equal_robots_give_equal_text(robot: Robot) -> None:
+    """Also after reading the text back."""
     assert write(robot) == write(robot)
     assert _unplaced(_again(_again(robot))) == _unplaced(robot)
 
@@ -143,7 +143,7 @@ def test_the_same_robot_gives_the_same_text(robot: Robot) -> None:
 def test_rotations_at_gimbal_lock_keep_all_digits(
     roll: float, pitch: float, off: float, yaw: float
 ) -> None:
-    """Where roll and yaw turn about nearly the same line."""
+    """Where roll and yaw are almost one angle."""
     quat = quat_wxyz_from_rpy((roll, pitch + off, yaw))
 
     again = Rotation.from_euler("xyz", rpy_from_quat_wxyz(quat))
@@ -154,22 +154,22 @@ def test_rotations_at_gimbal_lock_keep_all_digits(
 @pytest.mark.parametrize(
     "rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)]
 )
-def test_angles_that_people_wrote_come_back_as_they_were(rpy: Vec3) -> None:
-    """And not with sixteen digits."""
+def test_round_angles_are_read_back_exactly(rpy: Vec3) -> None:
+    """They are not written with sixteen digits."""
     assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
 
 
 @pytest.mark.parametrize("kind", [Continuous, lambda axis: Revolute(axis, UNLIMITED)])
 def test_unlimited_rotation_is_a_continuous_joint(kind: type[Continuous]) -> None:
-    """No number would say so to every reader."""
+    """No number means unlimited in every engine."""
     robot = _pair(kind((0.0, 1.0, 0.0)), effort=3.0, velocity=None)
 
     assert _again(robot).joints[0].kind == Continuous((0.0, 1.0, 0.0))
     assert _limit(robot) == {"effort": "3"}
 
 
-def test_a_limit_open_on_one_side_is_the_largest_float32() -> None:
-    """Not inf, which ROS and Drake refuse; nor absent, which means zero."""
+def test_limit_on_one_side_uses_the_largest_float32() -> None:
+    """ROS and Drake refuse inf; an absent bound means zero."""
     open_above = Range(-0.25, math.inf)
 
     assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), open_above))) == {
@@ -182,7 +182,7 @@ def test_a_limit_open_on_one_side_is_the_largest_float32() -> None:
     }
 
 
-def test_what_is_absent_is_left_out_and_zero_is_written() -> None:
+def test_absent_values_are_omitted_and_zeros_written() -> None:
     """Of effort and velocity, damping and friction."""
     kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
 
@@ -197,8 +197,8 @@ def test_what_is_absent_is_left_out_and_zero_is_written() -> None:
     assert _again(robot).joints[0].dynamics == Dynamics(None, 0.5)
 
 
-def test_everything_else_about_a_joint_survives() -> None:
-    """Couplings, soft limits, edges, and the wish not to be merged."""
+def test_other_elements_of_a_joint_are_written() -> None:
+    """Mimics, soft limits, calibration edges and dont_collapse."""
     slide = Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2))
     leader = Joint("leader", "b", "c", slide)
     robot = _pair(
@@ -218,8 +218,8 @@ def test_everything_else_about_a_joint_survives() -> None:
     assert _unplaced(_again(robot)) == _unplaced(robot)
 
 
-def test_materials_keep_their_own_colour_even_under_one_name() -> None:
-    """A reference by name would give both the first one."""
+def test_materials_of_the_same_name_keep_their_colours() -> None:
+    """A reference by name would give both the first colour."""
     geometry = MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
     looks = (
         Material("paint", (0.25, 0.5, 0.75, 0.5)),
@@ -232,8 +232,8 @@ def test_materials_keep_their_own_colour_even_under_one_name() -> None:
     assert [visual.material for visual in _again(robot).links[0].visuals] == list(looks)
 
 
-def test_a_file_says_the_first_version_that_has_what_it_holds() -> None:
-    """Readers drop what is newer, or refuse a newer version than they know."""
+def test_lowest_sufficient_version_is_written() -> None:
+    """Engines ignore newer elements, or refuse an unknown version."""
     plain = Robot(
         "plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ()
     )
@@ -282,7 +282,7 @@ def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
     _customs(("geometry", "capsule"), ("origin",)),
     _customs(("limit",), ("dynamics",), ("axis",)),
 )
-def test_custom_data_is_read_again_from_every_owner(
+def test_custom_data_is_read_back_from_every_owner(
     robots_own: Custom, links: Custom, shapes: Custom, joints: Custom
 ) -> None:
     """Names with and without prefixes, texts, nesting and the order of elements."""
@@ -307,8 +307,8 @@ def test_custom_data_is_read_again_from_every_owner(
         assert elements == sorted(custom.elements, key=repr)
 
 
-def test_custom_data_does_not_speak_the_language() -> None:
-    """What a USD of others calls custom changes neither numbers nor parts."""
+def test_custom_data_cannot_add_urdf_elements() -> None:
+    """Custom data of a foreign USD changes neither numbers nor elements."""
     attributes = (
         CustomAttribute("effort", "7", ("limit",)),
         CustomAttribute("rpy", "1 2 3", ("origin",)),
@@ -329,7 +329,7 @@ def test_custom_data_does_not_speak_the_language() -> None:
     assert not again.joints[0].custom
 
 
-def test_a_comment_comes_first() -> None:
+def test_comment_is_at_the_top() -> None:
     """Above the robot, below the declaration."""
     lines = write(Robot("r", (Link("a"),), ()), comment="made by hand").splitlines()
 

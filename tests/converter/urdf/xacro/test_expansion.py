@@ -1,4 +1,4 @@
-"""Expanding xacro: what it says, where it says it, and what it must not do."""
+"""Expansion of xacro: language, locations, and limits."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _refuse(file: Path, arguments: Mapping[str, str] | None = None) -> Diagnosti
     return found
 
 
-def test_macros_properties_conditions_and_arguments(write: Write) -> None:
-    """The language as ROS documents it."""
+def test_language_of_xacro_is_expanded(write: Write) -> None:
+    """Macros, properties, conditions and arguments, as ROS documents them."""
     file = write(
         "r.xacro",
         f"""{HEAD}
@@ -79,7 +79,7 @@ def test_macros_properties_conditions_and_arguments(write: Write) -> None:
     assert '<link name="right"/>' in right
 
 
-def test_includes_are_relative_to_the_file_that_includes(write: Write) -> None:
+def test_includes_are_relative_to_the_including_file(write: Write) -> None:
     """Not to the working folder."""
     write("parts/deep/c.xacro", f'{HEAD}<link name="c"/></robot>')
     write("parts/b.xacro", f'{HEAD}<xacro:include filename="deep/c.xacro"/></robot>')
@@ -89,8 +89,10 @@ def test_includes_are_relative_to_the_file_that_includes(write: Write) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_packages_are_found_by_name_and_around(write: Write, *, named: bool) -> None:
-    """By what the user says, else in the folders above the file."""
+def test_packages_are_found_by_name_and_in_parents(
+    write: Write, *, named: bool
+) -> None:
+    """Named packages have priority over the folders above the file."""
     write("parts/package.xml", "<package><name>parts</name></package>")
     shared = write("parts/c.xacro", f'{HEAD}<link name="c"/></robot>')
     include = '<xacro:include filename="$(find parts)/c.xacro"/>'
@@ -100,8 +102,8 @@ def test_packages_are_found_by_name_and_around(write: Write, *, named: bool) -> 
     assert '<link name="c"/>' in _expand(file, packages=packages)
 
 
-def test_a_package_that_is_not_found_becomes_a_reference(write: Write) -> None:
-    """It may be needed as text alone: the parameters of a controller."""
+def test_missing_package_becomes_a_reference(write: Write) -> None:
+    """It may be needed as text only, for example in parameters of a controller."""
     text = f'{HEAD}<link name="a" note="$(find no_such)/x.yaml"/></robot>'
     file = write("r.xacro", f"\n{text}")
 
@@ -121,10 +123,8 @@ def test_a_package_that_is_not_found_becomes_a_reference(write: Write) -> None:
         "<link name=\"${xacro.load_yaml('$(find no_such)/x.yaml')['a']}\"/>",
     ],
 )
-def test_a_missing_package_is_named_where_a_file_of_it_is_needed(
-    write: Write, use: str
-) -> None:
-    """The remedy of the rule is to name its folder."""
+def test_missing_package_of_a_required_file_is_named(write: Write, use: str) -> None:
+    """The remedy is to name its folder."""
     file = write("r.xacro", f"{HEAD}\n{use}</robot>")
 
     found = _refuse(file)
@@ -134,8 +134,10 @@ def test_a_missing_package_is_named_where_a_file_of_it_is_needed(
     assert found.location == Location(str(file), 2, 1)
 
 
-def test_elements_keep_their_places_through_macros_and_includes(write: Write) -> None:
-    """A diagnostic points to the line that has to be changed."""
+def test_elements_keep_locations_through_macros_and_includes(
+    write: Write,
+) -> None:
+    """Diagnostics have the line that has to be changed."""
     write(
         "m.xacro",
         f"""{HEAD}
@@ -164,8 +166,8 @@ def test_elements_keep_their_places_through_macros_and_includes(write: Write) ->
     )
 
 
-def test_the_reader_points_into_the_xacro_files(write: Write) -> None:
-    """Its diagnostics, and the links and joints of the robot."""
+def test_locations_of_the_reader_are_in_xacro_files(write: Write) -> None:
+    """Of its diagnostics, and of links and joints."""
     write(
         "m.xacro",
         f"""{HEAD}<xacro:macro name="arm" params="n"><link name="${{n}}"/>
@@ -190,8 +192,8 @@ def test_the_reader_points_into_the_xacro_files(write: Write) -> None:
     ]
 
 
-def test_elements_of_one_macro_are_told_apart(write: Write) -> None:
-    """What belongs to one of them must not reach the other."""
+def test_elements_of_one_macro_are_distinguished(write: Write) -> None:
+    """Custom data of one is not that of the others."""
     macro = (
         '<xacro:macro name="part" params="n rgba"><link name="${n}"><visual><geometry>'
         '<sphere radius="1"/></geometry><material name=""><color rgba="${rgba}"/>'
@@ -226,10 +228,10 @@ def test_elements_of_one_macro_are_told_apart(write: Write) -> None:
         ("</link>", "not well-formed: mismatched tag", 3),
     ],
 )
-def test_an_error_of_xacro_names_its_place(
+def test_xacro_error_has_its_location(
     write: Write, inside: str, message: str, column: int
 ) -> None:
-    """As the element in which it is, or the character that is no XML."""
+    """Of the element, or of the character that is not XML."""
     file = write("r.xacro", f"{HEAD}\n{inside}</robot>")
 
     found = _refuse(file)
@@ -238,8 +240,8 @@ def test_an_error_of_xacro_names_its_place(
     assert found.location == Location(str(file), 2, column)
 
 
-def test_an_error_in_an_included_file_names_that_file(write: Write) -> None:
-    """Also where it is no XML at all."""
+def test_error_in_an_included_file_names_that_file(write: Write) -> None:
+    """Also if it is not XML."""
     broken = write("b.xacro", f"{HEAD}\n\n  <link></robot>")
     file = write("r.xacro", f'{HEAD}<xacro:include filename="b.xacro"/></robot>')
 
@@ -250,8 +252,8 @@ def test_an_error_in_an_included_file_names_that_file(write: Write) -> None:
     assert found.location.line == 3
 
 
-def test_warnings_of_xacro_are_passed_on_once(write: Write) -> None:
-    """With the place that was worked on."""
+def test_xacro_warnings_are_reported_once(write: Write) -> None:
+    """With the location of the element that is expanded."""
     file = write(
         "r.xacro",
         f'{HEAD}\n<xacro:property name="pi" value="3"/>'
@@ -270,8 +272,8 @@ def test_warnings_of_xacro_are_passed_on_once(write: Write) -> None:
     assert [d.location and d.location.line for d in found] == [2, 2]
 
 
-def test_files_of_other_folders_are_named(write: Write) -> None:
-    """What is included and what is read as YAML; what belongs to the robot is not."""
+def test_files_of_other_folders_are_reported(write: Write) -> None:
+    """Included files and YAML files; files of the robot's package are not."""
     outside = write("secret/m.xacro", f'{HEAD}<link name="m"/></robot>')
     secret = write("secret/s.yaml", "key: hunter2")
     write("ws/other/package.xml", "<package><name>other</name></package>")
@@ -296,8 +298,8 @@ def test_files_of_other_folders_are_named(write: Write) -> None:
     assert str(outside) in found[0].message
 
 
-def test_an_argument_that_is_not_used_is_named(write: Write) -> None:
-    """It is most likely misspelt."""
+def test_unused_argument_is_reported(write: Write) -> None:
+    """Its name is probably misspelt."""
     declared = '<xacro:arg name="hand" default="true"/>'
     file = write("r.xacro", f'{HEAD}{declared}<link name="$(arg who)"/></robot>')
 
@@ -308,8 +310,8 @@ def test_an_argument_that_is_not_used_is_named(write: Write) -> None:
     ]
 
 
-def test_expansion_happens_once(write: Write) -> None:
-    """What is escaped is left for others, as in ROS."""
+def test_expansion_is_not_repeated(write: Write) -> None:
+    """Escaped expressions are kept, as in ROS."""
     file = write(
         "r.xacro", f'{HEAD}<link name="a"/><plugin v="$${{x}} $$(arg y)"/></robot>'
     )
@@ -317,8 +319,8 @@ def test_expansion_happens_once(write: Write) -> None:
     assert '<plugin v="${x} $(arg y)"/>' in _expand(file)
 
 
-def test_the_encoding_of_a_file_is_the_one_that_it_declares(write: Write) -> None:
-    """Whatever the locale is."""
+def test_declared_encoding_is_used(write: Write) -> None:
+    """Independent of the locale."""
     file = write("r.xacro", "")
     text = f'<?xml version="1.0" encoding="latin-1"?>{HEAD}<link name="Größe"/></robot>'
     file.write_bytes(text.encode("latin-1"))
@@ -326,25 +328,25 @@ def test_the_encoding_of_a_file_is_the_one_that_it_declares(write: Write) -> Non
     assert '<link name="Größe"/>' in _expand(file)
 
 
-def test_a_robot_is_called_after_its_xacro_file(write: Write) -> None:
-    """Without either suffix."""
+def test_robot_is_named_after_its_xacro_file(write: Write) -> None:
+    """Without both suffixes."""
     file = write("bot.urdf.xacro", '<robot><link name="a"/></robot>')
 
     assert parse(file).robot.name == "bot"
 
 
 def test_expansion_is_deterministic(write: Write) -> None:
-    """Also where it depends on the order of a set."""
+    """Also if it depends on the order of a set."""
     names = "${str(python.set(['a', 'b', 'c', 'd', 'e', 'f']))}"
     file = write("r.xacro", f'{HEAD}<link name="{names}"/></robot>')
 
     assert _expand(file) == _expand(file)
 
 
-def test_nothing_is_left_behind(
+def test_expansion_leaves_no_files(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither beside the file nor in the folder for temporary files."""
+    """Neither next to the file nor in the folder for temporary files."""
     file = write("bot/r.xacro", f'{HEAD}<link name="a"/></robot>')
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -356,10 +358,10 @@ def test_nothing_is_left_behind(
     assert not list((tmp_path / "temporary").iterdir())
 
 
-def test_a_module_beside_the_robot_is_not_run(
+def test_module_next_to_the_robot_is_not_imported(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder of a stranger may hold ``json.py``."""
+    """A downloaded folder may contain ``json.py``."""
     file = write("r.xacro", f'{HEAD}<link name="a"/></robot>')
     for name in ("json", "xacro", "xacrodoc", "yaml"):
         write(f"{name}.py", "raise SystemExit('run')")
@@ -380,10 +382,10 @@ def test_a_module_beside_the_robot_is_not_run(
         "$(eval ().__class__)",
     ],
 )
-def test_expressions_cannot_reach_the_interpreter(
+def test_expressions_cannot_access_the_interpreter(
     write: Write, tmp_path: Path, expression: str
 ) -> None:
-    """Where xacro itself lets them through, as in lambdas and ``$(eval)``."""
+    """Including lambdas and ``$(eval)``, which xacro itself permits."""
     target = tmp_path / "written"
     code = f"\"open('{target}', 'w').write('x')\""
     properties = f"<xacro:property name='code' value='{code}'/>"
@@ -395,7 +397,7 @@ def test_expressions_cannot_reach_the_interpreter(
 
 
 def test_entities_are_refused_in_every_file(write: Write) -> None:
-    """With the place of the declaration."""
+    """With the location of the declaration."""
     bomb = write(
         "bomb.xacro",
         '<!DOCTYPE r [<!ENTITY a "aa">\n<!ENTITY b "&a;&a;">]>\n'
@@ -422,17 +424,17 @@ def test_entities_are_refused_in_every_file(write: Write) -> None:
     ],
     ids=["recursion", "inclusion", "memory"],
 )
-def test_expansions_without_bounds_are_stopped(
+def test_unbounded_expansions_are_stopped(
     write: Write, inside: str, message: str
 ) -> None:
-    """Depth and memory have limits."""
+    """By limits of depth and memory."""
     file = write("r.xacro", f"{HEAD}{inside}</robot>")
 
     assert message in _refuse(file).message
 
 
-def test_an_expansion_to_too_many_elements_is_refused(write: Write) -> None:
-    """Macros that call macros multiply."""
+def test_expansion_to_too_many_elements_is_refused(write: Write) -> None:
+    """Nested macros multiply elements."""
     doubling = "".join(
         f'<xacro:macro name="m{i}"><xacro:m{i + 1}/><xacro:m{i + 1}/></xacro:macro>'
         for i in range(7)
@@ -445,7 +447,7 @@ def test_an_expansion_to_too_many_elements_is_refused(write: Write) -> None:
         expand(str(file), {}, {}, Limits(elements=128))
 
 
-def test_an_expansion_that_does_not_end_is_stopped(write: Write) -> None:
+def test_endless_expansion_is_stopped(write: Write) -> None:
     """After the time limit."""
     file = write("r.xacro", f'{HEAD}<link name="${{9 ** 9 ** 9}}"/></robot>')
 
@@ -471,10 +473,10 @@ def test_an_expansion_that_does_not_end_is_stopped(write: Write) -> None:
         ("import ctypes; ctypes.CDLL(None)", False),
     ],
 )
-def test_the_process_can_read_and_nothing_else(
+def test_expansion_process_may_only_read_files(
     tmp_path: Path, statement: str, *, allowed: bool
 ) -> None:
-    """Should an expression reach the interpreter after all."""
+    """Also if an expression accesses the interpreter."""
     here, there = tmp_path / "here", tmp_path / "there"
     here.touch()
     program = Path(expansion.__file__).with_name("xacro_process.py")
@@ -493,8 +495,8 @@ def test_the_process_can_read_and_nothing_else(
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
-def test_packages_without_end_are_stopped_too(write: Write) -> None:
-    """The time limit is that of the whole expansion."""
+def test_time_limit_includes_the_search_for_packages(write: Write) -> None:
+    """It applies to the whole expansion."""
     names = "".join(f'<link name="$(find p{index})"/>' for index in range(10_000))
     file = write("r.xacro", f"{HEAD}{names}</robot>")
 

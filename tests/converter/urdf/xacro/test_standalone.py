@@ -1,4 +1,4 @@
-"""Expansions for readers that need a file."""
+"""Expanded files for engines that need a file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _write(path: Path, text: str = "") -> Path:
     return path
 
 
-def test_files_are_found_from_wherever_it_is_stored(tmp_path: Path) -> None:
-    """Meshes and textures become absolute; what is not found stays as it is."""
+def test_mesh_paths_of_an_expanded_file_are_absolute(tmp_path: Path) -> None:
+    """Textures as well; unresolved references are unchanged."""
     mesh = _write(tmp_path / "bot/meshes/a.stl")
     image = _write(tmp_path / "other/images/b.png")
     source = _write(
@@ -45,8 +45,8 @@ def test_files_are_found_from_wherever_it_is_stored(tmp_path: Path) -> None:
     assert first.geometry.path == str(mesh)  # type: ignore[union-attr]  # it is a mesh
 
 
-def test_a_robot_without_a_name_is_called_after_the_xacro_file(tmp_path: Path) -> None:
-    """As the reader calls it; the file of the expansion is called otherwise."""
+def test_robot_without_a_name_is_named_after_the_xacro_file(tmp_path: Path) -> None:
+    """As by the reader; the expanded file has another name."""
     source = _write(tmp_path / "bot.urdf.xacro", '<robot><link name="a"/></robot>')
 
     text = standalone_urdf(str(source), {}, {}).text

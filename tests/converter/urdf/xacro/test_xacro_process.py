@@ -1,4 +1,4 @@
-"""What a xacro file can learn about the machine, and the limits of its process."""
+"""Limits of the process that expands xacro, and the environment that it sees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = "ROBOT_TEST_TOKEN"
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Return a function that writes a xacro file; a variable has a secret."""
+    """Return a function that writes a xacro file; a variable is secret."""
     monkeypatch.setenv(NAME, VALUE)
 
     def write_text(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""Text that is not well-formed: what is read from it, and what is said."""
+"""Recovery of malformed XML: resulting elements and diagnostics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _brief(found: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:
 
 
 def _outline(element: Element) -> str:
-    """Tags and attributes without anything else."""
+    """Return tags and attributes without locations."""
     attributes = "".join(f" {name}={value!r}" for name, value in element.attributes)
     inside = "".join(map(_outline, element.children))
     return f"({element.tag}{attributes}{inside})"
@@ -71,7 +71,7 @@ def _outline(element: Element) -> str:
         ("<r><x:a/></r>", "(r(x:a))", "xml-prefix", 1, 4),
     ],
 )
-def test_what_leaves_one_reading_is_read_and_said(
+def test_unambiguous_faults_are_repaired_and_reported(
     text: str, outline: str, rule: str, line: int, column: int
 ) -> None:
     """Columns are counted by hand."""
@@ -98,8 +98,8 @@ def test_what_leaves_one_reading_is_read_and_said(
         "no tags",
     ],
 )
-def test_what_could_mean_several_things_is_refused(text: str) -> None:
-    """A quote, a bracket or an end that is missing may stand in many places."""
+def test_ambiguous_faults_are_refused(text: str) -> None:
+    """A missing quote, bracket or end tag may belong in many places."""
     with pytest.raises(SourceError) as caught:
         drain(recover(text, "r.urdf"))
 
@@ -115,15 +115,15 @@ def test_what_could_mean_several_things_is_refused(text: str) -> None:
         "<!DOCTYPE r",
     ],
 )
-def test_declarations_are_refused_in_malformed_text_too(text: str) -> None:
-    """Even where nothing would come of them."""
+def test_entity_declarations_are_refused_in_malformed_text(text: str) -> None:
+    """Even if no entity is used."""
     with pytest.raises(SourceError) as caught:
         drain(recover(text, "r.urdf"))
 
     assert caught.value.diagnostics[-1].rule == "xml-entity"
 
 
-def test_a_plain_document_type_is_skipped() -> None:
+def test_document_type_without_entities_is_skipped() -> None:
     """As in well-formed text."""
     root, found = _recover("<!DOCTYPE r><r/>")
 
@@ -144,15 +144,15 @@ _MATERIAL_IN_COLLISION = (
         "<robot>{}<!-- a -- b --></robot>",
         "<robot a='&'>{}</robot>",
         "<robot>{}</robot>\0",
-        # One end tag too many, or too few, elsewhere changes nothing in here.
+        # One surplus or missing end tag elsewhere changes nothing inside.
         "<robot></visual>{}</robot>",
         '<robot><link name="b"><visual></link>{}</robot>',
         '<robot><link name="b">{}</robot>',
         "<robot>{}",
     ],
 )
-def test_what_is_well_nested_keeps_its_tree(text: str) -> None:
-    """Whatever the elements are called: URDF has no material inside a collision."""
+def test_well_nested_elements_keep_their_tree(text: str) -> None:
+    """For any tags: URDF has no material inside a collision."""
     root, _ = _recover(text.format(_MATERIAL_IN_COLLISION))
     (expected,) = _recover(f"<robot>{_MATERIAL_IN_COLLISION}</robot>")[0].children
 
@@ -163,32 +163,32 @@ def test_what_is_well_nested_keeps_its_tree(text: str) -> None:
 @pytest.mark.parametrize(
     ("inside", "outline"),
     [
-        # An element that cannot hold what comes next ends before it, ...
+        # An element that cannot contain the next one ends before it, ...
         ("<link name='a'><visual><origin><geometry/></visual></link>", "origin)(geom"),
         ("<link name='a'><visual><geometry/><visual/></link>", "(geometry))(visual)"),
         ("<link name='a'><inertial><mass value='1'><inertia/></inertial></link>", ")("),
-        # ... and so does one of which nothing is known before a part of a robot.
+        # ... and so does an unknown element before an element of the robot.
         ("<link name='b'/><gazebo><x/><link name='a'/>", "(gazebo(x))(link name='a')"),
-        # The end tag that comes too early is the one that is dropped.
+        # An early end tag is dropped.
         ("<link name='a'></robot><visual/></link>", "(link name='a'(visual))"),
         ("<link name='a'><visual></link></visual></link>", "(link name='a'(visual))"),
-        # A name that begins no element is a misspelt one.
+        # An end tag without a start tag of its name is misspelt.
         ("<gazebo><x/></gazebbo><link name='a'/>", "(gazebo(x))(link name='a')"),
         ("<link name='a'></Link><link name='b'/>", "(link name='a')(link name='b')"),
     ],
 )
-def test_tags_that_do_not_match_cost_as_little_as_possible(
+def test_mismatched_tags_are_repaired_by_the_fewest_changes(
     inside: str, outline: str
 ) -> None:
-    """One tag is added or dropped, and nothing is told to be lost."""
+    """One tag is added or dropped, and no element is reported as lost."""
     root, found = _recover(f"<robot>{inside}</robot>")
 
     assert outline in _outline(root)
     assert [rule for rule, _, _ in found] == ["xml-nesting"]
 
 
-def test_parts_that_no_longer_count_are_named_where_they_are() -> None:
-    """Here the start tag of a link is missing, and with it its name."""
+def test_lost_elements_are_reported_with_their_location() -> None:
+    """The start tag of a link is missing, and with it its name."""
     text = (
         '<robot>\n<link name="a"/>\n<visual/>\n'
         '<inertial><mass value="2.5"/></inertial>\n</link>\n</robot>'
@@ -205,7 +205,7 @@ def test_parts_that_no_longer_count_are_named_where_they_are() -> None:
     ]
 
 
-def test_parts_outside_the_robot_are_named_with_their_lines() -> None:
+def test_elements_outside_the_robot_are_reported_with_their_lines() -> None:
     """Also those of another robot."""
     text = (
         '<robot><link name="a"/></robot>\n<link name="b"/>\n<x/>\n'
@@ -218,8 +218,8 @@ def test_parts_outside_the_robot_are_named_with_their_lines() -> None:
     assert "link 'b' in line 2, joint 'j' in line 5" in found.message
 
 
-def test_a_mention_of_a_joint_is_no_joint_that_is_lost() -> None:
-    """Transmissions have joints by name."""
+def test_lost_reference_to_a_joint_is_not_a_lost_joint() -> None:
+    """Transmissions refer to joints by name."""
     text = '<robot><link name="a"><joint name="j"/></visual></link></robot>'
 
     _, found = _recover(text)
@@ -227,8 +227,8 @@ def test_a_mention_of_a_joint_is_no_joint_that_is_lost() -> None:
     assert len(found) == 1
 
 
-def test_what_is_repeated_in_long_text_is_read_in_one_go() -> None:
-    """A quarter of a million characters that each could begin a tag or a name."""
+def test_repeated_faults_in_long_text_take_linear_time() -> None:
+    """250,000 characters, each of which could begin a tag or a name."""
     for text in (
         "</" + "a" * 250_000 + "<r/>",
         "<r" + " " * 250_000 + "<",
@@ -240,8 +240,8 @@ def test_what_is_repeated_in_long_text_is_read_in_one_go() -> None:
             drain(recover(text, "r.urdf"))
 
 
-def test_a_link_ends_the_link_that_was_not_closed() -> None:
-    """The language has no links within links; what was open ends where it begins."""
+def test_unclosed_link_ends_at_the_next_link() -> None:
+    """URDF has no links inside links."""
     root, found = _recover(
         '<robot><link name="a"><visual>\n<link name="b"/></robot>',
     )
@@ -250,8 +250,8 @@ def test_a_link_ends_the_link_that_was_not_closed() -> None:
     assert found == [("xml-nesting", 1, 23), ("xml-nesting", 1, 8)]
 
 
-def test_elements_of_other_tools_may_hold_links() -> None:
-    """A transmission has joints inside."""
+def test_elements_of_other_tools_may_contain_links() -> None:
+    """A transmission contains joints."""
     root, _ = _recover(
         '<robot>\0<transmission><joint name="j"/></transmission></robot>'
     )
@@ -259,14 +259,14 @@ def test_elements_of_other_tools_may_hold_links() -> None:
     assert _outline(root) == "(robot(transmission(joint name='j')))"
 
 
-def test_too_deep_is_too_deep_in_malformed_text_too() -> None:
-    """The bound is that of well-formed text."""
+def test_nesting_limit_applies_to_malformed_text() -> None:
+    """It equals the limit for well-formed text."""
     with pytest.raises(SourceError, match="nested"):
         drain(recover("<a>" * (DEEPEST + 1), "r.urdf"))
 
 
-def test_what_is_full_of_faults_is_refused() -> None:
-    """Rather than listed to the end."""
+def test_text_with_too_many_faults_is_refused() -> None:
+    """The first ones are reported."""
     with pytest.raises(SourceError) as caught:
         drain(recover(f"<r>{'</a>' * 5000}</r>", "r.urdf"))
 
@@ -274,8 +274,8 @@ def test_what_is_full_of_faults_is_refused() -> None:
     assert caught.value.diagnostics[-1].rule == "xml-syntax"
 
 
-def test_text_is_kept_piece_by_piece() -> None:
-    """References are resolved, and children separate pieces."""
+def test_text_nodes_are_kept() -> None:
+    """References are resolved, and children separate text nodes."""
     root, _ = _recover("<r> a &amp; b <c/><![CDATA[<d>]]>\n</r>\0")
 
     assert root.text == "a & b\n<d>"
@@ -303,8 +303,8 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=12).map("".join))
-def test_what_is_well_formed_is_recovered_as_it_is_parsed(inside: str) -> None:
-    """Expat is the judge: tags, attributes, text and positions, without a remark."""
+def test_well_formed_text_is_recovered_as_expat_parses_it(inside: str) -> None:
+    """Tags, attributes, text and locations, without diagnostics."""
     text = f"<robot xmlns:a='u'>{inside}</robot>"
     try:
         root, found = drain(parse_markup(text.encode(), "r.urdf"))
@@ -320,8 +320,8 @@ def test_what_is_well_formed_is_recovered_as_it_is_parsed(inside: str) -> None:
 
 
 @given(st.lists(_PIECES, max_size=20).map("".join) | st.text())
-def test_no_text_makes_recovery_fail_otherwise(text: str) -> None:
-    """It returns an element or refuses."""
+def test_recovery_of_any_text_returns_or_refuses(text: str) -> None:
+    """No other exception is raised."""
     with suppress(SourceError):
         root, _ = drain(recover(text, "r.urdf"))
         assert root.tag

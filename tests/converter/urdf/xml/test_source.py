@@ -30,7 +30,7 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
     return diagnostic.location.line, diagnostic.location.column
 
 
-def test_every_element_knows_line_and_column_of_its_bracket() -> None:
+def test_elements_have_line_and_column() -> None:
     """Counted by hand; comments, umlauts and tabs are one column per character."""
     text = '<?xml version="1.0"?>\n<!-- é --><robot>\n\t<link\n name="ä"/><b/></robot>'
 
@@ -44,15 +44,15 @@ def test_every_element_knows_line_and_column_of_its_bracket() -> None:
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_every_kind_of_line_end_counts_as_one(newline: str) -> None:
-    """Files come from three families of systems."""
+def test_every_line_end_is_counted_once(newline: str) -> None:
+    """LF, CR LF and CR."""
     root, _ = _elements(newline.join(["<robot>", "", "<a/>", "</robot>"]).encode())
 
     assert root.children[0].location.line == 3
 
 
-def test_an_unknown_xml_version_is_read_as_1_0_and_said() -> None:
-    """PyBullet's exporter writes version 0.0; the declaration keeps its place."""
+def test_unknown_xml_version_is_read_as_1_0_with_a_warning() -> None:
+    """PyBullet's exporter writes version 0.0; the diagnostic has its location."""
     root, found = _elements(b'<?xml version="0.0" ?><robot/>')
 
     assert root.location.column == 23
@@ -62,8 +62,8 @@ def test_an_unknown_xml_version_is_read_as_1_0_and_said() -> None:
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "iso-8859-1"]
 )
-def test_encodings_are_recognised(encoding: str) -> None:
-    """By mark, by pattern, or by the declaration."""
+def test_encodings_are_detected(encoding: str) -> None:
+    """By byte order mark, pattern or declaration."""
     text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="Bär"/>'
 
     root, found = _elements(text.encode(encoding))
@@ -72,8 +72,8 @@ def test_encodings_are_recognised(encoding: str) -> None:
     assert not found
 
 
-def test_a_multibyte_encoding_that_expat_does_not_know_is_read() -> None:
-    """Comments in Chinese files."""
+def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
+    """Files with comments in Chinese."""
     text = '<?xml version="1.0" encoding="gb2312"?><robot name="机器人"/>'
 
     root, _ = _elements(text.encode("gb2312"))
@@ -91,10 +91,10 @@ def test_a_multibyte_encoding_that_expat_does_not_know_is_read() -> None:
         (b"<robot><link name='a></robot>", (1, 19)),
     ],
 )
-def test_text_without_one_reading_is_refused_with_its_place(
+def test_malformed_text_is_refused_with_its_location(
     data: bytes, place: tuple[int, int]
 ) -> None:
-    """The place is where reading had to stop."""
+    """Where parsing stopped."""
     found = _refusal(data)
 
     assert (found.rule, _place(found)) == ("xml-syntax", place)
@@ -113,10 +113,10 @@ def test_text_without_one_reading_is_refused_with_its_place(
         (b'<robot\n name="B\xe9"/>', (2, 9), "Bé"),
     ],
 )
-def test_a_wrong_encoding_is_said_and_another_used(
+def test_wrong_encoding_is_reported_and_replaced(
     data: bytes, place: tuple[int, int], name: str
 ) -> None:
-    """UTF-8 if the bytes are that, else Latin-1, in which all bytes are characters."""
+    """By UTF-8 if the bytes are valid, else by Latin-1, in which all bytes are."""
     root, found = _elements(data)
 
     assert [(d.rule, _place(d)) for d in found] == [("xml-encoding", place)]
@@ -131,10 +131,10 @@ def test_a_wrong_encoding_is_said_and_another_used(
         (b'<?xml version="1.0" encoding="gb2312"?>', b"\xff", "\u673a"),
     ],
 )
-def test_bytes_of_another_encoding_do_not_change_names(
+def test_comment_in_another_encoding_does_not_change_names(
     head: bytes, bad: bytes, name: str
 ) -> None:
-    """A comment from another system; the names are as they should be."""
+    """Names are read correctly."""
     encoding = "gb2312" if b"gb2312" in head else "utf-8"
     written = f'<robot name="{name}"/>'.encode(encoding)
 
@@ -145,15 +145,15 @@ def test_bytes_of_another_encoding_do_not_change_names(
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
-def test_blank_files_are_empty(data: bytes) -> None:
-    """A byte order mark alone is nothing either."""
+def test_blank_files_are_reported_as_empty(data: bytes) -> None:
+    """Also a byte order mark alone."""
     found = _refusal(data)
 
     assert (found.rule, _place(found)) == ("file-empty", (1, 1))
 
 
-def test_entities_are_refused_before_they_can_grow() -> None:
-    """The billion laughs."""
+def test_entities_are_refused_before_expansion() -> None:
+    """Exponential expansion, known as "billion laughs"."""
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     text = f'<!DOCTYPE r [<!ENTITY l0 "ha">{levels}]><robot>&l9;</robot>'
 
@@ -169,29 +169,29 @@ def test_entities_are_refused_before_they_can_grow() -> None:
         '<!DOCTYPE r PUBLIC "-//X" "r.dtd">',
     ],
 )
-def test_nothing_outside_the_file_is_read(doctype: str) -> None:
-    """Neither files nor addresses."""
+def test_external_entities_are_not_read(doctype: str) -> None:
+    """Neither files nor URLs."""
     found = _refusal(f"{doctype}\n<robot>&x;</robot>".encode())
 
     assert found.rule == "xml-entity"
 
 
-def test_a_document_type_without_entities_does_no_harm() -> None:
+def test_document_type_without_entities_is_accepted() -> None:
     """Some editors write one."""
     root, found = _elements(b"<!DOCTYPE robot><robot/>")
 
     assert (root.tag, found) == ("robot", ())
 
 
-def test_bottomless_nesting_is_refused() -> None:
-    """Where it goes too deep is said."""
+def test_too_deep_nesting_is_refused() -> None:
+    """With the location."""
     found = _refusal(b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>")
 
     assert found.rule == "xml-syntax"
 
 
-def test_prefixes_need_no_declaration() -> None:
-    """Old ROS files use some that are not declared; each is said once."""
+def test_undeclared_prefixes_are_accepted() -> None:
+    """Old ROS files have some; each is reported once."""
     root, found = _elements(b'<robot><s:camera x:a="1"/><s:b/></robot>')
 
     assert [child.tag for child in root.children] == ["s:camera", "s:b"]
@@ -201,15 +201,15 @@ def test_prefixes_need_no_declaration() -> None:
     ]
 
 
-def test_a_default_namespace_does_not_change_tags() -> None:
+def test_default_namespace_does_not_change_tags() -> None:
     """The schema of URDF declares one."""
     root, _ = _elements(b'<robot xmlns="http://www.ros.org"><link/></robot>')
 
     assert [root.tag, root.children[0].tag] == ["robot", "link"]
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
-    """Also below something that is no folder, and with an impossible name."""
+def test_missing_file_is_reported(tmp_path: Path) -> None:
+    """Also below a file, and with an invalid name."""
     (tmp_path / "file").touch()
     for name in ("no.urdf", "file/no.urdf", "\0"):
         with pytest.raises(SourceError) as caught:
@@ -218,8 +218,8 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
         assert [d.rule for d in caught.value.diagnostics] == ["file-missing"]
 
 
-def test_a_folder_is_said(tmp_path: Path) -> None:
-    """A package is not a robot."""
+def test_folder_is_reported(tmp_path: Path) -> None:
+    """A package folder instead of a URDF."""
     with pytest.raises(SourceError) as caught:
         load(str(tmp_path))
 
@@ -227,18 +227,18 @@ def test_a_folder_is_said(tmp_path: Path) -> None:
     assert (found.rule, _place(found)) == ("file-not-regular", (1, 1))
 
 
-def test_a_device_is_not_read() -> None:
-    """Some never end."""
+def test_device_is_not_read() -> None:
+    """Some are endless."""
     with pytest.raises(SourceError) as caught:
         load("/dev/null")
 
     assert [d.rule for d in caught.value.diagnostics] == ["file-not-regular"]
 
 
-def test_an_unreadable_file_is_said(
+def test_unreadable_file_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Simulated, because a superuser may read everything."""
+    """Simulated, because a superuser may read every file."""
     file = tmp_path / "r.urdf"
     file.touch()
 
@@ -250,8 +250,8 @@ def test_an_unreadable_file_is_said(
         load(str(file))
 
 
-def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
-    """It is sparse here: a terabyte of nothing."""
+def test_file_over_the_size_limit_is_not_read(tmp_path: Path) -> None:
+    """A sparse file of a terabyte."""
     file = tmp_path / "r.urdf"
     with file.open("wb") as sparse:
         sparse.truncate(1 << 40)
@@ -260,8 +260,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         load(str(file))
 
 
-def test_too_many_elements_are_refused_where_they_become_too_many() -> None:
-    """A million links are no robot, and would take all memory."""
+def test_too_many_elements_are_refused() -> None:
+    """At the location of the first one above the limit."""
     data = b"<robot>" + b"<link/>" * (MOST_PARTS + 1) + b"</robot>"
 
     found = _refusal(data)
@@ -270,15 +270,15 @@ def test_too_many_elements_are_refused_where_they_become_too_many() -> None:
     assert _place(found) == (1, len("<robot>") + (MOST_PARTS - 1) * len("<link/>") + 1)
 
 
-def test_attributes_count_as_elements_do() -> None:
+def test_attributes_are_counted_as_elements() -> None:
     """One element may have as many."""
     attributes = " ".join(f'a{index}=""' for index in range(MOST_PARTS))
 
     assert _refusal(f"<robot {attributes}/>".encode()).rule == "file-size"
 
 
-def test_a_value_of_a_megabyte_is_refused() -> None:
-    """The limit itself is not."""
+def test_value_over_the_length_limit_is_refused() -> None:
+    """A value of one megabyte is accepted."""
     longest = "n" * LONGEST_VALUE
 
     root, _ = _elements(f'<robot name="{longest}"/>'.encode())
@@ -287,8 +287,8 @@ def test_a_value_of_a_megabyte_is_refused() -> None:
     assert _refusal(f'<robot name="{longest}n"/>'.encode()).rule == "file-size"
 
 
-def test_text_that_needs_endless_repair_is_no_xml() -> None:
-    """Not every fault of a picture is told."""
+def test_binary_file_is_not_repaired() -> None:
+    """The number of repairs is limited."""
     with pytest.raises(SourceError) as caught:
         _elements(b"<robot>" + b"<" * 100_000 + b"</robot>")
 
@@ -296,8 +296,8 @@ def test_text_that_needs_endless_repair_is_no_xml() -> None:
     assert caught.value.diagnostics[-1].rule == "xml-syntax"
 
 
-def test_a_merge_conflict_is_refused_and_named() -> None:
-    """Either side could be meant, and both together hardly ever are."""
+def test_merge_conflict_is_refused_and_named() -> None:
+    """Either side could be intended."""
     sides = b'<<<<<<< HEAD\n<link name="a"/>\n=======\n<link name="b"/>\n>>>>>>> b\n'
 
     found = _refusal(b'<robot name="r">\n' + sides + b"</robot>")

@@ -16,7 +16,7 @@ AXIS = (2 / 7, -3 / 7, -6 / 7)
 TURN = Revolute(AXIS, Range(-1.25, 0.75))
 SLIDE = Prismatic(AXIS, Range(-0.2, 0.4))
 SPIN = Continuous(AXIS)
-# SI throughout.
+# All values are in SI units.
 EFFORT, VELOCITY, DAMPING, FRICTION = 12.5, 3.5, 0.7, 0.3
 
 
@@ -47,7 +47,7 @@ def sliding(name: str = "slide", parent: str = "b", child: str = "c") -> Joint:
 
 
 def plain(*, velocity: float | None = None, effort: float | None = None) -> Joint:
-    """Return a revolute joint with hardly any values."""
+    """Return a revolute joint with few values."""
     return Joint("turn", "a", "b", TURN, effort=effort, velocity=velocity)
 
 

@@ -49,7 +49,7 @@ def test_coupling_skips_followers_that_cannot_be_coupled() -> None:
 
 
 def test_coupling_to_a_missing_leader_is_omitted() -> None:
-    """As by a joint of another kind, which is not among those asked about."""
+    """For example to a joint of a type that cannot be coupled."""
     assert head_couplings(chain()[1:2], _always) == {}
 
 

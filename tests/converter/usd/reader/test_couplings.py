@@ -1,4 +1,4 @@
-"""Couplings are read from wherever they are told, and chains are given back."""
+"""Mimic joints are read from schemas and custom attributes; chains are restored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint
 def _told(
     kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]], length: float = 1.0
 ) -> Mimic | None:
-    """Return how a joint follows that PhysX is told of."""
+    """Return the mimic of a joint with PhysX's schema."""
     scene = Scene(length=length)
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -45,12 +45,12 @@ def _told(
         ((SLIDE, TURN), -0.5 * DEGREE / 0.01, -30 * DEGREE),
     ],
 )
-def test_a_coupling_of_physx_has_the_opposite_signs(
+def test_physx_mimic_has_opposite_signs(
     kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]],
     multiplier: float,
     offset: float,
 ) -> None:
-    """In degrees, and the stage's units of length: centimetres here."""
+    """In degrees, and in the stage's unit of length: centimetres."""
     mimic = _told(kinds, length=0.01)
 
     assert mimic is not None
@@ -59,8 +59,8 @@ def test_a_coupling_of_physx_has_the_opposite_signs(
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_a_chain_is_given_back_as_it_was(tmp_path: Path, profile: Profile) -> None:
-    """Although simulators are told of its head."""
+def test_mimic_chain_is_restored(tmp_path: Path, profile: Profile) -> None:
+    """Although schemas refer to the first joint of the chain."""
     stage = author(tmp_path, *chain(), profile=profile)
     joints = {joint.name: joint for joint in read_stage(stage).robot.joints}
 
@@ -68,8 +68,8 @@ def test_a_chain_is_given_back_as_it_was(tmp_path: Path, profile: Profile) -> No
     assert joints["third"].mimic == Mimic("second", 0.8, -0.2)
 
 
-def test_a_coupling_that_was_edited_counts_more_than_the_chain(tmp_path: Path) -> None:
-    """Simulators follow it."""
+def test_edited_schema_has_priority_over_the_original_chain(tmp_path: Path) -> None:
+    """Simulators read the schema."""
     stage = author(tmp_path, *chain(), profile=Profile.GENERIC)
     prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/third")
     prim.GetAttribute("newton:mimicCoef1").Set(0.75)
@@ -80,8 +80,8 @@ def test_a_coupling_that_was_edited_counts_more_than_the_chain(tmp_path: Path) -
     assert (mimic.joint, mimic.multiplier) == ("first", 0.75)
 
 
-def test_a_disabled_coupling_is_not_told(tmp_path: Path) -> None:
-    """What the conversion kept is left."""
+def test_disabled_mimic_is_not_read(tmp_path: Path) -> None:
+    """The custom attributes of the conversion are used."""
     stage = author(tmp_path, *chain(), profile=Profile.GENERIC)
     prim: Usd.Prim = stage.GetPrimAtPath("/r/Physics/second")
     prim.GetRelationship("newton:mimicJoint").SetTargets(["/r/Physics/third"])

@@ -1,4 +1,4 @@
-"""Joints of others are read as URDF has them, wherever their frames lie."""
+"""Joints of other tools are read as URDF joints, wherever their frames are."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from urdf_usd.converter.robot.model import (
 )
 
 
-def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:
-    """The body turns about the joint, wherever its own origin is."""
+def test_joint_away_from_the_child_origin_moves_the_link_frame() -> None:
+    """The body rotates about the joint, independent of its own origin."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b", (0.3, 0.2, 0.0))
@@ -64,13 +64,13 @@ def test_a_joint_apart_from_its_child_moves_the_childs_frame() -> None:
     inertial = link_of(reading, "b").inertial
     assert inertial is not None
     assert inertial.origin.position == pytest.approx((0.21, -0.02, 0.03))
-    # A quarter turn about (0.1, 0.2) carries the box from x = 0.4 to y = 0.5.
+    # A quarter turn about (0.1, 0.2) moves the box from x = 0.4 to y = 0.5.
     turned = pose_of(reading, "b", hinge=math.pi / 2) @ (*visual.origin.position, 1.0)
     assert turned[:3] == pytest.approx((0.1, 0.5, 0.0))
 
 
-def test_slides_and_welds_leave_the_childs_frame_where_it_is() -> None:
-    """Their motion is the same wherever its origin is."""
+def test_prismatic_and_fixed_joints_keep_the_link_frame() -> None:
+    """Their motion does not depend on the origin."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -87,8 +87,8 @@ def test_slides_and_welds_leave_the_childs_frame_where_it_is() -> None:
         )
 
 
-def test_swapped_bodies_turn_the_axis_and_keep_the_positions() -> None:
-    """The child lies on side 0, so the joint moves the other way round."""
+def test_swapped_bodies_negate_the_axis_and_keep_positions() -> None:
+    """The child is body0, so the joint moves in the opposite direction."""
     forwards, backwards = Scene(), Scene()
     sides = {
         "LocalPos0": Gf.Vec3f(0.1, 0.2, 0.3),
@@ -115,7 +115,7 @@ def test_swapped_bodies_turn_the_axis_and_keep_the_positions() -> None:
         assert isinstance(hinge.kind, Revolute)
         assert hinge.kind.range.lower == pytest.approx(math.radians(-30))
         assert hinge.kind.range.upper == pytest.approx(math.radians(60))
-    # Position q of the swapped joint is the inverse motion, so it is where -q led.
+    # Position q of the swapped joint is the inverse motion, which is that of -q.
     np.testing.assert_allclose(
         pose_of(one, "b", hinge=0.4), pose_of(other, "b", hinge=-0.4), atol=1e-6
     )
@@ -144,7 +144,7 @@ _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
         (dict.fromkeys(_AXES), Floating()),
     ],
 )
-def test_generic_joints_are_read_by_what_they_leave_free(
+def test_generic_joints_are_classified_by_their_degrees_of_freedom(
     free: dict[str, tuple[float, float] | None], kind: JointKind | type[JointKind]
 ) -> None:
     """Axes are those of the joint frame, in the child."""
@@ -173,8 +173,8 @@ def test_generic_joints_are_read_by_what_they_leave_free(
         assert (found.range.lower, found.range.upper) == (-0.5, 0.25)
 
 
-def test_a_motion_that_urdf_does_not_have_is_refused() -> None:
-    """A cardan joint; the message names the joint and its axes."""
+def test_motion_without_a_urdf_type_is_refused() -> None:
+    """A universal joint; the message names the joint and its axes."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
@@ -185,7 +185,7 @@ def test_a_motion_that_urdf_does_not_have_is_refused() -> None:
         scene.read()
 
 
-def test_limits_of_a_ball_joint_are_dropped_with_a_word() -> None:
+def test_limits_of_a_ball_joint_are_dropped_with_a_warning() -> None:
     """URDF has none for it."""
     scene = Scene()
     scene.body("/r/a")
@@ -199,8 +199,8 @@ def test_limits_of_a_ball_joint_are_dropped_with_a_word() -> None:
     assert rules_of(reading) == ["joint-limit-dropped"]
 
 
-def test_limits_the_wrong_way_round_lock_a_joint_of_others() -> None:
-    """So says UsdPhysics; a URDF's reversed limits are kept by a mark."""
+def test_reversed_limits_lock_a_joint() -> None:
+    """As UsdPhysics defines; reversed limits of a URDF have a custom attribute."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
@@ -210,8 +210,8 @@ def test_limits_the_wrong_way_round_lock_a_joint_of_others() -> None:
     assert scene.read().robot.joints[0].kind == Fixed()
 
 
-def test_joint_at_a_static_collider_is_held_to_the_world_there() -> None:
-    """A collider without a body stands still; its scale applies to the joint frame.
+def test_joint_at_a_static_collider_is_a_joint_to_the_world() -> None:
+    """A collider without a body is static; its scale applies to the joint frame.
 
     The anchor is the joint's local position through OpenUSD's own transform.
     """
@@ -243,8 +243,8 @@ def test_joint_at_a_static_collider_is_held_to_the_world_there() -> None:
     assert "stage-loose-shape" in rules_of(reading)
 
 
-def test_joint_to_nowhere_is_held_to_the_world_and_said() -> None:
-    """OpenUSD's parser takes a target that does not exist for the world."""
+def test_joint_with_a_missing_target_is_a_joint_to_the_world() -> None:
+    """As in OpenUSD's parser; a warning is reported."""
     scene = Scene()
     scene.body("/r/arm")
     scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/misspelt", "/r/arm"))
@@ -265,8 +265,8 @@ _ABSENT = {
 
 
 @pytest.mark.parametrize("why", _ABSENT)
-def test_joint_at_a_body_that_is_not_simulated_is_left_out(why: str) -> None:
-    """Nothing of the robot is there that could hold it."""
+def test_joint_at_a_disabled_body_is_omitted(why: str) -> None:
+    """No link of the robot could be attached to it."""
     scene = Scene()
     scene.body("/r/arm")
     for path in _ABSENT.values():

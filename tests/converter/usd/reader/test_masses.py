@@ -1,4 +1,4 @@
-"""Masses that a stage leaves open, and masses that links kept."""
+"""Masses that a stage does not author, and masses of links from custom attributes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from urdf_usd.converter.robot.model import Inertial, Pose
 from urdf_usd.converter.usd.reader.masses import LinkInertial, adds_up
 
 
-def test_a_body_without_mass_weighs_what_its_colliders_do() -> None:
-    """A box of two cubic decimetres of water, off the origin, and a warning."""
+def test_unauthored_mass_is_computed_from_colliders() -> None:
+    """A box of 2 dm^3 with the density of water, off the origin, with a warning."""
     scene = Scene()
     scene.body("/r/a", mass=None)
     box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
@@ -36,8 +36,8 @@ def test_a_body_without_mass_weighs_what_its_colliders_do() -> None:
     assert inertial.inertia == pytest.approx(moments, abs=1e-9)
 
 
-def test_a_body_with_nothing_to_weigh_has_no_inertial() -> None:
-    """A kilogram would be an invention."""
+def test_body_without_mass_and_colliders_has_no_inertial() -> None:
+    """The default of 1 kg is not used."""
     scene = Scene()
     scene.body("/r/a", mass=None)
 
@@ -47,8 +47,8 @@ def test_a_body_with_nothing_to_weigh_has_no_inertial() -> None:
     assert rules_of(reading) == ["mass-unstated"]
 
 
-def test_edited_masses_count_more_than_what_links_kept() -> None:
-    """Parts that no longer add up are history."""
+def test_edited_masses_have_priority_over_custom_attributes() -> None:
+    """Masses of links are ignored if their sum differs from the body's."""
     scene = Scene()
     body = scene.body("/r/a", mass=3.0)
     frame = UsdGeom.Xform.Define(scene.stage, "/r/a/b").GetPrim()
@@ -73,8 +73,8 @@ def test_edited_masses_count_more_than_what_links_kept() -> None:
     assert link_of(reading, "b").inertial is None
 
 
-def test_links_at_one_place_get_their_own_mass_back() -> None:
-    """Their centres balance but for rounding, which no distance excuses."""
+def test_links_at_one_position_get_their_masses_back() -> None:
+    """Their centres balance up to rounding, with a lever of zero."""
     tensor = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
     body = Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0))
     place = np.eye(4)
@@ -88,8 +88,8 @@ def test_links_at_one_place_get_their_own_mass_back() -> None:
     assert not adds_up(body, link_inertials[:1], robot_mass=65.0)
 
 
-def test_rounding_of_no_inertia_explains_what_was_invented_for_it() -> None:
-    """A head of 1.3 kg that states 1e-20 kg m^2, of either sign."""
+def test_rounded_zero_inertia_explains_its_replacement() -> None:
+    """A head of 1.3 kg with an inertia of 1e-20 kg m^2 of either sign."""
     place = Pose((0.1, -0.2, 0.05))
     body = Inertial(1.3, place, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7))
     noise = Inertial(1.3, place, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0))

@@ -1,4 +1,4 @@
-"""Robots are read from stages that others made."""
+"""Robots are read from stages of other tools."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from urdf_usd.converter.robot.model import Fixed, Link, Prismatic, Sphere
 from urdf_usd.converter.usd.reader.read import read_stage
 
 
-def test_centimetres_grams_and_scale_become_metres_and_kilograms() -> None:
-    """Of places, shapes, masses, limits, forces, damping; above and on the body."""
+def test_units_and_scale_are_converted_to_si() -> None:
+    """Of poses, shapes, masses, limits, forces, damping; above and on the body."""
     scene = Scene(length=0.01, mass=0.001)
     UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddScaleOp().Set(Gf.Vec3f(2.0))
     scene.body("/r/a", mass=500.0)
@@ -48,7 +48,7 @@ def test_centimetres_grams_and_scale_become_metres_and_kilograms() -> None:
     link, joint = link_of(reading, "b"), joint_of(reading, "slide")
     assert link.inertial is not None
     assert link.inertial.mass == pytest.approx(0.5)
-    # 0.01 units, six times as large, of a centimetre.
+    # 0.01 units, scaled by six, in centimetres.
     assert link.inertial.origin.position[0] == pytest.approx(0.01 * 6 * 0.01)
     assert np.trace(_tensor(link)) == pytest.approx(0.9 * 0.001 * 0.01**2)
     ball = link.visuals[0].geometry
@@ -70,8 +70,8 @@ def _tensor(link: Link) -> Array:
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-def test_a_stage_with_y_up_stands_upright(*, fixed: bool) -> None:
-    """What is above the base in the stage is above it in the URDF."""
+def test_y_up_stage_is_rotated_to_z_up(*, fixed: bool) -> None:
+    """Up in the stage is up in the URDF."""
     scene = Scene(up="Y")
     scene.body("/r/a")
     scene.body("/r/b", (0.1, 0.5, 0.2))
@@ -84,16 +84,14 @@ def test_a_stage_with_y_up_stands_upright(*, fixed: bool) -> None:
 
     place = pose_of(reading, "b", hinge=0.0)[:3, 3]
     assert place == pytest.approx((0.1, -0.2, 0.5))
-    # Its axis, X of the stage, is X of the world still.
+    # Its axis, X of the stage, is X of the world.
     tip = pose_of(reading, "b", hinge=0.3)[:3, :3] @ (1.0, 0.0, 0.0)
     assert tip == pytest.approx((1.0, 0.0, 0.0))
 
 
 @pytest.mark.parametrize("fixed", [True, False])
-def test_a_robot_that_is_turned_to_stand_in_a_stage_with_y_up_stands_already(
-    *, fixed: bool
-) -> None:
-    """Its own frames have Z up, as in the URDF that it came from."""
+def test_robot_rotated_into_a_y_up_stage_is_not_rotated_again(*, fixed: bool) -> None:
+    """Its own frames are Z up, as in the original URDF."""
     scene = Scene(up="Y")
     UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddRotateXOp().Set(-90.0)
     scene.body("/r/a")
@@ -111,8 +109,8 @@ def test_a_robot_that_is_turned_to_stand_in_a_stage_with_y_up_stands_already(
     assert place == pytest.approx((0.1, 0.5, 0.2))
 
 
-def test_a_base_that_is_held_hangs_on_a_world_link() -> None:
-    """Where the joint holds it, seen from the default prim."""
+def test_fixed_base_has_a_world_link() -> None:
+    """At the joint's pose relative to the default prim."""
     scene = Scene()
     UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddTranslateOp().Set(
         Gf.Vec3d(5, 6, 7)
@@ -130,8 +128,8 @@ def test_a_base_that_is_held_hangs_on_a_world_link() -> None:
     assert link_of(reading, "world_").inertial is None
 
 
-def test_masses_that_follow_from_shapes_are_read_without_them() -> None:
-    """A ball of water."""
+def test_masses_are_computed_without_reading_shapes() -> None:
+    """A ball with the density of water."""
     scene = Scene()
     scene.body("/r/a", mass=None)
     ball = UsdGeom.Sphere.Define(scene.stage, "/r/a/ball")
@@ -146,10 +144,8 @@ def test_masses_that_follow_from_shapes_are_read_without_them() -> None:
 
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("shapes", [True, False])
-def test_only_a_bare_world_is_the_world_that_holds_it(
-    *, seen: bool, shapes: bool
-) -> None:
-    """Whether or not shapes are wanted."""
+def test_only_an_empty_world_link_is_the_world(*, seen: bool, shapes: bool) -> None:
+    """With and without shapes."""
     scene = Scene()
     prim = scene.body("/r/world", mass=None)
     if seen:
@@ -162,10 +158,10 @@ def test_only_a_bare_world_is_the_world_that_holds_it(
 
 
 @pytest.mark.parametrize("anchor", [None, "/r", "/r/stand"])
-def test_a_base_is_held_where_its_joint_says_whatever_that_names(
+def test_base_pose_follows_the_frame_of_its_joint(
     anchor: str | None,
 ) -> None:
-    """A robot that is placed and turned as a whole; numbers are in what is named."""
+    """A robot that is placed and rotated as a whole, relative to any prim."""
     scene = Scene()
     whole = UsdGeom.Xformable(scene.stage.GetDefaultPrim())
     whole.AddTranslateOp().Set(Gf.Vec3d(5, 6, 7))
@@ -173,7 +169,7 @@ def test_a_base_is_held_where_its_joint_says_whatever_that_names(
     stand = UsdGeom.Xform.Define(scene.stage, "/r/stand")
     stand.AddTranslateOp().Set(Gf.Vec3d(0.0, 0.0, 0.4))
     scene.body("/r/a", (0.1, 0.2, 0.7))
-    # In the world, Y of the robot is up, and its Z points along -Y.
+    # In the world, Y of the robot points up, and its Z points along -Y.
     place = {None: (5.1, 5.3, 7.2), "/r": (0.1, 0.2, 0.7), "/r/stand": (0.1, 0.2, 0.3)}
     half = 0.5**0.5
     turn = Gf.Quatf(half, half, 0.0, 0.0) if anchor is None else Gf.Quatf(1.0)
@@ -191,8 +187,8 @@ def test_a_base_is_held_where_its_joint_says_whatever_that_names(
     assert abs(rail.origin.quat_wxyz[0]) == pytest.approx(1.0)
 
 
-def test_the_root_is_what_no_joint_carries() -> None:
-    """Not what comes first; a mark only decides between several."""
+def test_root_is_the_body_without_a_parent_joint() -> None:
+    """In any order; an articulation root only decides between several."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -205,8 +201,8 @@ def test_the_root_is_what_no_joint_carries() -> None:
     ]
 
 
-def test_between_two_heads_the_articulation_root_counts() -> None:
-    """The other one is carried, by a joint that is followed backwards."""
+def test_articulation_root_decides_between_two_roots() -> None:
+    """The other one becomes a child, by a joint that is reversed."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -219,8 +215,8 @@ def test_between_two_heads_the_articulation_root_counts() -> None:
     assert found == {"one": ("b", "a"), "two": ("c", "b")}
 
 
-def test_a_loop_is_opened_where_the_stage_says() -> None:
-    """At the joint that is excluded from the articulation, which is reported."""
+def test_loop_is_opened_at_the_excluded_joint() -> None:
+    """The joint with excludeFromArticulation, which is reported."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -235,8 +231,8 @@ def test_a_loop_is_opened_where_the_stage_says() -> None:
     assert rules_of(reading) == ["joint-loop-opened"]
 
 
-def test_joints_that_hold_nothing_are_left_out_with_a_word() -> None:
-    """Switched off, between a body and itself, of a kind that URDF lacks."""
+def test_joints_without_effect_are_omitted_with_a_warning() -> None:
+    """Disabled, between a body and itself, or of a type that URDF lacks."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
@@ -250,8 +246,8 @@ def test_joints_that_hold_nothing_are_left_out_with_a_word() -> None:
     assert sorted(rules_of(reading)) == ["joint-disabled", "joint-not-urdf"]
 
 
-def test_loose_bodies_beside_a_robot_are_left_out() -> None:
-    """A ball on the floor is no link of the arm."""
+def test_unconnected_bodies_are_omitted() -> None:
+    """A ball on the floor is not a link of the arm."""
     scene = Scene()
     for path in ("/r/ball", "/r/a", "/r/b"):
         scene.body(path)
@@ -263,7 +259,7 @@ def test_loose_bodies_beside_a_robot_are_left_out() -> None:
     assert rules_of(reading) == ["stage-loose-body"]
 
 
-def test_two_robots_are_one_too_many() -> None:
+def test_two_robots_are_refused() -> None:
     """Unless only one of them is an articulation."""
     scene = Scene()
     for name in "abcd":
@@ -277,8 +273,8 @@ def test_two_robots_are_one_too_many() -> None:
     assert [link.name for link in scene.read().robot.links] == ["c", "d"]
 
 
-def test_names_that_repeat_are_told_apart() -> None:
-    """Nested prims may share one; URDF has a single list."""
+def test_repeated_names_are_numbered() -> None:
+    """Prims in different scopes may have one name; URDF has one list of links."""
     scene = Scene()
     scene.body("/r/arm")
     scene.body("/r/arm/arm")
@@ -292,8 +288,8 @@ def test_names_that_repeat_are_told_apart() -> None:
     assert rules_of(reading) == ["stage-name-changed"] * 2
 
 
-def test_a_stage_without_default_prim_is_read_as_a_whole() -> None:
-    """It names the robot itself."""
+def test_stage_without_default_prim_is_read_as_a_whole() -> None:
+    """The robot is named after the stage."""
     scene = Scene()
     scene.body("/elsewhere")
     scene.stage.ClearDefaultPrim()
@@ -304,16 +300,16 @@ def test_a_stage_without_default_prim_is_read_as_a_whole() -> None:
     assert [link.name for link in reading.robot.links] == ["elsewhere"]
 
 
-def test_an_empty_stage_and_no_stage_are_refused(tmp_path: Path) -> None:
-    """One holds no robot, the other cannot be opened."""
+def test_empty_and_missing_stages_are_refused(tmp_path: Path) -> None:
+    """One has no robot, the other cannot be opened."""
     with pytest.raises(StageError, match="no rigid body"):
         Scene().read()
     with pytest.raises(StageError, match="cannot be opened"):
         read_usd(tmp_path / "absent.usda")
 
 
-def test_frames_that_nothing_marks_are_links_if_they_are_named() -> None:
-    """Other converters leave an Xform where a link has no mass."""
+def test_xforms_with_a_link_name_are_links() -> None:
+    """Other converters author an Xform for a link without mass."""
     scene = Scene()
     scene.body("/r/a")
     tool = UsdGeom.Xform.Define(scene.stage, "/r/a/tool")

@@ -1,4 +1,4 @@
-"""Gprims are read as shapes of URDF, with their colours."""
+"""Gprims are read as shapes of URDF with their colours."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from scipy.spatial.transform import Rotation
 
 from tests.converter.meshes.gltf_files import triangle
-from tests.converter.usd.mesh_looks import png, robot, visual
 from tests.converter.usd.scenes import (
     Array,
     Scene,
     link_of,
     rules_of,
 )
+from tests.converter.usd.textured_meshes import png, robot, visual
 from urdf_usd.converter import read_usd
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
@@ -41,8 +41,8 @@ def _shape(
     return prim
 
 
-def test_shapes_of_any_axis_and_scale_are_shapes_along_z() -> None:
-    """Also where colliders and visuals are one prim, guides, or invisible."""
+def test_shapes_of_any_axis_and_scale_are_read_along_z() -> None:
+    """Including prims that are collider and visual, guides, and invisible prims."""
     scene = Scene()
     scene.body("/r/a")
     stage = scene.stage
@@ -90,8 +90,8 @@ def _normal(mesh: PolygonMesh) -> Array:
     return np.cross(b - a, c - a)
 
 
-def test_meshes_keep_their_scale_and_look_outwards() -> None:
-    """A mirror, a skew and left-handed faces go into the points."""
+def test_meshes_keep_their_scale_and_face_outwards() -> None:
+    """Mirrors, shears and left-handed faces are applied to the points."""
     scene = Scene()
     scene.body("/r/a")
     _triangle(scene.stage, "/r/a/plain").AddScaleOp().Set(Gf.Vec3f(2, 3, 4))
@@ -123,7 +123,7 @@ def test_meshes_keep_their_scale_and_look_outwards() -> None:
     assert reading.meshes["/r/a/stretched/skewed"].points[2] == pytest.approx(tip)
 
 
-def test_a_mesh_without_faces_is_left_out_with_a_word() -> None:
+def test_mesh_without_faces_is_omitted_with_a_warning() -> None:
     """And a shape that belongs to no body."""
     scene = Scene()
     scene.body("/r/a")
@@ -136,8 +136,8 @@ def test_a_mesh_without_faces_is_left_out_with_a_word() -> None:
     assert sorted(rules_of(reading)) == ["mesh-unreadable", "stage-loose-shape"]
 
 
-def test_shapes_in_instances_are_found() -> None:
-    """Assets share visuals that way."""
+def test_shapes_in_instances_are_read() -> None:
+    """Assets share visuals this way."""
     scene = Scene()
     scene.body("/r/a")
     prototype = UsdGeom.Xform.Define(scene.stage, "/library")
@@ -151,8 +151,8 @@ def test_shapes_in_instances_are_found() -> None:
     assert visual.geometry == Sphere(0.25)
 
 
-def test_colours_are_found_where_others_put_them() -> None:
-    """On the gprim, at the material's interface, in Omniverse's shaders."""
+def test_colours_are_read_from_common_places() -> None:
+    """From the gprim, the material's interface, and Omniverse's shaders."""
     scene = Scene()
     scene.body("/r/a")
     stage = scene.stage
@@ -184,7 +184,7 @@ def test_colours_are_found_where_others_put_them() -> None:
         "omni",
     ]
     for shown in visuals:
-        # The sRGB value of the linear 0.214 is one half (IEC 61966-2-1).
+        # The sRGB value of linear 0.214 is one half (IEC 61966-2-1).
         assert shown.material
         assert shown.material.rgba == pytest.approx((0.5, 0.5, 0.5, 1.0), abs=1e-6)
 
@@ -200,10 +200,8 @@ def _surface(stage: Usd.Stage, name: str, color: Gf.Vec3f) -> UsdShade.Material:
 
 
 @pytest.mark.parametrize(("size", "name"), [(1, "whole"), (2, "part")])
-def test_of_several_materials_the_one_with_most_faces_counts(
-    size: int, name: str
-) -> None:
-    """Faces outside all parts show what is bound to the mesh."""
+def test_material_with_most_faces_is_used(size: int, name: str) -> None:
+    """Faces outside all subsets have the material that is bound to the mesh."""
     scene = Scene()
     scene.body("/r/a")
     mesh = _triangle(scene.stage, "/r/a/mesh")
@@ -226,8 +224,8 @@ def test_of_several_materials_the_one_with_most_faces_counts(
     assert rules_of(reading) == ["material-parts"]
 
 
-def test_a_texture_leaves_its_fallback_colour() -> None:
-    """Without one there is no colour to state."""
+def test_fallback_of_a_texture_is_the_colour() -> None:
+    """Without a fallback, no colour is read."""
     scene = Scene()
     scene.body("/r/a")
     for name in ("with", "without"):
@@ -257,8 +255,8 @@ def test_a_texture_leaves_its_fallback_colour() -> None:
     ]
 
 
-def test_every_texture_that_is_lost_is_named_once(tmp_path: Path) -> None:
-    """Of all that a material shows, whatever it is for."""
+def test_every_lost_texture_is_reported_once(tmp_path: Path) -> None:
+    """For any input of the material."""
     document = triangle(pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
     for shade, name in enumerate(("skin", "glow", "data")):
         image = document.view(png(shade))
@@ -277,7 +275,7 @@ def test_every_texture_that_is_lost_is_named_once(tmp_path: Path) -> None:
     assert lost == ["data", "glow", "skin"]
 
 
-def test_colours_of_corners_leave_the_first_of_them(tmp_path: Path) -> None:
+def test_first_vertex_colour_is_the_colour(tmp_path: Path) -> None:
     """URDF has one colour for a visual."""
     document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 1, 1]})
     colors = np.tile(np.array([[0.42808228, 0.25, 1]], "<f4"), (3, 1))
@@ -290,6 +288,6 @@ def test_colours_of_corners_leave_the_first_of_them(tmp_path: Path) -> None:
 
     material = link_of(reading, "a").visuals[0].material
     assert material
-    # Half of it in linear light is 0.5 in sRGB (IEC 61966-2-1).
+    # Half of 0.428 in linear light is 0.214, which is 0.5 in sRGB (IEC 61966-2-1).
     assert material.rgba is not None
     assert material.rgba[0] == pytest.approx(0.5, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Trees are found in graphs of bodies whichever way the joints point."""
+"""Spanning trees of the graph of bodies, with joints in either direction."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from urdf_usd.converter.usd.reader.spanning import (
 )
 
 
-def test_joints_are_followed_forwards_before_any_is_followed_backwards() -> None:
-    """Even where the one that points the other way is written first."""
+def test_joints_are_followed_forwards_first() -> None:
+    """Even if a reversed joint is authored first."""
     edges = [Edge("b", "a"), Edge("a", "c"), Edge("c", "b")]
 
     tree = spanning_tree("a", edges)
@@ -26,23 +26,23 @@ def test_joints_are_followed_forwards_before_any_is_followed_backwards() -> None
     )
 
 
-def test_a_joint_against_the_tree_is_followed_backwards() -> None:
-    """The child is then the first of its bodies."""
+def test_reversed_joint_is_followed_backwards() -> None:
+    """The child is then its body0."""
     tree = spanning_tree("a", [Edge("b", "a")])
 
     assert tree == (TreeEdge(0, "a", "b", backwards=True),)
 
 
-def test_a_joint_that_closes_a_loop_is_used_last() -> None:
-    """And only where nothing else leads to a body."""
+def test_joint_that_closes_a_loop_is_used_last() -> None:
+    """Only if no other joint leads to a body."""
     edges = [Edge("a", "b", closes=True), Edge("a", "c"), Edge("c", "b")]
 
     assert [tree_edge.index for tree_edge in spanning_tree("a", edges)] == [1, 2]
     assert [tree_edge.index for tree_edge in spanning_tree("a", edges[:1])] == [0]
 
 
-def test_the_world_holds_together_what_is_held_to_it() -> None:
-    """But it is no body."""
+def test_bodies_fixed_to_the_world_are_connected() -> None:
+    """But the world is not a body."""
     edges = [Edge(WORLD, "a"), Edge("b", WORLD), Edge("c", "d")]
 
     assert components("abcde", edges) == [
@@ -57,8 +57,8 @@ _EDGES = st.lists(st.builds(Edge, _NODES, _NODES, st.booleans()), max_size=12)
 
 
 @given(_EDGES)
-def test_a_tree_reaches_every_body_of_its_part_once(edges: list[Edge]) -> None:
-    """One edge per body, each from a body that was reached before."""
+def test_tree_has_one_edge_per_body(edges: list[Edge]) -> None:
+    """Each from a body that was reached before."""
     for part in components("abcdef", edges):
         held = any(
             WORLD in (e.first, e.second) and {e.first, e.second} & part for e in edges

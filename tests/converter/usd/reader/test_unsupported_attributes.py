@@ -1,4 +1,4 @@
-"""What UsdPhysics does not say is read from where others say it."""
+"""Attributes that UsdPhysics lacks are read from schemas of simulators."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import author_asset
 
 
-def test_a_mimic_of_newton_is_a_mimic() -> None:
-    """Its offset is in degrees; the leader is named as the URDF names it."""
+def test_newton_mimic_is_read() -> None:
+    """The offset is in degrees; the leader has its URDF name."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -48,7 +48,7 @@ def test_a_mimic_of_newton_is_a_mimic() -> None:
     assert mimic.offset == pytest.approx(math.pi / 2)
 
 
-def test_a_schema_that_was_edited_counts_more_than_what_the_urdf_said() -> None:
+def test_edited_schema_has_priority_over_custom_attributes() -> None:
     """Simulators read the schema."""
     scene = Scene()
     scene.body("/r/a")
@@ -67,8 +67,8 @@ def test_a_schema_that_was_edited_counts_more_than_what_the_urdf_said() -> None:
     assert edited == pytest.approx(3.4)
 
 
-def test_drives_give_the_effort_and_lose_their_gains() -> None:
-    """URDF has no word for gains; an infinite force is no limit."""
+def test_drive_max_force_is_the_effort_and_gains_are_dropped() -> None:
+    """URDF has no gains; an infinite force is no limit."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -88,8 +88,8 @@ def test_drives_give_the_effort_and_lose_their_gains() -> None:
     assert rules_of(reading) == ["joint-drive-dropped"]
 
 
-def test_what_only_urdf_says_of_a_joint_survives(tmp_path: Path) -> None:
-    """Newer limits, soft limits, edges, and the wish not to be merged."""
+def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
+    """Newer limits, soft limits, calibration edges and dont_collapse."""
     kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
     slide = Joint(
         "slide",
@@ -120,7 +120,7 @@ def test_what_only_urdf_says_of_a_joint_survives(tmp_path: Path) -> None:
 def _speaking(
     kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float
 ) -> Joint:
-    """Read a joint that says numbers in schemas; two underscores stand for a colon."""
+    """Read a joint with schema attributes; two underscores represent a colon."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
@@ -133,8 +133,8 @@ def _speaking(
     return scene.read().robot.joints[0]
 
 
-def test_numbers_of_physx_are_those_of_the_axis_in_degrees() -> None:
-    """Which has the word where both the axis and the joint say something."""
+def test_physx_axis_values_have_priority_and_are_in_degrees() -> None:
+    """Over those of the joint."""
     joint = _speaking(
         UsdPhysics.RevoluteJoint,
         ("PhysxJointAPI", "PhysxJointAxisAPI:angular"),
@@ -151,8 +151,8 @@ def test_numbers_of_physx_are_those_of_the_axis_in_degrees() -> None:
     assert joint.dynamics.friction == 0.5
 
 
-def test_numbers_of_a_slide_stay_in_metres() -> None:
-    """PhysX's joint may say its speed alone."""
+def test_prismatic_values_are_in_metres() -> None:
+    """PhysX's joint schema may have the velocity alone."""
     joint = _speaking(
         UsdPhysics.PrismaticJoint, ("PhysxJointAPI",), physxJoint__maxJointVelocity=0.75
     )
@@ -161,8 +161,8 @@ def test_numbers_of_a_slide_stay_in_metres() -> None:
     assert joint.dynamics is None
 
 
-def test_fallbacks_of_a_schema_are_no_statement() -> None:
-    """NewtonJointAPI has zeros for what nobody said."""
+def test_schema_fallbacks_are_not_read() -> None:
+    """NewtonJointAPI has zero for values that are not authored."""
     joint = _speaking(UsdPhysics.RevoluteJoint, ("NewtonJointAPI",))
 
     assert joint.dynamics is None

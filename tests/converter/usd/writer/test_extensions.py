@@ -79,7 +79,7 @@ _OWNERS = (
 
 
 def test_robot_without_custom_data_has_no_extensions_layer(tmp_path: Path) -> None:
-    """The asset is what it would be without this module."""
+    """No other layer changes."""
     stage = _stage(_robot(), tmp_path)
 
     assert not (tmp_path / PAYLOAD / EXTENSIONS_LAYER).exists()

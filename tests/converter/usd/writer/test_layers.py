@@ -137,7 +137,7 @@ def test_physics_layer_overrides_prims_of_the_geometry_layer(asset: Path) -> Non
 
 
 def test_no_colliders_layer_only_deactivates_prims(asset: Path) -> None:
-    """It says nothing else of anything."""
+    """It authors no other opinion."""
     layer = _layer(asset, "NoColliders.usda")
     for prim in _prims(layer):
         assert prim.specifier == Sdf.SpecifierOver
@@ -148,7 +148,7 @@ def test_no_colliders_layer_only_deactivates_prims(asset: Path) -> None:
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_libraries_are_classes(asset: Path, name: str) -> None:
-    """They are no content of their own."""
+    """They are no content of the robot."""
     layer = _layer(asset, name)
     (root,) = layer.rootPrims
 

@@ -10,7 +10,7 @@ import pytest
 from pxr import UsdGeom, UsdShade, UsdUtils
 
 from tests.converter.meshes.gltf_files import UV, triangle
-from tests.converter.usd.mesh_looks import (
+from tests.converter.usd.textured_meshes import (
     FACES,
     SURFACE,
     parted,
@@ -288,7 +288,7 @@ def test_gltf_vertex_colours_are_connected_to_the_material(tmp_path: Path) -> No
 
 
 def test_gltf_buffer_outside_the_package_is_reported(tmp_path: Path) -> None:
-    """The file is a stranger's, and may name any other."""
+    """The file may be of unknown origin and refer to any other file."""
     package = tmp_path / "package"
     package.mkdir()
     (package / "package.xml").write_text("<package><name>p</name></package>")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd, UsdShade
 
-from tests.converter.usd.mesh_looks import shaders
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
+from tests.converter.usd.textured_meshes import shaders
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
 from urdf_usd.converter.options import MaterialNetworks

@@ -1,7 +1,7 @@
-"""Blemishes of URDF files: for each repair that the reader knows, what calls for it.
+"""Faults of URDF files: one or more for each repair of the reader.
 
-A blemish makes two texts of a well-formed file: one that is well-formed and one that
-is not, or not quite URDF, which have to be read as the same robot.
+A fault makes two texts of a well-formed file: one well-formed, one with the fault. Both
+have to be read as the same robot.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
-# More is refused: a reader that repairs a thousand faults reads no XML.
+# A file with more faults is refused.
 _MOST = 100
 _DECLARATION = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*<\?xml[^>]*\?>")
 _START = re.compile(rb"<[^\s/>]+(?:[^>\"']|\"[^\"]*\"|'[^']*')*>")
@@ -140,13 +140,13 @@ class Document:
 
 @dataclass(frozen=True)
 class Pair:
-    """A file without and with a blemish."""
+    """A file without and with a fault."""
 
     clean: bytes
     blemished: bytes
 
 
-Blemish: TypeAlias = Callable[[Document], Iterator[Pair]]
+Fault: TypeAlias = Callable[[Document], Iterator[Pair]]
 
 
 def _version(file: Document) -> Iterator[Pair]:
@@ -280,7 +280,7 @@ def _outside_text(file: Document) -> Iterator[Pair]:
     yield Pair(file.data, b"text " + file.data)
 
 
-# What begins an element that an outer one can hold, and the inner one cannot.
+# Elements that can be inside the outer element but not inside the inner one.
 _TELLING = {
     "link": {"link", "joint"},
     "joint": {"link", "joint"},
@@ -300,7 +300,7 @@ _PLACES = {
 
 
 def _holds_telling(file: Document, tag: Tag) -> bool:
-    """Whether an element holds one that would say that its end is missing."""
+    """Return whether an element contains one that implies a missing end tag."""
     telling = _TELLING.get(tag.name, ())
     return any(
         tag.start < one.start < tag.end and one.name in telling for one in file.tags
@@ -309,7 +309,7 @@ def _holds_telling(file: Document, tag: Tag) -> bool:
 
 def _end_added(file: Document) -> Iterator[Pair]:
     yield file.replaced(file.root, b"")
-    # Once per kind and neighbour; an empty element counts as one whose end is missing.
+    # Once per kind and sibling; an empty element counts as one without end tag.
     done = set()
     starts = {tag.start: tag.name for tag in file.tags}
     for tag in file.tags:
@@ -356,7 +356,7 @@ def _end_dropped(file: Document) -> Iterator[Pair]:
         yield file.replaced(tag, again + again)
 
 
-BLEMISHES: Mapping[XmlRepair, Blemish] = {
+FAULTS: Mapping[XmlRepair, Fault] = {
     XmlRepair.VERSION: _version,
     XmlRepair.ENCODING_NAME: _encoding_name,
     XmlRepair.ENCODING_BYTES: _encoding_bytes,

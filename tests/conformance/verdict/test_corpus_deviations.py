@@ -1,4 +1,4 @@
-"""Departures of engines on the robots of pybullet_data have a known cause."""
+"""Deviations of engines on the robots of pybullet_data have a known cause."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.urdf.parse import parse
 
-# With the schemas of a simulator, so that its reader states limits.
+# With the schemas of a simulator, so that it reports limits.
 _OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(
@@ -46,10 +46,10 @@ _MAKERS: dict[str, Callable[[], Engine]] = {
 @pytest.mark.corpus
 @pytest.mark.parametrize("file", _FILES)
 @pytest.mark.parametrize("name", sorted(_MAKERS))
-def test_every_departure_has_a_known_cause(
+def test_every_deviation_has_a_known_cause(
     name: str, file: str, tmp_path: Path
 ) -> None:
-    """An unknown one is a fault of the engine, its reader or the converter."""
+    """An unknown one is a fault of the engine, its adapter or the converter."""
     engine = installed(_MAKERS[name]())
     path = str(_ROOT / file)
     try:

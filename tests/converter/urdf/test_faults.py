@@ -1,4 +1,4 @@
-"""A repair changes nothing in a robot: every blemish, on every well-formed robot."""
+"""Repairs do not change robots: every fault on every well-formed robot."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from xml.parsers import expat
 import pybullet_data
 import pytest
 
-from tests.converter.urdf.blemishes import BLEMISHES, Document, Pair
-from tests.converter.urdf.part_blemishes import NO_REPAIRS, PART_BLEMISHES
+from tests.converter.urdf.element_faults import ELEMENT_FAULTS, NO_REPAIRS
+from tests.converter.urdf.faults import FAULTS, Document, Pair
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
@@ -42,12 +42,12 @@ _SAMPLE = (
         )
     ),
 )
-# Where a copy of the repositories of robot_descriptions lies, if anywhere.
+# Folder with a copy of the repositories of robot_descriptions, if any.
 _MIRROR = "URDF_USD_MIRROR"
 
 
 def _plain(value: object) -> object:
-    """Return a value without places; and without declarations of namespaces."""
+    """Return a value without locations and namespace declarations."""
     if isinstance(value, Location):
         return None
     if isinstance(value, tuple):
@@ -64,22 +64,22 @@ def _declares(value: object) -> bool:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What is read from bytes.
+    """The result of reading bytes.
 
     Attributes:
-        file: Where the bytes would be.
-        markup: The root element; None if there is none.
-        told: What is said of the markup.
+        file: Path of the bytes.
+        markup: Root element; None if there is none.
+        diagnostics: Diagnostics of the markup.
     """
 
     file: Path
     markup: Element | None
-    told: tuple[Diagnostic, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     def robot(self) -> tuple[object, tuple[Diagnostic, ...]]:
-        """Return the robot, or why it is refused; and what is said of it."""
+        """Return the robot, or why it is refused; and the diagnostics."""
         if self.markup is None:
-            return self.told, ()
+            return self.diagnostics, ()
         try:
             parsed = build(Markup(self.markup, expanded=False), self.file)
         except SourceError as error:
@@ -87,7 +87,7 @@ class _Reading:
         return _plain(parsed.robot), parsed.diagnostics
 
     def is_like(self, other: _Reading) -> bool:
-        """Whether the robot is the same: surely so if it is made of the same."""
+        """Return whether the robots are equal; elements are compared first."""
         if self.markup and other.markup and self.markup.same_text(other.markup):
             return True
         return self.robot()[0] == other.robot()[0]
@@ -111,10 +111,10 @@ def _well_formed(data: bytes) -> bool:
 def _differences(
     file: Path, pairs: Iterator[Pair], rule: str, message: str = ""
 ) -> list[str]:
-    """Say which blemishes of one kind change what is read, or are not told."""
+    """Return the faults of one kind that change the robot or are not reported."""
     found = []
-    # What the words of a message are is not looked at.
-    told_as = re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", message))))
+    # The text of messages is not compared.
+    reported_as = re.compile(".*".join(map(re.escape, re.split(r"\{\w+\}", message))))
     clean: tuple[bytes, _Reading] | None = None
     for number, pair in enumerate(pairs):
         if pair.blemished == pair.clean:
@@ -124,14 +124,14 @@ def _differences(
         reading = _read(pair.blemished, file)
         if not reading.is_like(clean[1]):
             found.append(f"{file}: {rule} ({message}), {number} changes the robot")
-        told = reading.told if message else reading.robot()[1]
-        if not any(d.rule == rule and told_as.match(d.message) for d in told):
-            found.append(f"{file}: {rule} ({message}), {number} is not told")
+        reported = reading.diagnostics if message else reading.robot()[1]
+        if not any(d.rule == rule and reported_as.match(d.message) for d in reported):
+            found.append(f"{file}: {rule} ({message}), {number} is not reported")
     return found
 
 
 def _read_whole(file: Path) -> tuple[Diagnostic, ...]:
-    """Return what is said of a file."""
+    """Return all diagnostics of a file."""
     try:
         return parse(file).diagnostics
     except SourceError as error:
@@ -141,19 +141,19 @@ def _read_whole(file: Path) -> tuple[Diagnostic, ...]:
 def _all_differences(file: Path) -> list[str]:
     document = Document(file.read_bytes())
     found = []
-    for repair, blemish in BLEMISHES.items():
-        pairs = blemish(document)
+    for repair, fault in FAULTS.items():
+        pairs = fault(document)
         found += _differences(file, pairs, repair.rule, repair.message)
     if any(d.severity is Severity.ERROR for d in _read_whole(file)):
         return found
-    for rule, part_blemish in PART_BLEMISHES.items():
-        found += _differences(file, part_blemish(document), rule)
+    for rule, element_fault in ELEMENT_FAULTS.items():
+        found += _differences(file, element_fault(document), rule)
     return found
 
 
 @cache
 def _corpus() -> tuple[Path, ...]:
-    """Return the well-formed URDFs of all corpora that are there."""
+    """Return the well-formed URDFs of all available corpora."""
     texts = ["pybullet", "erd"]
     if os.environ.get(_MIRROR):
         texts.append(f"dir:{os.environ[_MIRROR]}")
@@ -163,13 +163,13 @@ def _corpus() -> tuple[Path, ...]:
     return tuple(file for file in urdfs if _well_formed(file.read_bytes()))
 
 
-def test_every_repair_of_xml_has_a_blemish() -> None:
-    """A new repair comes with what calls for it."""
-    assert set(BLEMISHES) == set(XmlRepair)
+def test_every_repair_of_xml_has_a_fault() -> None:
+    """A new repair needs one."""
+    assert set(FAULTS) == set(XmlRepair)
 
 
-def test_every_rule_that_repairs_has_a_blemish_or_a_reason() -> None:
-    """Warnings on text and on the robot's tree say what was repaired."""
+def test_every_rule_of_a_repair_has_a_fault_or_a_reason() -> None:
+    """Warnings on text and on the robot's tree name the repair."""
     repairs = {
         rule.id
         for rule in (*TEXT_RULES, *ROBOT_RULES)
@@ -178,14 +178,14 @@ def test_every_rule_that_repairs_has_a_blemish_or_a_reason() -> None:
     of_xml = {repair.rule for repair in XmlRepair}
 
     assert of_xml <= repairs
-    assert of_xml.isdisjoint(PART_BLEMISHES)
-    assert set(PART_BLEMISHES) | set(NO_REPAIRS) | of_xml == repairs
-    assert set(PART_BLEMISHES).isdisjoint(NO_REPAIRS)
+    assert of_xml.isdisjoint(ELEMENT_FAULTS)
+    assert set(ELEMENT_FAULTS) | set(NO_REPAIRS) | of_xml == repairs
+    assert set(ELEMENT_FAULTS).isdisjoint(NO_REPAIRS)
     assert all(NO_REPAIRS.values())
 
 
-def test_rules_of_xml_are_cited_through_the_table_alone() -> None:
-    """Otherwise the table would not be complete."""
+def test_rules_of_xml_are_used_through_the_table_only() -> None:
+    """Otherwise the table would be incomplete."""
     of_xml = {repair.rule for repair in XmlRepair}
     folder = Path(__file__).parents[3] / "converter/urdf"
     citing = {
@@ -195,20 +195,20 @@ def test_rules_of_xml_are_cited_through_the_table_alone() -> None:
         if file != folder / "xml/repairs.py" and f'"{rule}"' in file.read_text("utf-8")
     }
 
-    # What became of parts after that is no repair.
+    # Later diagnostics about the same elements are not repairs.
     assert citing == {("recovery.py", "xml-nesting")}
     assert of_xml <= set(RULES)
 
 
 @pytest.mark.parametrize("file", _SAMPLE, ids=lambda file: file.stem)
-def test_no_blemish_changes_a_robot(file: Path) -> None:
-    """Links, joints, masses, shapes and custom data stay."""
+def test_faults_do_not_change_a_robot(file: Path) -> None:
+    """Links, joints, masses, shapes and custom data are equal."""
     assert _all_differences(file) == []
 
 
 @pytest.mark.corpus
-def test_no_blemish_changes_a_robot_of_the_corpora() -> None:
-    """All that are well-formed; those of the mirror where there is one."""
+def test_faults_do_not_change_robots_of_the_corpora() -> None:
+    """All well-formed files; those of the mirror if there is one."""
     found = [text for file in _corpus() for text in _all_differences(file)]
 
     assert found == []

@@ -1,4 +1,4 @@
-"""Small textured meshes, and what is bound to them once they are converted."""
+"""Small textured meshes, and the materials bound to them after conversion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FACES = ("f 4/4 3/3 2/2 1/1", "f 1/1 2/2 5/3", "f 2/1 3/4 5/3")
 
 
 def png(shade: int) -> bytes:
-    """Make a PNG file of one grey pixel."""
+    """Return a PNG file of one grey pixel."""
     chunks = {
         b"IHDR": b"\0\0\0\1\0\0\0\1\x08\0\0\0\0",
         b"IDAT": zlib.compress(bytes([0, shade])),
@@ -59,7 +59,7 @@ def robot(
 
 
 def visual(mesh: str, material: str = "") -> str:
-    """Write a visual that shows a mesh file."""
+    """Write a visual with a mesh file."""
     return f'<visual><geometry><mesh filename="{mesh}"/></geometry>{material}</visual>'
 
 
@@ -80,7 +80,7 @@ def bound(prim: Usd.Prim) -> UsdShade.Material:
 
 
 def surface(prim: Usd.Prim, context: str = "") -> UsdShade.Shader:
-    """Return the surface of the material that is bound to a prim."""
+    """Return the surface shader of the material that is bound to a prim."""
     return bound(prim).ComputeSurfaceSource(context)[0]
 
 
@@ -91,12 +91,12 @@ def source(shader: UsdShade.Shader, name: str) -> tuple[UsdShade.Shader, str]:
 
 
 def rules(conversion: Conversion) -> list[str]:
-    """Rules that the conversion cites."""
+    """Return the rules of all diagnostics of the conversion."""
     return [diagnostic.rule for diagnostic in conversion.diagnostics]
 
 
 def shaders(material: UsdShade.Material) -> list[UsdShade.Shader]:
-    """All shaders of a material."""
+    """Return all shaders of a material."""
     prims = Usd.PrimRange(material.GetPrim())
     return [UsdShade.Shader(prim) for prim in prims if prim.IsA(UsdShade.Shader)]
 

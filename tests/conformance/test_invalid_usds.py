@@ -1,4 +1,4 @@
-"""What ``check`` reports of a USD with unusable values, or without one of its parts."""
+"""Results of ``check`` for a USD with invalid values or missing layers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ROBOT = """<robot name="r"><link name="a"><inertial><mass value="2"/>
         ),
     ],
 )
-def test_check_names_what_is_wrong_and_exits_with_1(
+def test_check_reports_the_fault_and_exits_with_1(
     tmp_path: Path,
     old: str,
     new: str,
@@ -47,7 +47,7 @@ def test_check_names_what_is_wrong_and_exits_with_1(
     rule: str,
     said: str,
 ) -> None:
-    """The record has a diagnostic about it."""
+    """The record has a diagnostic."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text(_ROBOT)
     usd = convert(urdf, tmp_path / "out").root_layer

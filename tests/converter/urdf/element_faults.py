@@ -1,4 +1,4 @@
-"""Blemishes of robots in well-formed XML, by the rule that tells their repair."""
+"""Faults of robots in well-formed XML, by the rule that reports their repair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from lxml import etree
 
-from tests.converter.urdf.blemishes import Blemish, Document, Pair
+from tests.converter.urdf.faults import Document, Fault, Pair
 
 _OF_LINK = ("robot", "link")
 _WITH_ORIGIN = frozenset({"inertial", "visual", "collision", "joint"})
@@ -72,7 +72,7 @@ def _joint_type(file: Document) -> Iterator[Pair]:
 
 
 def _origins(file: Document, end: bytes) -> Pair:
-    # An origin elsewhere is custom data, which is kept as it is written.
+    # An origin in other elements is custom data, which is kept.
     starts = [
         tag
         for tag in file.tags
@@ -93,7 +93,7 @@ def _long_vector(file: Document) -> Iterator[Pair]:
     yield _origins(file, b" 9")
 
 
-PART_BLEMISHES: Mapping[str, Blemish] = {
+ELEMENT_FAULTS: Mapping[str, Fault] = {
     "element-repeated": _repeated_element,
     "part-repeated": _repeated_part,
     "joint-dangling": _dangling_joint,
@@ -105,7 +105,7 @@ PART_BLEMISHES: Mapping[str, Blemish] = {
 
 _LOST = "what is written has no meaning that could be compared with"
 _CHOICE = "it tells how the file is read, and changes nothing"
-# Warnings that are given without a repair of something that could also be written well.
+# Warnings that report no repair of something that could be written correctly.
 NO_REPAIRS: Mapping[str, str] = {
     "urdf-version": _CHOICE,
     "attribute-version": "an attribute is ignored because the file's version lacks it",

@@ -1,7 +1,7 @@
-"""Whatever a stage says, reading it ends in a robot or in a ``StageError``.
+"""Any stage is read as a robot or refused with a ``StageError``.
 
-Both readers are tried, the converter's and the harness's own: neither may raise
-anything else. Each case changes one thing of a stage that both can read.
+The converter's and the harness's reader are tested; neither may raise another
+exception. Each case changes one thing of a stage that both can read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _UNITS: dict[str, tuple[object, ...]] = {
 
 
 def arm() -> Sdf.Layer:
-    """Return a robot that both can read, with other prims beside it."""
+    """Return a robot that both can read, with additional prims."""
     layer = Sdf.Layer.CreateAnonymous(".usda")
     flat = Usd.Stage.Open(str(_ARM)).Flatten().ExportToString()
     layer.ImportFromString(flat + _BESIDE)
@@ -124,8 +124,8 @@ def _harness_readers() -> tuple[Callable[[str], object], ...]:
     return observe, named_prims
 
 
-def test_the_arm_itself_is_read(tmp_path: Path) -> None:
-    """Or no case below would say anything."""
+def test_unchanged_stage_is_read(tmp_path: Path) -> None:
+    """Otherwise the other cases would prove nothing."""
     file = tmp_path / "arm.usda"
     arm().Export(str(file))
 
@@ -135,10 +135,10 @@ def test_the_arm_itself_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("relationship", properties(Sdf.RelationshipSpec))
 @pytest.mark.parametrize("target", _TARGETS)
-def test_relationships_may_point_anywhere(
+def test_relationships_may_have_any_target(
     tmp_path: Path, relationship: str, target: str
 ) -> None:
-    """To prims that are not there, not active, or of another kind."""
+    """Prims that are missing, inactive or of another type."""
     layer = arm()
     targets = layer.GetObjectAtPath(relationship).targetPathList
     targets.ClearEditsAndMakeExplicit()
@@ -149,10 +149,8 @@ def test_relationships_may_point_anywhere(
 
 
 @pytest.mark.parametrize("attribute", properties(Sdf.AttributeSpec))
-def test_attributes_may_be_of_any_type_and_value(
-    tmp_path: Path, attribute: str
-) -> None:
-    """OpenUSD hands out what is authored, whatever the schema says."""
+def test_attributes_may_have_any_type_and_value(tmp_path: Path, attribute: str) -> None:
+    """OpenUSD returns authored values, independent of the schema."""
     for kind, value in _VALUES.values():
         layer = arm()
         spec = layer.GetObjectAtPath(attribute)
@@ -169,10 +167,10 @@ def test_attributes_may_be_of_any_type_and_value(
     ("name", "value"),
     [(name, value) for name, values in _UNITS.items() for value in values],
 )
-def test_units_that_are_none_are_refused_by_both(
+def test_invalid_units_are_refused_by_both(
     tmp_path: Path, name: str, value: object
 ) -> None:
-    """Every length or mass would be nothing, or no number."""
+    """Zero or NaN would make every length or mass invalid."""
     layer = arm()
     layer.pseudoRoot.SetInfo(name, value)
     file = tmp_path / "odd.usda"
@@ -184,7 +182,7 @@ def test_units_that_are_none_are_refused_by_both(
         OpenusdEngine().observe(Request(str(file), _AT_REST))
 
 
-def test_bytes_that_are_no_text_are_no_internal_error(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_cause_no_internal_error(tmp_path: Path) -> None:
     """OpenUSD's message quotes them, and cannot be decoded."""
     file = tmp_path / "odd.usda"
     file.write_bytes(b"#usda 1.0\n\x96\xff(")

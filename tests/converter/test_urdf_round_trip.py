@@ -1,4 +1,4 @@
-"""A robot after conversion to USD and export to URDF is the same robot."""
+"""A robot is unchanged after conversion to USD and export to URDF."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_robot_is_equal_after_urdf_usd_urdf(
         assert found.mimic == joint.mimic
     rest, rest_again = (rest_transforms(build_tree(one)) for one in (robot, again))
     root = build_tree(robot).root
-    # Less is nothing to float32.
+    # Smaller values are zero in float32.
     reach = _SINGLE * _size(robot) + 1e-36
     for link in robot.links:
         relative = np.linalg.inv(rest_again[root]) @ rest_again[link.name]

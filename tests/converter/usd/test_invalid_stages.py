@@ -1,8 +1,8 @@
-"""Stages with values or layers that no robot can be read from.
+"""Stages with invalid values or missing layers.
 
 ``export`` refuses them, naming prim and layer; the engine of ``check`` reports invalid
-values as such, and reads a stage of which parts are missing, naming them. Both are
-written independently, so every case is tried with both.
+values, and reads a stage with missing layers with a diagnostic for each. Both are
+written independently, so every case runs with both.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def Xform "robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
     }
 }
 """
-# What is replaced, and the prim or metadata that messages name.
+# The text that is replaced, and the prim or metadata in messages.
 _NUMBERS = {
     "metersPerUnit = 1": "metersPerUnit",
     "kilogramsPerUnit = 1": "kilogramsPerUnit",
