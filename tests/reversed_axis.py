@@ -14,7 +14,7 @@ JOINT = "panda_joint4"
 
 
 def reverse_axis(folder: Path) -> Path:
-    """Convert the robot, turn both frames of a joint upside down, return the USD."""
+    """Convert a robot, rotate both frames of a joint by half a turn, return the USD."""
     asset = convert(URDF, folder)
     layer = Sdf.Layer.FindOrOpen(str(folder / "payload" / "Physics.usda"))
     turned: list[str] = []

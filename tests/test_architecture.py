@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and the glossary describe the code that is there."""
+"""ARCHITECTURE.md and the glossary match the code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FUNCTIONS = _FUNCTION.findall(ARCHITECTURE)
 
 
 def test_every_step_names_a_function() -> None:
-    """The table is not empty, and no row is without."""
+    """The table has rows, and each names a function."""
     steps = re.findall(r"^\| \d+\. .*$", ARCHITECTURE, flags=re.MULTILINE)
 
     assert len(steps) > 10
@@ -27,7 +27,7 @@ def test_every_step_names_a_function() -> None:
 
 @pytest.mark.parametrize(("module", "name"), FUNCTIONS)
 def test_named_functions_exist(module: str, name: str) -> None:
-    """As functions or classes of their module; `.py` is the end of a file name."""
+    """They are functions or classes of their module; `.py` marks a file name."""
     file = ROOT / f"{module}.py"
     assert file.is_file()
     if name == "py":

@@ -1,4 +1,4 @@
-"""Requirements as pyproject.toml, the document and installed packages state them."""
+"""Requirements in pyproject.toml, docs/dependencies.md and installed packages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_no_requirement_of_every_installation_is_copyleft(name: str) -> None:
     stated = metadata.metadata(name)
     licences: list[str] = [
         *stated.get_all("License-Expression", []),
-        # Some packages have the whole text there, of which the title is first.
+        # Some packages have the whole text of the licence; its title is the first line.
         *(text.splitlines()[0] for text in stated.get_all("License", []) if text),
         *(c for c in stated.get_all("Classifier", []) if c.startswith("License ::")),
     ]

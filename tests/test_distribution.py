@@ -1,8 +1,7 @@
 """Content of the wheel: one package, without conflicts with names of users.
 
-The content of the wheel is what is on the path here, not the checkout. The build
-backend makes it where it is installed, as in sessions of nox; elsewhere its settings
-are applied.
+The built wheel is on the path here instead of the checkout. It is made by the build
+backend if that is installed, as in sessions of nox; otherwise its settings are applied.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import pytest
 from tests.test_startup import ROBOT
 
 ROOT = Path(__file__).parent.parent
-# Folders that robotics projects have, and that are called as parts of ours.
+# Folders of robotics projects that have the names of this project's folders.
 TAKEN = ("conformance", "converter", "corpus", "reports")
 CONFTEST = """
 import urdf_usd
@@ -60,7 +59,7 @@ def _build(folder: Path) -> None:
 
 
 def _copy(folder: Path) -> None:
-    """Copy what the settings of the build name to where they say."""
+    """Copy files as the settings of the build state."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     settings = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     left_out = {str(ROOT / name) for name in settings["exclude"]}
@@ -119,7 +118,7 @@ def test_wheel_has_one_package(site: Path) -> None:
 
 
 def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) -> None:
-    """A project with its own `converter` imports that, and our plugin ours."""
+    """A project with its own `converter` imports that, and the plugin imports ours."""
     project = tmp_path / "project"
     for name in TAKEN:
         (project / name).mkdir(parents=True)
@@ -128,7 +127,7 @@ def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) 
     (project / "other.urdf").write_text(ROBOT.replace('value="2"', 'value="3"', 1))
     (project / "conftest.py").write_text(CONFTEST)
     (project / "test_robot.py").write_text(TEST)
-    # The distribution of the environment would bring our plugin a second time.
+    # The installed distribution would load the plugin a second time.
     isolated = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(site)}
 
     done = subprocess.run(
@@ -150,6 +149,6 @@ def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) 
     for name in TAKEN:
         assert f"theirs: {project / name / '__init__.py'}" in done.stdout
     assert "1 failed, 1 passed" in done.stdout
-    # The one that is meant to: the mass of a link is another.
+    # The only intended failure: the mass of a link differs.
     assert "FAILED test_robot.py::test_wrong" in done.stdout
     assert "mass" in done.stdout

@@ -42,9 +42,9 @@ NOT_RUN = {
     "nox -s validate -- --count": _SESSION,
     "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",
 }
-# Corpora that are downloaded or installed apart, and what is run in their place.
+# Corpora that are downloaded or installed separately, and their replacements here.
 SMALL = {"rd": "dir:my_robots", "erd": "dir:my_robots"}
-# What has to be there before a command, besides the robots and what was written before.
+# Files that a command needs, besides robots and the output of former commands.
 PREPARED: dict[str, Callable[[Path], object]] = {
     "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
         folder / "known.toml"
@@ -53,7 +53,7 @@ PREPARED: dict[str, Callable[[Path], object]] = {
         folder / "report", folder / "report.before"
     ),
 }
-# Blocks that are nothing to run: drawings, and output.
+# Blocks that are not run: diagrams and output.
 PROSE = frozenset({"", "text"})
 
 
@@ -63,8 +63,8 @@ class Block:
 
     Attributes:
         document: Path of its document, below the root.
-        line: Where it begins.
-        language: What the document says it is.
+        line: Its first line.
+        language: Language that the document states.
         text: Without indentation.
     """
 
@@ -102,7 +102,7 @@ def _in(*languages: str) -> list[object]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the robots that documents name."""
+    """A folder with the robots that documents use."""
     work = tmp_path / "work"
     work.mkdir()
     robot = ROBOT.replace('name="arm"', 'name="robot"', 1)
@@ -113,9 +113,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _environment(programs: Path) -> dict[str, str]:
-    """Make programs of what is tested; return an environment in which they are found.
+    """Install the commands under test; return an environment in which they are found.
 
-    ``urdf2usd`` stands for the converter of somebody else.
+    ``urdf2usd`` represents a converter of another project.
     """
     programs.mkdir()
     run = f"{shlex.quote(sys.executable)} -P"

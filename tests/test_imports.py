@@ -1,7 +1,6 @@
-"""The architecture, enforced: import directions, import cycles and module names.
+"""Import directions, import cycles and module names, as ARCHITECTURE.md states them.
 
-The directions are those of ARCHITECTURE.md. Imports for type checking count as well: a
-dependency of types alone is still a dependency.
+Imports for type checking are included: a dependency of types alone is a dependency.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PACKAGE = "urdf_usd"
 FOLDERS = ("converter", "conformance", "corpus", "reports")
 PACKAGES = tuple(f"{PACKAGE}.{folder}" for folder in FOLDERS)
 
-# Modules per folder: a reader takes in this many names at a glance.
+# Modules per folder, for an overview at a glance.
 MOST_MODULES = 17
 
 BANNED_WORDS = frozenset(
@@ -31,10 +30,10 @@ BANNED_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Arrow:
-    """What some modules may import from our own packages.
+    """Imports from this project that some modules may have.
 
     Attributes:
-        source: Module or package that imports; the longest match counts.
+        source: Module or package that imports; the longest match applies.
         targets: Modules or packages that it may import, besides itself.
         barred: Exceptions to the targets.
     """
@@ -72,10 +71,10 @@ ARROWS = (
     _arrow("reports", "conformance.records"),
     _arrow("conformance.observation"),
     _arrow("conformance.records"),
-    # An engine shares no mathematics and no file reader with what it judges.
+    # Engines share no mathematics and no file reader with the converter.
     _arrow("conformance.engines", "conformance.observation"),
-    # The reference engine uses the converter's URDF reader: it never decides alone. It
-    # reads meshes by libraries of its own.
+    # The reference engine uses the converter's URDF reader, so it never decides alone.
+    # It reads meshes by libraries of its own.
     _arrow(
         "conformance.engines.reference",
         "conformance.engines",
@@ -105,7 +104,7 @@ ARROWS = (
         "conformance.engines.openusd.names",
     ),
     _arrow("conformance.converters", "conformance.records"),
-    # People write baselines as they write lists of robots.
+    # Baselines are TOML tables like lists of robots.
     _arrow(
         "conformance.gate",
         "conformance.records",
@@ -132,7 +131,7 @@ ARROWS = (
             "conformance.mutation",
         ),
     ),
-    # Faults are seeded into USDs of our own, and read by the engine on trial.
+    # Faults are seeded into converted USDs, and read by the engine under test.
     _arrow(
         "conformance.mutation",
         "conformance",
@@ -152,8 +151,8 @@ ARROWS = (
     _arrow("conformance.suite", *FOLDERS, barred=("conformance.cli",)),
 )
 
-# Untyped or heavy dependencies, and the only places that may import them. A name that
-# ends in * stands for all modules that begin with it.
+# Untyped or heavy dependencies, and the only modules that may import them. A name that
+# ends in * matches all modules that begin with it.
 QUARANTINE = {
     "click": ("urdf_usd.conformance.cli",),
     "collada": ("urdf_usd.conformance.engines.mesh_files.collada",),
@@ -168,15 +167,15 @@ QUARANTINE = {
     ),
     "ovphysx": ("urdf_usd.conformance.engines.physx.program",),
     "ovstage": ("urdf_usd.conformance.engines.physx.program",),
-    # Faults are edits of USDs; nothing in there is ever compared with.
+    # Faults are edits of USDs; no comparison uses these modules.
     "pxr": (
         "urdf_usd.converter.usd",
         "urdf_usd.conformance.mutation",
-        # It has the library find its plugins.
+        # It lets the library find its plugins.
         "urdf_usd.conformance.execution.workers.preloading",
         "urdf_usd.conformance.execution.workers.preloading_usd",
         "urdf_usd.conformance.engines.openusd",
-        # It writes a layer over the stage, for rollouts.
+        # It authors a layer over the stage, for rollouts.
         "urdf_usd.conformance.engines.physx.engine",
     ),
     "pinocchio": ("urdf_usd.conformance.engines.pinocchio",),
@@ -188,7 +187,7 @@ QUARANTINE = {
     "robot_descriptions": ("urdf_usd.corpus",),
     "xacro": ("urdf_usd.converter.urdf.xacro.xacro_process",),
     "xacrodoc": ("urdf_usd.converter.urdf.xacro.xacro_process",),
-    # Also the tests' independent reader of the other formats.
+    # It is also the tests' independent reader of the other formats.
     "trimesh": (
         "urdf_usd.converter.meshes.ply",
         "urdf_usd.conformance.engines.mesh_files.stl",
@@ -200,13 +199,13 @@ QUARANTINE = {
 
 @dataclass(frozen=True)
 class MeshReaders:
-    """What reads one format of meshes.
+    """Readers of one mesh format.
 
     Attributes:
         converter: The converter's module.
-        converter_libraries: What it reads the format by, besides the standard library.
-        harness: The harness' module.
-        harness_libraries: What that reads the format by.
+        converter_libraries: Its libraries for the format, besides the standard library.
+        harness: The harness's module.
+        harness_libraries: Its libraries for the format.
     """
 
     converter: str
@@ -215,14 +214,13 @@ class MeshReaders:
     harness_libraries: frozenset[str]
 
 
-# Modules that are named after the format that they read or the simulator that they
-# write for, whichever library they use.
+# Modules that are named after a format or a simulator, not after a library.
 NAMED_AFTER_SUBJECTS = (
     "urdf_usd.converter.usd.profiles",
     "urdf_usd.converter.meshes",
     "urdf_usd.conformance.engines.mesh_files",
 )
-# A fault of a library that both sides read a format by would hide itself.
+# A fault of a library that both sides use would be undetectable.
 MESH_READERS = {
     "stl": MeshReaders("stl", frozenset(), "stl", frozenset({"trimesh"})),
     "obj": MeshReaders(
@@ -290,7 +288,7 @@ def imports(module: Module, known: frozenset[str]) -> Iterator[tuple[int, str]]:
 
 
 def absolute_origin(module: Module, node: ast.ImportFrom) -> str:
-    """Name what stands between ``from`` and ``import``, in full."""
+    """Return the full name of the module after ``from``."""
     if not node.level:
         return node.module or ""
     package = module.name.split(".")
@@ -301,7 +299,7 @@ def absolute_origin(module: Module, node: ast.ImportFrom) -> str:
 
 
 def within(name: str, scope: str) -> bool:
-    """Whether a module is the scope, lies in it, or begins like it."""
+    """Return whether a module is the scope, is in it, or begins like it."""
     if scope.endswith("*"):
         return name.startswith(scope[:-1])
     return name == scope or name.startswith(f"{scope}.")
@@ -314,8 +312,8 @@ def arrow_of(name: str) -> Arrow:
 
 
 def may_import(name: str, target: str) -> bool:
-    """Whether a module may import one of ours."""
-    # A package's front door shows what is inside.
+    """Return whether a module may import another one."""
+    # The package's public interface is in its __init__.
     if within(target, name) or name == "urdf_usd.conformance":
         return True
     arrow = arrow_of(name)
@@ -325,7 +323,7 @@ def may_import(name: str, target: str) -> bool:
 
 
 def import_violations(root: Path) -> list[str]:
-    """Say which imports break an arrow or a quarantine."""
+    """Return the imports that violate an arrow or a quarantine."""
     modules = find_modules(root)
     known = frozenset(module.name for module in modules)
     found = []
@@ -341,7 +339,7 @@ def import_violations(root: Path) -> list[str]:
 
 
 def libraries(modules: Mapping[str, Module], start: str) -> frozenset[str]:
-    """Return what a module imports that is not ours, itself and through ours."""
+    """Return the libraries that a module imports, directly and through this project."""
     known = frozenset(modules)
     found, pending = set[str](), [start]
     seen = {start}
@@ -386,7 +384,7 @@ def _reachable(start: str, targets: Mapping[str, set[str]]) -> set[str]:
 
 
 def crowded_folders(root: Path) -> list[str]:
-    """Say which folders hold more modules than a reader takes in."""
+    """Return folders with too many modules."""
     counts = Counter(
         module.path.parent.relative_to(root).as_posix()
         for module in find_modules(root)
@@ -400,7 +398,7 @@ def crowded_folders(root: Path) -> list[str]:
 
 
 def name_violations(root: Path) -> list[str]:
-    """Say which modules have a name that says nothing, or a dependency's."""
+    """Return modules with a meaningless name, or that of a dependency."""
     found = []
     for module in find_modules(root):
         last = module.name.rpartition(".")[2]
@@ -414,15 +412,15 @@ def name_violations(root: Path) -> list[str]:
 
 
 def test_imports_follow_the_arrows() -> None:
-    """Every package imports only what lies below it."""
+    """Every package imports only packages below it."""
     assert import_violations(ROOT) == []
 
 
 @pytest.mark.parametrize("form", MESH_READERS)
-def test_each_format_of_meshes_is_read_by_other_libraries_on_both_sides(
+def test_mesh_formats_are_read_by_different_libraries_on_both_sides(
     form: str,
 ) -> None:
-    """The table is what is imported, and its sides have nothing in common."""
+    """The table matches the imports, and its sides have no library in common."""
     readers = MESH_READERS[form]
     modules = named_modules(ROOT)
     ours = libraries(modules, f"{CONVERTER_MESHES}.{readers.converter}")
@@ -433,8 +431,8 @@ def test_each_format_of_meshes_is_read_by_other_libraries_on_both_sides(
     assert not ours & theirs
 
 
-def test_no_reader_of_meshes_is_missing_in_the_table() -> None:
-    """Neither of the modules that choose a reader reads by a library itself."""
+def test_table_of_mesh_readers_is_complete() -> None:
+    """The modules that choose a reader import no library themselves."""
     modules = named_modules(ROOT)
     known = frozenset(modules)
     for chooser, listed in (
@@ -452,12 +450,12 @@ def test_no_reader_of_meshes_is_missing_in_the_table() -> None:
         outside = {target.partition(".")[0] for target in targets} - {PACKAGE}
 
         assert outside <= sys.stdlib_module_names | SHARED_LIBRARIES
-        # Text of STL, and formats that the converter does not read.
+        # Text STL, and formats that the converter does not support.
         assert reading <= listed | {"trimesh_scenes"}
 
 
-def test_libraries_are_found_through_modules_of_ours(tmp_path: Path) -> None:
-    """Also where they are imported in a function."""
+def test_indirect_imports_of_libraries_are_found(tmp_path: Path) -> None:
+    """Including imports in functions."""
     write_tree(
         tmp_path,
         {
@@ -472,7 +470,7 @@ def test_libraries_are_found_through_modules_of_ours(tmp_path: Path) -> None:
 
 
 def test_no_import_cycles() -> None:
-    """A module can be read, tested and imported without those that use it."""
+    """A module can be imported without those that use it."""
     assert import_cycles(ROOT) == []
 
 
@@ -482,12 +480,12 @@ def test_folders_have_few_modules() -> None:
 
 
 def test_modules_are_named_after_their_subject() -> None:
-    """Neither drawers nor dependencies."""
+    """Neither generic names nor names of dependencies."""
     assert name_violations(ROOT) == []
 
 
 def write_tree(root: Path, files: dict[str, str]) -> None:
-    """Write modules of a small project, with the packages they lie in."""
+    """Write modules of a small project with their packages."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -584,10 +582,10 @@ def write_tree(root: Path, files: dict[str, str]) -> None:
         ),
     ],
 )
-def test_an_import_against_the_arrows_is_caught(
+def test_forbidden_import_is_found(
     tmp_path: Path, file: str, text: str, target: str
 ) -> None:
-    """In whatever way it is written."""
+    """In every form of the statement."""
     write_tree(
         tmp_path,
         {"conformance/execution/run.py": "", "urdf_usd/robots.py": "", file: text},
@@ -636,9 +634,7 @@ def test_an_import_against_the_arrows_is_caught(
         ("urdf_usd/robots.py", "import urdf_usd.converter, urdf_usd.corpus"),
     ],
 )
-def test_an_import_along_the_arrows_is_allowed(
-    tmp_path: Path, file: str, text: str
-) -> None:
+def test_allowed_import_is_accepted(tmp_path: Path, file: str, text: str) -> None:
     """One example for each arrow."""
     write_tree(tmp_path, {file: text})
 
@@ -663,7 +659,7 @@ def test_import_cycle_is_found(tmp_path: Path) -> None:
 
 
 def test_crowded_folder_is_found(tmp_path: Path) -> None:
-    """Packages inside count as one name each, and not at all here."""
+    """A package counts as one name in its folder; here, none is counted."""
     names = [f"converter/m{number}.py" for number in range(MOST_MODULES + 1)]
     write_tree(tmp_path, dict.fromkeys([*names, "converter/usd/a.py"], ""))
 
@@ -673,8 +669,8 @@ def test_crowded_folder_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "file", ["utils.py", "usd/mesh_helpers.py", "core/__init__.py", "usd/mujoco.py"]
 )
-def test_a_name_that_says_nothing_is_caught(tmp_path: Path, file: str) -> None:
-    """Drawers, and modules that hide a dependency's name."""
+def test_meaningless_name_is_found(tmp_path: Path, file: str) -> None:
+    """Generic names, and modules that shadow a dependency."""
     write_tree(tmp_path, {f"converter/{file}": "", "converter/database.py": ""})
 
     assert len(name_violations(tmp_path)) == 1

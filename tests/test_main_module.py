@@ -1,8 +1,8 @@
-"""The API is used from programs of any kind, without a guard in their main module.
+"""The API can be used in programs without a guard in their main module.
 
 Child processes of :mod:`multiprocessing` import the module that was started as a
-program once more. A user's program without ``if __name__ == "__main__"`` would then run
-again in every worker.
+program. Without ``if __name__ == "__main__"``, a user's program would run again in
+every worker.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ record = check("arm.urdf", asset.root_layer)
 assert record.verdict.conforms, record.reason
 print("verdict:", record.verdict.value)
 """
-# What systems without a fork server do, done here.
+# As on systems without a fork server.
 SPAWN = """
 import urdf_usd.conformance.execution.workers.context as context
 context.FORKS = False
 """
-# Each way to start a program, and the file that it expects the program in.
+# Ways to start a program, and the file name that each needs.
 WAYS = {
     "script": (("program.py",), "program.py"),
     "module": (("-m", "robots.program"), "robots/program.py"),
@@ -73,14 +73,14 @@ def run_program(
     ("way", "prelude"),
     [
         *((way, "") for way in WAYS),
-        # The main module is known as a file, as a name, and not at all.
+        # The main module is known as a file, by name, or not at all.
         pytest.param("script", SPAWN, id="script-spawn"),
         pytest.param("package", SPAWN, id="package-spawn"),
         pytest.param("input", SPAWN, id="input-spawn"),
     ],
 )
 def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -> None:
-    """However it is started, and however workers are."""
+    """With every way to start it, and with every start method of workers."""
     done = run_program(folder, way, prelude + PROGRAM)
 
     assert "verdict: exact" in done.stdout, done.stderr
@@ -90,7 +90,7 @@ def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -
 
 
 def test_processes_of_the_user_still_import_the_main_module(folder: Path) -> None:
-    """Also those that other threads start while a check is at work."""
+    """Also if other threads start them during a check."""
     program = """
 import multiprocessing
 import threading
@@ -121,8 +121,8 @@ if __name__ == "__main__":
     assert done.returncode == 0
 
 
-def test_task_of_the_main_module_is_refused(folder: Path) -> None:
-    """Workers would look for it in vain, wherever in the task it is."""
+def test_function_of_the_main_module_is_refused_as_task(folder: Path) -> None:
+    """Workers do not import it; it may be in any part of the task."""
     program = """
 from functools import partial
 from urdf_usd.conformance.execution.workers.worker import WorkerPool

@@ -51,7 +51,7 @@ def defined(file: Path) -> frozenset[str]:
 
 
 def missing(folder: Path, names: str) -> Iterator[str]:
-    """Yield what a cell names and what is not there."""
+    """Yield the functions and tests of a cell that do not exist."""
     for name in _CODE.findall(names):
         module, _, function = name.rpartition(".")
         file = folder / f"{module}.py"
@@ -84,7 +84,7 @@ def test_every_element_and_attribute_of_the_grammar_has_a_row() -> None:
 def known_to_the_grammar(
     element: ElementType, parent: str
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the ways to name each element and attribute."""
+    """Yield all notations of each element and attribute."""
     tag = element.tag
     yield (f"{parent}/{tag}", *([] if parent else [tag]))
     for attribute in element.attributes:

@@ -12,7 +12,7 @@ from tests.test_startup import ROBOT
 
 R2D2 = "pybullet:r2d2.urdf"
 NO_ENGINE = urdf_usd.CheckOptions(engines=("mujoco",))
-# A box from the folder of a package, and an argument that says how long it is.
+# A box from the folder of a package, and an argument for its length.
 XACRO = """<robot name="box" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:arg name="length" default="1"/>
 <link name="box"><visual><geometry><box size="$(arg length) 1 1"/></geometry></visual>

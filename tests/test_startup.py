@@ -15,7 +15,7 @@ REPORTS = {"jinja2", "msgspec", "rich"}
 FORMATS = {"collada", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}
-# Of the standard library, what costs more than a joint.
+# Slow modules of the standard library.
 SLOW = {"difflib", "hashlib", "traceback"}
 
 ROBOT = """<robot name="arm">
@@ -70,7 +70,7 @@ def command(*arguments: str) -> str:
 
 
 def refused(*arguments: str) -> str:
-    """Write a program that runs the command line, which ends by itself."""
+    """Write a program that runs the command line, which exits."""
     return (
         "from urdf_usd.conformance.cli.main import main\n"
         f"try:\n    main({list(arguments)!r})\n"
@@ -307,7 +307,7 @@ start()
 def _started(
     loading: str, arguments: tuple[str, ...], folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line with something else in the place of loading engines."""
+    """Run the command line with another function instead of preloading engines."""
     return _run(
         f"""
 import sys

@@ -1,8 +1,8 @@
-"""Counts what is in converted assets, by whichever converter.
+"""Count the content of converted assets of any converter.
 
-    python asset_content.py FOLDER...
+python asset_content.py FOLDER...
 
-Prints a JSON list, one object per folder; an empty one where there is no asset.
+Prints a JSON list with an object per folder, which is empty if there is no asset.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
 
 def content(folder: Path) -> Mapping[str, int]:
-    """Count what a robot's stage holds.
+    """Count what a robot's stage contains.
 
-    Faces rather than prims are counted: one converter makes several meshes of a file
-    where another makes one with several parts.
+    Faces are counted rather than prims: one converter splits a file into several meshes
+    where another makes one mesh with several subsets.
     """
     layers = sorted(folder.glob("*.usd*"))
     if len(layers) != 1:

@@ -1,9 +1,9 @@
-"""How long a robot takes in the harness, with engines in turn and at once.
+"""Time of a check per robot, with engines sequentially and in parallel.
 
-    python -m tests.benchmarks.checks [CORPUS...] [--rounds N]
+python -m tests.benchmarks.checks [CORPUS...] [--rounds N]
 
-Robots are examined one after the other. The last row is what nobody can save: every
-engine loads the robot just once. Robots that do not convert are left out.
+Robots are examined one after the other. The last row is a lower bound: every engine
+loads the robot once. Robots that do not convert are left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 DEFAULT_CORPORA = ("erd",)
-# What a check is to stay below, in the median [s].
+# Upper bound for the median time of a check [s].
 GOAL = 0.5
 FLOOR = "engines load it once"
 
@@ -59,7 +59,7 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {}
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        # MuJoCo leaves a log where it is.
+        # MuJoCo writes a log file into the working folder.
         opened.enter_context(chdir(folder))
         pool = opened.enter_context(WorkerPool())
         engines = select_engines(pool)
@@ -118,7 +118,7 @@ def _checking(
     engines: tuple[InstalledEngine, ...],
     parallel: bool,
 ) -> Callable[[], object]:
-    """What ``urdf-usd check`` does once it has started."""
+    """Run the part of ``urdf-usd check`` after startup."""
     here = Assignment(source, Path(), ConvertOptions(), engines)
     subject, layer = subject_of(here), conversion.root_layer
 
@@ -145,7 +145,7 @@ def _examining(
     engines: tuple[InstalledEngine, ...],
     parallel: bool,
 ) -> Callable[[], object]:
-    """What ``urdf-usd run`` does: conversion, check, and drawing."""
+    """Run what ``urdf-usd run`` does per robot: conversion, check and drawing."""
     assignment = Assignment(source, folder, ConvertOptions(), engines)
     return lambda: examine_isolated(pool, assignment, {}, parallel=parallel)
 

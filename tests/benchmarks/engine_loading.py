@@ -1,4 +1,4 @@
-"""What cannot be saved of a check: every engine loads the robot just once."""
+"""Lower bound of the time of a check: every engine loads the robot once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urdf_usd.converter.robot.model import MeshFile, Robot
 
 
 def load_once(urdf: Path, conversion: Conversion) -> int:
-    """Have every engine load a robot, and trimesh every mesh; return how much it is."""
+    """Load a robot in every engine, and every mesh in trimesh; return their number."""
     triangles = sum(
         len(getattr(part, "faces", ()))
         for mesh in _mesh_files(conversion.robot)
@@ -33,9 +33,9 @@ def _mesh_files(robot: Robot) -> tuple[str, ...]:
 
 
 def _links_in_mujoco(urdf: Path) -> int:
-    """Have MuJoCo read it without meshes, of which it reads few formats.
+    """Load a robot in MuJoCo without meshes, of which it reads few formats.
 
-    Inertia that no body can have is refused when all is read.
+    Physically impossible inertia is refused at the end of reading.
     """
     spec = mujoco.MjSpec.from_string(urdf.read_text())
     for geom in list(spec.geoms):
@@ -57,7 +57,7 @@ def _links_in_pybullet(urdf: Path) -> int:
             robot = pybullet.loadURDF(os.fspath(urdf), physicsClientId=client)
         return int(pybullet.getNumJoints(robot, physicsClientId=client))
     except pybullet.error:
-        # It was read up to a mesh of a format that PyBullet does not have.
+        # It was read up to a mesh of a format that PyBullet lacks.
         return 0
     finally:
         pybullet.disconnect(client)

@@ -1,4 +1,4 @@
-"""Robots of any size, for measuring how cost grows."""
+"""Robots of any size, to measure the growth of cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _JOINT = """
 
 
 def tree_urdf(links: int, children: int) -> str:
-    """Write a robot of so many links, each with so many children; one is a chain.
+    """Write a robot of this many links with this many children each; one gives a chain.
 
     Every other axis is oblique.
     """
@@ -48,7 +48,7 @@ def tree_urdf(links: int, children: int) -> str:
 
 
 def write_mesh_robot(folder: Path, triangles: int) -> Path:
-    """Write a robot whose STL files have so many triangles together, or a few less."""
+    """Write a robot whose STL files have about this many triangles in total."""
     files = -(-triangles // LARGEST_STL)
     shapes = []
     for number in range(files):
@@ -72,7 +72,7 @@ def _sheet(triangles: int, number: int) -> bytes:
 
 
 def sheet(cells: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return points and triangles of a wavy square of so many cells along each side."""
+    """Return points and triangles of a wavy square with this many cells per side."""
     x, y = np.meshgrid(np.linspace(0, 1, cells + 1), np.linspace(0, 2, cells + 1))
     points = np.stack([x, y, np.sin(7 * x) * np.cos(5 * y)], axis=-1).reshape(-1, 3)
     row = cells + 1

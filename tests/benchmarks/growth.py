@@ -1,10 +1,10 @@
-"""How the cost of a conversion grows with links and with triangles.
+"""Growth of the cost of a conversion with links and with triangles.
 
-    python -m tests.benchmarks.growth
+python -m tests.benchmarks.growth
 
-Every robot is converted in a process of its own, so that peak memory is its own. The
-last column is the cost of one link or triangle beside that in the smallest robot of the
-same kind: it stays near one where cost is linear.
+Every robot is converted in a separate process, so that its peak memory is measured. The
+last column is the cost per link or triangle, relative to the smallest robot of the same
+kind: about one if the cost is linear.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-# Kinds of robots and their sizes. A chain needs bodies side by side: nested ones would
-# lie deeper than OpenUSD composes.
+# Kinds of robots and their sizes. A chain needs flat bodies: nested ones are deeper
+# than OpenUSD composes.
 KINDS = {
     "links in a tree": (125, 250, 500, 1000, 2000),
     "links below one": (125, 250, 500, 1000, 2000),
@@ -39,7 +39,7 @@ class Cost(NamedTuple):
 
 
 def main() -> None:
-    """Measure one robot, or all of them, each in a process of its own."""
+    """Measure one robot, or all of them, each in a separate process."""
     if len(sys.argv) > 1:
         kind, size = sys.argv[1], int(sys.argv[2])
         sys.stdout.write(" ".join(map(str, measure(kind, size))))
@@ -67,7 +67,7 @@ def main() -> None:
 
 def measure(kind: str, size: int) -> Cost:
     """Convert a robot of some size, after a small one."""
-    # Here rather than above: what the parent has loaded would count as the child's.
+    # Imported here: modules that the parent has loaded would count for the child.
     from tests.benchmarks.generated import (  # noqa: PLC0415
         tree_urdf,
         write_mesh_robot,

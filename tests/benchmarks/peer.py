@@ -1,12 +1,11 @@
-"""Our converter beside Newton's urdf-usd-converter, on the same robots in one run.
+"""Comparison with Newton's urdf-usd-converter on the same robots in one run.
 
-    python -m tests.benchmarks.peer PEER_PYTHON [CORPUS…] [--rounds N] [--out DIR]
+python -m tests.benchmarks.peer PEER_PYTHON [CORPUS…] [--rounds N] [--out DIR]
 
-PEER_PYTHON is the interpreter of an environment that has the peer, as ``nox -s
-bench_peer`` makes one. The default corpus is example-robot-data. Only robots that both
-convert count. A table goes to stdout, and as ``peer.md`` and ``peer.json`` into DIR.
-
-This process stays small: on Linux a child inherits the peak memory of its parent.
+PEER_PYTHON is the interpreter of an environment with the peer, as ``nox -s bench_peer``
+makes one. The default corpus is example-robot-data. Only robots that both convert
+count. A table is printed, and written as ``peer.md`` and ``peer.json`` into DIR. This
+process uses little memory: on Linux a child inherits the peak memory of its parent.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from urdf_usd.corpus import RobotSource, resolve_corpora
 HERE = Path(__file__).parent
 PROCESSES = 4
 COLD_STARTS = 15
-# What starts threads that wait busily for work.
+# Variables that limit the threads of numerical libraries.
 THREADS = ("OPENBLAS_NUM_THREADS", "PXR_WORK_THREAD_LIMIT")
-# What both converters import before they do anything.
+# Imports of both converters before any work.
 FLOOR = "import lxml.etree, numpy; from pxr import Usd, UsdGeom, UsdPhysics, UsdShade"
 
 
@@ -90,7 +89,7 @@ def _jobs(corpora: Sequence[str]) -> list[Job]:
 def compare(
     sides: tuple[Side, Side], jobs: list[Job], rounds: int, folder: Path
 ) -> Comparison:
-    """Measure both converters in turns, so that a busy machine is busy for both."""
+    """Measure both converters alternately, so that other load affects both."""
     first = [_convert(side, jobs, folder / side.name) for side in sides]
     failures = {
         f"{robot['name']} ({side.name})": robot["error"]
@@ -126,7 +125,7 @@ def _convert(
     processes: int = 1,
     threads: int | None = None,
 ) -> Answer:
-    """Have a converter work in a process of its own."""
+    """Run a converter in a separate process."""
     folder.mkdir(parents=True)
     request = folder / "request.json"
     request.write_text(
@@ -141,7 +140,7 @@ def _convert(
 def _warm_times(
     sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path
 ) -> dict[str, float]:
-    """Measure every way to convert all robots once."""
+    """Measure each way to convert all robots once."""
     times = {}
     ours = sides[1]
     for side in sides:
@@ -150,7 +149,7 @@ def _warm_times(
         times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in said["robots"])
         said = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
         times[f"{side.name} thread"] = sum(robot["cpu"] for robot in said["robots"])
-    # Where processes share the processors, each has no use for threads.
+    # If processes share the processors, threads of each are useless.
     place = folder / "together"
     said = _convert(ours, jobs, place, processes=PROCESSES, threads=1)
     times["together"] = said["wall"]
@@ -159,7 +158,7 @@ def _warm_times(
 
 
 def _warm_rows(rounds: Sequence[dict[str, float]]) -> tuple[Row, ...]:
-    """Take the medians of the rounds."""
+    """Return medians over the rounds."""
     median = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
     return (
         Row("wall time, one process", "s", median["peer wall"], median["ours wall"]),
@@ -188,7 +187,7 @@ def _memory_row(sides: Sequence[Side], job: Job, folder: Path) -> Row:
 
 
 def _cold_rows(sides: Sequence[Side], job: Job, folder: Path) -> tuple[Row, ...]:
-    """Time whole commands on a small robot; the floor stands in for a third one."""
+    """Measure whole commands on a small robot; imports alone are the lower bound."""
     packages = [f"--package={name}={at}" for name, at in job["packages"].items()]
     commands = [(*side.command, job["path"]) for side in sides]
     walls: list[list[float]] = [[] for _ in range(3)]
@@ -215,7 +214,7 @@ def _wall(command: Sequence[str]) -> float:
 def _output(
     command: Sequence[str], variables: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a program of ours or the peer's; its complaints are shown if it fails."""
+    """Run a program of either environment; print its output if it fails."""
     environment = {**os.environ, **(variables or {})}
     done = subprocess.run(command, check=False, capture_output=True, env=environment)
     if done.returncode:
@@ -227,7 +226,7 @@ def _output(
 def _contents(
     sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path, failed: set[str]
 ) -> tuple[Row, ...]:
-    """Count what the assets of both hold, so that no speed comes from leaving out."""
+    """Count the content of both converters' assets, so that omissions are visible."""
     sums: list[dict[str, int]] = []
     for side in sides:
         places = [

@@ -19,7 +19,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The peer's value over ours: how many times less ours is."""
+        """The peer's value divided by ours."""
         return self.peer / self.ours if self.ours else float("inf")
 
 
@@ -73,7 +73,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def cells(row: Row) -> tuple[str, str, str, str]:
-    """Write a row: three digits of what is measured, all of what is counted."""
+    """Write a row: measurements with three digits, counts in full."""
     if row.unit:
         peer, ours = (f"{value:.3g} {row.unit}" for value in (row.peer, row.ours))
     else:

@@ -1,10 +1,9 @@
-"""Converts robots with one converter and measures each conversion.
+"""Convert robots with one converter and measure each conversion.
 
-    python peer_worker.py {ours,peer} REQUEST
+python peer_worker.py {ours,peer} REQUEST
 
-A program for either environment: besides the converter it needs the standard library
-alone. REQUEST is a JSON file of a :class:`Request`; the answer, an :class:`Answer`,
-goes to stdout as JSON.
+A program for either environment: it needs only the converter and the standard library.
+REQUEST is a JSON file of a :class:`Request`; an :class:`Answer` is printed as JSON.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Request(TypedDict):
 
 
 class Measurement(TypedDict):
-    """One conversion: wall and processor time [s], and why it failed, if it did."""
+    """One conversion: wall and processor time [s], and the error if it failed."""
 
     name: str
     wall: float
@@ -50,7 +49,7 @@ class Measurement(TypedDict):
 
 
 class Answer(TypedDict):
-    """All conversions, the wall time of all together [s], and peak memory [KiB]."""
+    """All conversions, their total wall time [s], and peak memory [KiB]."""
 
     robots: list[Measurement]
     wall: float
@@ -83,7 +82,7 @@ def measured(converter: str, job: Job, folder: str) -> Measurement:
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         CONVERTERS[converter](job, folder)
-    # Whatever a converter raises is its answer.
+    # Any exception of a converter is recorded.
     except Exception as failure:  # noqa: BLE001
         error = " ".join(str(failure).split()) or type(failure).__name__
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
@@ -103,7 +102,7 @@ def answer(converter: str, request: Request) -> Answer:
         wall = time.perf_counter() - start
     else:
         with ProcessPoolExecutor(processes) as pool:
-            # Longer than it takes to start a process, so that each gets one.
+            # Longer than the start of a process, so that each process gets one.
             list(pool.map(_warm_up, names[:1] * processes, jobs[:1] * processes, warm))
             start = time.perf_counter()
             robots = list(pool.map(measured, names, jobs, targets))
@@ -118,7 +117,7 @@ def _warm_up(converter: str, job: Job, folder: str) -> None:
 
 
 def main() -> None:
-    """Answer the request; what converters print goes to stderr."""
+    """Process the request; output of the converters goes to stderr."""
     stdout = os.dup(1)
     os.dup2(2, 1)
     request: Request = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Speed of converting robots, beside that of opening what was written.
+"""Time of conversions, relative to opening the written asset.
 
 The table groups by robot; the numbers in brackets are the ratios.
 """
@@ -36,7 +36,7 @@ def test_converting_a_robot(
     assert Path(conversion.root_layer).is_file()
 
 
-def test_opening_what_was_written(
+def test_opening_the_asset(
     benchmark: BenchmarkFixture, tmp_path: Path, robot: str
 ) -> None:
     """The reference: compose the stage and flatten it to text."""

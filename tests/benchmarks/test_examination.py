@@ -1,4 +1,4 @@
-"""Speed of examining robots, beside what libraries take to load them.
+"""Time of examining robots, relative to loading them in the engines' libraries.
 
 The table groups by robot; the numbers in brackets are the ratios.
 """
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.benchmark_run
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
-    """A pool that has imported everything."""
+    """A pool whose workers have imported all libraries."""
     with WorkerPool() as started:
         started.call(abs, -1)
         yield started
@@ -40,7 +40,7 @@ def pool() -> Iterator[WorkerPool]:
 
 @pytest.fixture(scope="module")
 def engines(pool: WorkerPool) -> tuple[InstalledEngine, ...]:
-    """All that are installed."""
+    """All installed engines."""
     return select_engines(pool)
 
 
@@ -58,7 +58,7 @@ def test_examining_a_robot(
     tmp_path: Path,
     robot: str,
 ) -> None:
-    """The subject: from its file to its record, in a process of its own."""
+    """The subject: from file to record, in a worker process."""
     benchmark.group = robot
     assignment = Assignment(_source(robot), tmp_path, ConvertOptions(), engines)
 
@@ -72,7 +72,7 @@ def test_examining_a_robot(
 def test_loading_a_robot(
     benchmark: BenchmarkFixture, tmp_path: Path, robot: str
 ) -> None:
-    """The floor: every engine loads it, and every mesh is read, just once."""
+    """Lower bound: every engine loads it, and every mesh is read, once."""
     benchmark.group = robot
     urdf = _source(robot).path
     conversion = convert(urdf, tmp_path / "usd")
@@ -81,7 +81,7 @@ def test_loading_a_robot(
 
 
 def test_starting_a_process(benchmark: BenchmarkFixture, pool: WorkerPool) -> None:
-    """What a robot's process costs apart from the robot."""
+    """The cost of a robot's process without the robot."""
     benchmark.group = "a process"
 
     ending = benchmark(lambda: pool.call(abs, -1))

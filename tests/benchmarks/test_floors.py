@@ -1,8 +1,7 @@
-"""How far conversions are from what cannot be saved.
+"""Time of conversions, relative to a lower bound.
 
-Whatever converts a robot reads the bytes of its files and writes a crate file with the
-arrays of its meshes. The table groups by robot; the numbers in brackets are the ratios
-to that.
+Every converter reads the bytes of its files and writes a crate file with the arrays of
+its meshes. The table groups by robot; the numbers in brackets are the ratios.
 """
 
 from __future__ import annotations
@@ -65,10 +64,10 @@ def test_converting(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_moving_the_bytes(
+def test_copying_the_bytes(
     benchmark: BenchmarkFixture, tmp_path: Path, name: str
 ) -> None:
-    """The floor: read all mesh files, and write the finished library once more."""
+    """Lower bound: read all mesh files, and write the finished library again."""
     benchmark.group = name
     robot = _robot(name, tmp_path)
     files = _mesh_files(robot)
@@ -90,7 +89,7 @@ def test_moving_the_bytes(
 def test_starting_cold(
     benchmark: BenchmarkFixture, tmp_path: Path, subject: str
 ) -> None:
-    """The whole command on a small robot, beside what has to be imported for it."""
+    """The whole command on a small robot, relative to its imports."""
     benchmark.group = "cold start"
     numbers = iter(range(1_000_000))
     program = Path(sys.executable).parent / "urdf-usd"

@@ -1,4 +1,4 @@
-"""Speed of reading meshes, beside that of trimesh on the same bytes.
+"""Time of reading meshes, relative to trimesh on the same bytes.
 
 The table groups by format; the numbers in brackets are the ratios.
 """
@@ -22,7 +22,7 @@ FORMATS = ("stl", "stl_ascii", "obj", "dae")
 
 pytestmark = [
     pytest.mark.benchmark_run,
-    # pycollada's own classes, which trimesh uses, still use numpy's matrices.
+    # Classes of pycollada, which trimesh uses, still use numpy's matrices.
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
 ]
 
@@ -43,7 +43,7 @@ def mesh_file(
 
 
 def test_reading_a_mesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
-    """The subject: read, merge equal points, check."""
+    """The subject: read, merge equal points, validate."""
     benchmark.group = mesh_file.stem
     mesh = benchmark(read_mesh, mesh_file)
 
@@ -53,7 +53,7 @@ def test_reading_a_mesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
 def test_reading_a_mesh_with_trimesh(
     benchmark: BenchmarkFixture, mesh_file: Path
 ) -> None:
-    """The reference: the same bytes, points merged too."""
+    """The reference: the same bytes, also with merged points."""
     benchmark.group = mesh_file.stem
     data = mesh_file.read_bytes()
     kind = mesh_file.suffix.removeprefix(".")

@@ -1,4 +1,4 @@
-"""The table of ratios says what was measured."""
+"""The table of ratios between two converters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ COMPARISON = Comparison(
 )
 
 
-def test_a_ratio_says_how_many_times_less_ours_is() -> None:
-    """Above one is better, for whatever costs."""
+def test_ratio_is_peer_divided_by_ours() -> None:
+    """Above one is better, for every cost."""
     assert cells(COMPARISON.rows[0]) == ("wall time", "21.5 s", "4.3 s", "5.00")
 
 
-def test_nothing_is_infinitely_less() -> None:
-    """What ours does not have at all."""
+def test_ratio_to_zero_is_not_infinite() -> None:
+    """If our value is zero."""
     assert cells(Row("content: x", "", 3, 0))[-1] == "inf"
 
 
@@ -31,7 +31,7 @@ def test_counts_are_written_in_full() -> None:
     assert cells(COMPARISON.rows[1])[1] == "12,345"
 
 
-def test_markdown_has_every_row_and_every_robot_that_was_left_out() -> None:
+def test_markdown_has_every_row_and_every_failed_robot() -> None:
     """Nothing disappears between measurement and table."""
     text = markdown(COMPARISON)
 
@@ -40,6 +40,6 @@ def test_markdown_has_every_row_and_every_robot_that_was_left_out() -> None:
     assert "left out: c (peer): no name" in text
 
 
-def test_a_comparison_can_be_written_as_json() -> None:
-    """For those who draw curves over releases."""
+def test_comparison_can_be_written_as_json() -> None:
+    """For plots over releases."""
     assert json.loads(json.dumps(asdict(COMPARISON)))["rows"][0]["peer"] == 21.5

@@ -1,4 +1,4 @@
-"""Pictures for docs/report.md, taken of the report of a run and of a wrong robot.
+"""Screenshots for docs/report.md, of the report of a run and of a wrong robot.
 
 ``python -m tests.browser.pictures INDEX PAGE FOLDER``
 """

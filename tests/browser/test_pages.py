@@ -39,7 +39,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(_CHROMIUM is None, reason="there is no chromium"),
 ]
-# Neither a graphics card nor a screen.
+# Neither a graphics card nor a display.
 _FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 _HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil" + "n" * 10_000
 _AT_ONCE_MS = 2_000
@@ -48,7 +48,7 @@ _LARGEST_PAGE = 5_000_000
 
 @dataclass
 class Visit:
-    """An open page, and what it did that it should not."""
+    """An open page, with its errors and requests."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Visit]:
-    """A page of its own, which must neither complain nor ask for anything outside."""
+    """A new page that must neither log errors nor request external resources."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     found = Visit(context.new_page())
 
@@ -93,7 +93,7 @@ def visit(browser: Browser) -> Iterator[Visit]:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of a run in which everything happens once."""
+    """Return the page of a run with every verdict once."""
     robots = records.corpus()
     return write_site(records.summary(robots), robots, tmp_path_factory.mktemp("small"))
 
@@ -107,7 +107,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of a robot of which one axis is reversed."""
+    """Return the page of a robot with one reversed axis."""
     folder = tmp_path_factory.mktemp("broken")
     scene = folder / "scene.gz"
     record = check(URDF, reverse_axis(folder / "asset"), scene=scene)
@@ -150,7 +150,7 @@ def _titles(page: Page) -> list[str]:
 
 
 def _until(page: Page, condition: str) -> None:
-    """Wait for a condition; pages forbid the way in which playwright would."""
+    """Wait for a condition; the security policy forbids playwright's own way."""
     for _ in range(100):
         if page.evaluate(condition):
             return

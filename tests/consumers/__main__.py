@@ -1,10 +1,10 @@
 """What simulators read from the assets of every profile.
 
-    python -m tests.consumers [CORPUS…] [--sample N] [--out FILE]
+python -m tests.consumers [CORPUS…] [--sample N] [--out FILE]
 
-Converts robots with every profile, has PhysX and Newton read the assets, and writes a
-table: of how many robots a simulator computes each quantity as the URDF defines it.
-Exits with 1 if a robot does not conform, or if a simulator that is needed read none.
+Converts robots with every profile, reads the assets in PhysX and Newton, and writes a
+table: for how many robots a simulator computes each quantity as the URDF defines it.
+Exits with 1 if a robot does not conform, or if a required simulator read none.
 """
 
 from __future__ import annotations

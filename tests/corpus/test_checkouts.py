@@ -1,4 +1,4 @@
-"""Commits of folders; git itself is the judge."""
+"""Commits of folders, compared with git."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_commit_of_a_branch_is_found(checkout: Path) -> None:
-    """Also where git has packed its references."""
+def test_commit_of_a_branch_is_found(checkout: Path) -> None:
+    """Also with packed references."""
     commit = _git(checkout, "rev-parse", "HEAD")
 
     assert head_commit(checkout) == commit
@@ -41,14 +41,14 @@ def test_the_commit_of_a_branch_is_found(checkout: Path) -> None:
     assert head_commit(checkout) == commit
 
 
-def test_the_commit_of_a_detached_head_is_found(checkout: Path) -> None:
-    """As robot_descriptions leaves its clones."""
+def test_commit_of_a_detached_head_is_found(checkout: Path) -> None:
+    """As in clones of robot_descriptions."""
     _git(checkout, "checkout", "--quiet", "--detach")
 
     assert head_commit(checkout) == _git(checkout, "rev-parse", "HEAD")
 
 
-def test_the_commit_of_a_worktree_is_found(checkout: Path) -> None:
+def test_commit_of_a_worktree_is_found(checkout: Path) -> None:
     """Its .git is a file."""
     tree = checkout.parent / "tree"
     _git(checkout, "worktree", "add", "--quiet", "-b", "other", str(tree))
@@ -58,8 +58,8 @@ def test_the_commit_of_a_worktree_is_found(checkout: Path) -> None:
     assert head_commit(tree) != head_commit(checkout)
 
 
-def test_a_folder_that_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
-    """Nor has one whose HEAD leads nowhere."""
+def test_folder_that_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
+    """Nor has one with an invalid HEAD."""
     assert head_commit(tmp_path) is None
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -76,17 +76,17 @@ def test_a_folder_that_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
         ([], None),
     ],
 )
-def test_a_mirror_says_the_commits_of_its_folders(
+def test_manifest_of_a_mirror_gives_commits(
     tmp_path: Path, manifest: object, commit: str | None
 ) -> None:
-    """Where they are no checkouts; what is no commit is not taken for one."""
+    """For folders that are no checkouts; invalid commits are ignored."""
     (tmp_path / MANIFEST).write_text(json.dumps(manifest))
 
     assert mirrored_commit(tmp_path, "robot") == commit
 
 
-def test_a_checkout_in_a_mirror_speaks_for_itself(checkout: Path) -> None:
-    """Whatever the manifest says."""
+def test_checkout_in_a_mirror_has_priority_over_the_manifest(checkout: Path) -> None:
+    """Its own commit is used."""
     manifest = {"checkout": {"commit": COMMIT}}
     (checkout.parent / MANIFEST).write_text(json.dumps(manifest))
 

@@ -21,31 +21,31 @@ from urdf_usd.corpus.identifiers import distinct, identifier
         ("file", "../../arm.urdf", "file--arm"),
     ],
 )
-def test_a_plain_reference_gives_a_readable_name(
+def test_plain_reference_gives_a_readable_name(
     scheme: str, target: str, expected: str
 ) -> None:
-    """Nothing is added where nothing had to be replaced."""
+    """A suffix is added only if characters were replaced."""
     assert identifier(scheme, target) == expected
 
 
-def test_targets_that_look_alike_after_replacement_keep_different_names() -> None:
-    """Two spaces and two umlauts are both replaced, and still tell robots apart."""
+def test_targets_that_are_equal_after_replacement_have_different_names() -> None:
+    """For example two with a space and an umlaut."""
     names = {identifier("dir", name) for name in ("a b.urdf", "a?b.urdf", "aüb.urdf")}
 
     assert len(names) == 3
 
 
 @given(st.text(max_size=400))
-def test_every_name_is_safe_as_a_file_name(target: str) -> None:
-    """Only letters, digits, dot, dash and underscore; short enough for a suffix."""
+def test_every_name_is_a_valid_file_name(target: str) -> None:
+    """Letters, digits, dot, dash and underscore; short enough for a suffix."""
     name = identifier("dir", target)
 
     assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
     assert len(name) <= 200
 
 
-def test_names_that_differ_in_case_alone_are_told_apart() -> None:
-    """Some file systems hold only one of them."""
+def test_names_that_differ_only_in_case_are_distinguished() -> None:
+    """Some file systems are case-insensitive."""
     ids = distinct(["dir--Arm", "dir--arm", "dir--leg"], ["Arm", "arm", "leg"])
 
     assert len({name.casefold() for name in ids}) == 3

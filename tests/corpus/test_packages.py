@@ -13,30 +13,32 @@ def _package(folder: Path, manifest: str) -> Path:
     return folder
 
 
-def test_a_package_is_named_by_its_manifest(tmp_path: Path) -> None:
-    """A repository's folder often has another name than the package in it."""
+def test_package_is_named_by_its_manifest(tmp_path: Path) -> None:
+    """The folder of a repository often has another name."""
     arm = _package(tmp_path / "Arm_ROS2", "<package><name> arm </name></package>")
 
     assert ros_packages(tmp_path) == (("arm", arm),)
 
 
-def test_a_broken_manifest_counts_under_its_folders_name(tmp_path: Path) -> None:
-    """The meshes are there all the same."""
+def test_package_with_malformed_manifest_is_named_after_folder(
+    tmp_path: Path,
+) -> None:
+    """Its meshes can be used."""
     broken = _package(tmp_path / "broken", "<package><name>x")
     nameless = _package(tmp_path / "nameless", "<package/>")
 
     assert ros_packages(tmp_path) == (("broken", broken), ("nameless", nameless))
 
 
-def test_hidden_folders_hold_no_packages(tmp_path: Path) -> None:
-    """A .git folder may hold anything."""
+def test_hidden_folders_contain_no_packages(tmp_path: Path) -> None:
+    """For example .git."""
     _package(tmp_path / ".git" / "arm", "<package><name>arm</name></package>")
 
     assert ros_packages(tmp_path) == ()
 
 
-def test_of_two_packages_with_one_name_the_first_is_kept(tmp_path: Path) -> None:
-    """Path order decides, so that two runs agree."""
+def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> None:
+    """In path order, so that runs are deterministic."""
     first = _package(tmp_path / "a", "<package><name>arm</name></package>")
     second = _package(tmp_path / "b", "<package><name>arm</name></package>")
 
@@ -44,10 +46,10 @@ def test_of_two_packages_with_one_name_the_first_is_kept(tmp_path: Path) -> None
     assert first_of_each(("arm", second), ("arm", first)) == (("arm", second),)
 
 
-def test_a_manifest_that_declares_entities_counts_under_its_folders_name(
+def test_package_whose_manifest_has_entities_is_named_after_folder(
     tmp_path: Path,
 ) -> None:
-    """A few lines of them can stand for more text than there is memory."""
+    """Entities could expand beyond the available memory."""
     document = (
         '<!DOCTYPE package [<!ENTITY n "arm">]><package><name>&n;</name></package>'
     )
@@ -56,8 +58,8 @@ def test_a_manifest_that_declares_entities_counts_under_its_folders_name(
     assert ros_packages(tmp_path) == (("odd", folder),)
 
 
-def test_a_robot_has_the_licences_that_its_package_states(tmp_path: Path) -> None:
-    """Those of the package alone, not of what it exports."""
+def test_licences_of_a_robot_are_those_of_its_package(tmp_path: Path) -> None:
+    """Without those in the export element."""
     folder = _package(
         tmp_path / "arm",
         "<package><license> BSD\n 3 </license><license>MIT</license><license/>"

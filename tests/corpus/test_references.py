@@ -28,8 +28,8 @@ from urdf_usd.corpus.robots import ReferenceSyntaxError
         ("erd", Reference(Scheme.EXAMPLES, None)),
     ],
 )
-def test_every_form_of_the_grammar_is_read(text: str, expected: Reference) -> None:
-    """A form is a file, a source with a name, a folder, or a whole source."""
+def test_every_form_of_the_grammar_is_parsed(text: str, expected: Reference) -> None:
+    """A file, a source with a name, a folder, or a whole source."""
     assert parse_reference(text) == expected
 
 
@@ -48,8 +48,8 @@ def test_every_form_of_the_grammar_is_read(text: str, expected: Reference) -> No
         ("dir: ", "nothing follows the colon"),
     ],
 )
-def test_an_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> None:
-    """The message names what is wrong and shows all forms."""
+def test_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> None:
+    """The message names the fault and shows all forms."""
     with pytest.raises(ReferenceSyntaxError) as refusal:
         parse_reference(text)
 
@@ -59,7 +59,7 @@ def test_an_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> No
 
 @given(st.text())
 def test_any_text_is_a_reference_or_refused(text: str) -> None:
-    """No text is read as nothing, and no other error escapes."""
+    """No other exception is raised."""
     try:
         reference = parse_reference(text)
     except ReferenceSyntaxError:
@@ -71,7 +71,7 @@ def test_any_text_is_a_reference_or_refused(text: str) -> None:
     st.sampled_from(Scheme),
     st.text(min_size=1).filter(str.strip),
 )
-def test_a_reference_reads_back_from_its_text(scheme: Scheme, target: str) -> None:
+def test_text_of_a_reference_is_parsed_back(scheme: Scheme, target: str) -> None:
     """The text of a reference is the reference."""
     reference = Reference(scheme, target)
 

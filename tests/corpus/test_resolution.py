@@ -1,4 +1,4 @@
-"""From references to robots."""
+"""Resolution of references to robots."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _write(path: Path) -> Path:
     return path
 
 
-def test_the_default_corpus_is_the_95_urdfs_of_the_wheel() -> None:
-    """All URDFs that pybullet_data ships, without the generated ones."""
+def test_default_corpus_has_the_95_urdfs_of_pybullet_data() -> None:
+    """Without the generated objects."""
     robots = resolve_corpora(["pybullet"], _silent)
 
     assert len(robots) == 95
@@ -44,7 +44,7 @@ def test_the_default_corpus_is_the_95_urdfs_of_the_wheel() -> None:
     assert [robot.id for robot in robots] == sorted(robot.id for robot in robots)
 
 
-def test_a_robot_of_the_wheel_resolves_to_its_file() -> None:
+def test_robot_of_the_wheel_is_resolved_to_its_file() -> None:
     """The path in the wheel is the reference."""
     robot = resolve_robot("pybullet:kuka_iiwa/model.urdf", _silent)
 
@@ -62,35 +62,35 @@ def test_a_robot_of_the_wheel_resolves_to_its_file() -> None:
         ("pybullet:kuka_iiwa", "has no URDF"),
     ],
 )
-def test_what_the_wheel_lacks_is_not_available(text: str, reason: str) -> None:
-    """A wrong name is answered by the nearest right ones."""
+def test_missing_robot_of_the_wheel_is_unavailable(text: str, reason: str) -> None:
+    """The message has the most similar names."""
     with pytest.raises(UnavailableError, match=reason):
         resolve_robot(text, _silent)
 
 
-def test_a_generated_object_is_found_by_name() -> None:
-    """Left out of the corpus, but not hidden."""
+def test_generated_object_is_found_by_name() -> None:
+    """Although it is not part of the corpus."""
     robot = resolve_robot("pybullet:random_urdfs/000/000.urdf", _silent)
 
     assert robot.path.is_file()
 
 
 @pytest.mark.parametrize("text", ["pybullet", "rd", "erd", "dir:robots"])
-def test_a_corpus_is_not_one_robot(text: str) -> None:
-    """Commands about one robot say so, rather than taking the first."""
+def test_corpus_is_refused_where_one_robot_is_required(text: str) -> None:
+    """The first robot is not used instead."""
     with pytest.raises(ReferenceSyntaxError, match="name one robot"):
         resolve_robot(text, _silent)
 
 
-def test_a_path_alone_is_left_to_the_reader(tmp_path: Path) -> None:
-    """Who reads the file reports that it is missing, with a location."""
+def test_existence_of_a_path_is_checked_by_the_reader(tmp_path: Path) -> None:
+    """It reports a missing file with a location."""
     missing = tmp_path / "missing.urdf"
 
     assert resolve_robot(str(missing), _silent).path == missing
 
 
-def test_records_never_see_an_absolute_path(tmp_path: Path) -> None:
-    """A reference is the same on every machine."""
+def test_references_in_records_are_relative(tmp_path: Path) -> None:
+    """They are equal on every machine."""
     path = _write(tmp_path / "arm.urdf")
 
     robot = resolve_robot(str(path), _silent)
@@ -98,8 +98,8 @@ def test_records_never_see_an_absolute_path(tmp_path: Path) -> None:
     assert (robot.id, robot.reference) == ("file--arm", "file:arm.urdf")
 
 
-def test_a_corpus_of_paths_wants_files(tmp_path: Path) -> None:
-    """A missing file or a folder stops a run before it starts."""
+def test_missing_files_of_a_corpus_are_refused(tmp_path: Path) -> None:
+    """Before the run starts; a folder as well."""
     with pytest.raises(UnavailableError, match="does not exist"):
         resolve_corpora([str(tmp_path / "missing.urdf")], _silent)
     with pytest.raises(UnavailableError, match=f"write dir:{tmp_path}"):
@@ -107,7 +107,7 @@ def test_a_corpus_of_paths_wants_files(tmp_path: Path) -> None:
 
 
 def test_xacro_is_a_robot() -> None:
-    """Whoever reads it expands it; its id is that of the URDF."""
+    """Its id is that of the URDF."""
     robot = resolve_robot("bots/arm.urdf.xacro", _silent)
 
     assert robot.path == Path("bots/arm.urdf.xacro")
@@ -117,10 +117,10 @@ def test_xacro_is_a_robot() -> None:
     )
 
 
-def test_unavailability_of_one_robot_is_a_result(
+def test_unavailable_robot_is_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are there; why this one is not stands beside them."""
+    """With its reason, in addition to the available ones."""
     _write(tmp_path / "arm.urdf")
 
     def refuse(download: Download, *_: object) -> NoReturn:
@@ -137,7 +137,7 @@ def test_unavailability_of_one_robot_is_a_result(
         "rd--upkie_description",
         "rd:upkie_description",
         "upkie_description cannot be downloaded",
-        # What the package says of it is known all the same.
+        # Data of the package about it are known.
         origin=found[1].origin,
     )
     assert found[1].origin.license == "Apache-2.0"
@@ -146,14 +146,14 @@ def test_unavailability_of_one_robot_is_a_result(
 @pytest.mark.parametrize(
     "text", ["no/such.urdf", "dir:no/such", "pybullet:no/such.urdf"]
 )
-def test_what_does_not_exist_is_refused_before_anything_is_done(text: str) -> None:
-    """A name that its source does not know is most likely a mistake."""
+def test_unknown_names_are_refused_before_any_work(text: str) -> None:
+    """They are probably misspelt."""
     with pytest.raises(UnknownRobotError):
         resolve_corpora(["pybullet:r2d2.urdf", text], _silent)
 
 
-def test_a_folder_gives_all_robots_below_it(tmp_path: Path) -> None:
-    """In path order, hidden folders left out; packages are found as for one file."""
+def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
+    """In path order, without hidden folders; packages are found as for one file."""
     _write(tmp_path / "b" / "arm.urdf")
     _write(tmp_path / "a" / "deep" / "leg.URDF")
     _write(tmp_path / ".hidden" / "x.urdf")
@@ -174,26 +174,26 @@ def test_a_folder_gives_all_robots_below_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"), [("nowhere", "no such folder"), ("empty", "no .urdf or .xacro")]
 )
-def test_a_folder_without_robots_is_not_a_corpus(
+def test_folder_without_robots_is_refused(
     tmp_path: Path, name: str, reason: str
 ) -> None:
-    """A gate over nothing would always be green."""
+    """Otherwise a gate over no robots would pass."""
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(UnavailableError, match=reason):
         resolve_corpora([f"dir:{tmp_path / name}"], _silent)
 
 
-def test_a_file_in_place_of_a_folder_is_named_as_such(tmp_path: Path) -> None:
-    """The message shows the reference that works."""
+def test_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
+    """The message has a valid reference."""
     path = _write(tmp_path / "arm.urdf")
 
     with pytest.raises(UnavailableError, match=f"write file:{path}"):
         resolve_corpora([f"dir:{path}"], _silent)
 
 
-def test_a_robot_named_twice_is_taken_once(tmp_path: Path) -> None:
-    """Once by its folder and once by its path."""
+def test_robot_that_is_given_twice_is_run_once(tmp_path: Path) -> None:
+    """By its folder and by its path."""
     path = _write(tmp_path / "arm.urdf")
 
     robots = resolve_corpora([f"dir:{tmp_path}", str(path)], _silent)
@@ -201,8 +201,8 @@ def test_a_robot_named_twice_is_taken_once(tmp_path: Path) -> None:
     assert [robot.id for robot in robots] == ["dir--arm"]
 
 
-def test_equal_ids_of_different_robots_are_told_apart(tmp_path: Path) -> None:
-    """Two folders may hold robots of one name."""
+def test_equal_ids_of_different_robots_are_distinguished(tmp_path: Path) -> None:
+    """Two folders may have robots of one name."""
     paths = [_write(tmp_path / name / "arm.urdf") for name in "ab"]
 
     robots = resolve_corpora(map(str, paths), _silent)
@@ -210,8 +210,8 @@ def test_equal_ids_of_different_robots_are_told_apart(tmp_path: Path) -> None:
     assert len({robot.id for robot in robots}) == 2
 
 
-def test_all_references_are_read_before_the_first_is_resolved() -> None:
-    """A typing mistake costs no download."""
+def test_all_references_are_parsed_before_the_first_is_resolved() -> None:
+    """A misspelt one causes no download."""
     with pytest.raises(ReferenceSyntaxError):
         resolve_corpora(["rd:panda_description", "pybulet"], _silent)
 
@@ -222,8 +222,8 @@ def _list(folder: Path, text: str) -> str:
     return f"list:{file}"
 
 
-def test_a_list_names_what_any_reference_can_name(tmp_path: Path) -> None:
-    """Paths begin in the folder of the list; what it says counts more."""
+def test_list_accepts_every_reference(tmp_path: Path) -> None:
+    """Paths are relative to the list, whose settings have priority."""
     _write(tmp_path / "bots" / "arm.urdf")
     (tmp_path / "deps").mkdir()
     text = """
@@ -245,7 +245,7 @@ license = "MIT"
 
     assert isinstance(arm, RobotSource)
     assert isinstance(again, RobotSource)
-    # A fixed base makes it another robot than the one that the folder holds.
+    # A fixed base makes it a different robot from that of the folder.
     assert (arm.id, arm.reference) == ("dir--arm", "file:bots/arm.urdf")
     assert (again.id, again.base, again.notes) == (
         "file--bots--arm",
@@ -284,18 +284,18 @@ license = "MIT"
         ("", "it has no [[robots]]"),
     ],
 )
-def test_what_is_wrong_with_a_list_is_said_with_its_line(
+def test_faults_of_a_list_are_reported_with_their_lines(
     tmp_path: Path, text: str, message: str
 ) -> None:
-    """Before anything is downloaded."""
+    """Before any download."""
     with pytest.raises(CorpusError) as refusal:
         resolve_corpora([_list(tmp_path, text)], _silent)
 
     assert message in str(refusal.value)
 
 
-def test_one_robot_with_other_arguments_is_another_one(tmp_path: Path) -> None:
-    """Their ids do not depend on where the list lies."""
+def test_robot_with_other_arguments_is_another_robot(tmp_path: Path) -> None:
+    """Ids do not depend on the folder of the list."""
     ids = []
     for name in "ab":
         folder = tmp_path / name
@@ -311,8 +311,8 @@ def test_one_robot_with_other_arguments_is_another_one(tmp_path: Path) -> None:
     assert len(set(ids[0])) == 2
 
 
-def test_a_folder_holds_xacro_too(tmp_path: Path) -> None:
-    """Which of them are robots shows when they are read."""
+def test_folder_includes_xacro_files(tmp_path: Path) -> None:
+    """Files without a robot are detected when they are read."""
     _write(tmp_path / "arm.urdf.xacro")
     _write(tmp_path / "leg.urdf")
 
@@ -325,7 +325,7 @@ def test_a_folder_holds_xacro_too(tmp_path: Path) -> None:
     assert leg.searched
 
 
-def test_nothing_is_fetched_while_a_name_is_wrong(
+def test_all_names_are_validated_before_the_first_download(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All names are looked up before the first download."""

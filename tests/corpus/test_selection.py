@@ -1,4 +1,4 @@
-"""Which robots of a corpus are meant."""
+"""Selection of robots of a corpus."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ ALL = (DOG, ARM, TWO, FILE)
         (Selection(licenses=("mit", "apache-2.0")), (DOG, ARM)),
     ],
 )
-def test_one_value_of_each_attribute_is_enough(
+def test_values_of_one_option_are_alternatives(
     selection: Selection, chosen: tuple[UnavailableSource, ...]
 ) -> None:
-    """Values of an option are alternatives, options add up, case does not matter."""
+    """Different options are combined; case is ignored."""
     assert selection.apply(ALL, lambda _: None) == chosen
 
 
-def test_robots_of_which_nothing_is_known_are_left_out_and_counted() -> None:
-    """Nobody should think that they were looked at."""
+def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
+    """The message has their number."""
     lines: list[str] = []
 
     Selection(licenses=("MIT",)).apply(ALL, lines.append)
@@ -61,14 +61,14 @@ def test_robots_of_which_nothing_is_known_are_left_out_and_counted() -> None:
         (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
     ],
 )
-def test_what_no_robot_has_is_refused(selection: Selection, reason: str) -> None:
-    """A run over nothing would prove nothing."""
+def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
+    """Otherwise the run would have no robots."""
     with pytest.raises(NothingSelectedError, match=reason):
         selection.apply(ALL, lambda _: None)
 
 
-def test_what_is_asked_for_is_told_in_words() -> None:
-    """A report says of which part of a corpus it is."""
+def test_selection_is_described_in_words() -> None:
+    """For the report."""
     selection = Selection(tags=("arm", "biped"), licenses=("MIT",))
 
     assert selection.words == ("tag arm or biped", "license MIT")

@@ -66,7 +66,8 @@ def main() -> None:
         for _ in range(chance.randint(1, 3)):
             mutated = chance.choice(MUTATIONS[name])(mutated, chance)
         if mutated == data:
-            # The input lost its structure; structured mutations start from the seeds.
+            # The input is no longer well-formed; structured mutations start from the
+            # seeds.
             mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
         return mutated if len(mutated) <= max_size else data
 

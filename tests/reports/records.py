@@ -1,4 +1,4 @@
-"""Hand-made run records: a small corpus with each verdict."""
+"""Hand-made run records: a small corpus with every verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the bundled scripts; what they do is tested in a browser."""
+"""Bundled scripts match their sources; their behaviour is tested in a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LICENSES = {
     "viewer": ("three.js authors", "Permission is hereby granted"),
     "pages": ("Observable, Inc.", "Mike Bostock", "Permission to use, copy, modify"),
 }
-# Sources of one that the other takes as well.
+# Sources that both bundles include.
 _BORROWED = {"viewer": ("pages/src/quantity.js",), "pages": ()}
 
 

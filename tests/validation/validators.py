@@ -1,4 +1,4 @@
-"""Runs the validators of OpenUSD and NVIDIA on one asset."""
+"""Validators of OpenUSD and NVIDIA, applied to one asset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Registers the schemas of newton:* attributes, as OpenUSD's readers have to.
+# Registers the schemas of newton:* attributes, as OpenUSD's own tools require.
 import newton_usd_schemas  # noqa: F401
 from pxr import Tf, Usd, UsdValidation
 

@@ -74,9 +74,7 @@ def test_every_type_has_its_attributes(
 
 
 @pytest.mark.parametrize("name", ["continuous", "planar", "floating", "spherical"])
-def test_limits_without_a_meaning_are_noted(
-    read_joint: Read, name: str
-) -> None:
+def test_limits_without_a_meaning_are_noted(read_joint: Read, name: str) -> None:
     """Some engines apply them."""
     parsed = read_joint(f'type="{name}"><limit lower="-3" upper="3"/>')
 

@@ -1,4 +1,4 @@
-"""The real robot_descriptions package, with cloning replaced by a local folder."""
+"""The real robot_descriptions package, with a local folder instead of cloning."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Provide the repository of the Upkie robot, with one link and no mesh."""
+    """Write the repository of the Upkie robot, with one link and no mesh."""
     folder = tmp_path / "upkie_description"
     (folder / "urdf").mkdir(parents=True)
     (folder / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
@@ -187,14 +187,14 @@ def test_module_with_xacro_has_packages_of_other_repositories(
     ],
 )
 def test_module_without_urdf_is_refused_without_import(name: str, reason: str) -> None:
-    """The package's own catalogue decides."""
+    """By the package's own catalogue."""
     with pytest.raises(UnavailableError, match=reason):
         resolve_robot(f"rd:{name}", lambda _: None)
 
 
 @pytest.mark.usefixtures("repository")
 def test_whole_corpus_lists_unavailable_robots() -> None:
-    """Each with its reason, besides those that are available."""
+    """Each with its reason, in addition to the available ones."""
     robots = resolve_corpora(["rd"], lambda _: None)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
@@ -235,7 +235,7 @@ def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
 def test_mirrored_description_resolves(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through the real module, with the folder in place of the network."""
+    """Through the real module, from a folder instead of the network."""
     assert MIRROR is not None
     _clone_from(Path(MIRROR), monkeypatch)
 

@@ -1,4 +1,4 @@
-"""example-robot-data, by a wheel of three robots made here."""
+"""The source example-robot-data, with a wheel of three robots made here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARE = "cmeel.prefix/share/example-robot-data"
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a small example-robot-data, laid out as cmeel does."""
+    """Install a small example-robot-data with the layout of cmeel."""
     info = tmp_path / "example_robot_data-6.0.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Name: example-robot-data\nVersion: 6.0.0\n")
@@ -37,8 +37,8 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / SHARE
 
 
-def test_a_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
-    """Its URIs name the distribution, or the robot's folder, as a package."""
+def test_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
+    """Its URIs name the distribution or the robot's folder as a package."""
     robot = resolve_robot("erd:panda")
 
     assert robot.path == wheel / "robots" / ROBOTS[0]
@@ -49,8 +49,8 @@ def test_a_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
     )
 
 
-def test_stems_that_occur_twice_take_their_folders_name(wheel: Path) -> None:
-    """Neither of the two is silently preferred."""
+def test_ambiguous_stems_are_extended_by_their_folder(wheel: Path) -> None:
+    """None of the robots has priority."""
     with pytest.raises(
         UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"
     ):
@@ -62,7 +62,7 @@ def test_stems_that_occur_twice_take_their_folders_name(wheel: Path) -> None:
 
 
 @pytest.mark.usefixtures("wheel")
-def test_the_whole_corpus_lists_every_file() -> None:
+def test_whole_corpus_lists_every_file() -> None:
     """In the order of ids."""
     assert [robot.id for robot in resolve_corpora(["erd"])] == [
         "erd--anymal_b_description--anymal",
@@ -72,16 +72,16 @@ def test_the_whole_corpus_lists_every_file() -> None:
 
 
 @pytest.mark.usefixtures("wheel")
-def test_an_unknown_name_is_answered_by_close_ones() -> None:
+def test_unknown_name_lists_similar_ones() -> None:
     """As for every source."""
     with pytest.raises(UnavailableError, match="close to it: panda"):
         resolve_robot("erd:pand")
 
 
-def test_an_absent_wheel_is_named_with_the_remedy(
+def test_missing_wheel_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The extra that installs it is part of the message."""
+    """The message names the extra."""
     monkeypatch.setattr(
         "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
     )

@@ -1,4 +1,4 @@
-"""Robots below a folder are read as if each had been named alone."""
+"""Robots of a folder are read as if each were given alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
     ("files", "mesh"),
     [
         (
-            # The package of that name has no such mesh; the folder of the robot has.
+            # The package of that name lacks the mesh; the folder of the robot has it.
             {
                 "robots/arm/urdf/arm.urdf": _ROBOT,
                 "robots/arm/meshes/part.stl": _TRIANGLE,
@@ -53,7 +53,7 @@ def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
             "robots/arm/meshes/part.stl",
         ),
         (
-            # Two packages declare one name; the one around the robot counts.
+            # Two packages declare one name; the one that contains the robot is used.
             {
                 "a/arm_description/package.xml": _MANIFEST,
                 "a/arm_description/meshes/part.stl": _TRIANGLE,
@@ -79,8 +79,8 @@ def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="file names are text on Windows")
-def test_name_that_is_not_utf8_costs_one_robot(tmp_path: Path) -> None:
-    """It is reported with escaped bytes, the others are found."""
+def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
+    """With escaped bytes; the other robots are found."""
     robot = '<robot name="r"><link name="a"/></robot>'
     _write(tmp_path, {"good.urdf": robot, os.fsdecode(b"\xff.urdf"): robot})
 

@@ -317,7 +317,7 @@ def test_unreadable_robot_shows_its_diagnostics() -> None:
 
 
 def test_crashed_engine_shows_its_output() -> None:
-    """The end of it."""
+    """The last lines of it."""
     assert "Segmentation fault" in _text(_page(_named("Fatal")))
 
 
@@ -372,7 +372,7 @@ def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
         holders = [e for e in where.xpath("//bdi") if shown in e.text_content()]
         assert holders
         assert all(("long" in e.classes) == (len(name) > 300) for e in holders)
-        # Outside <bdi> no name is left that could turn or stretch the page.
+        # Outside <bdi>, no name could reorder or stretch the page.
         for element in where.xpath("//bdi"):
             element.drop_tree()
         body = _one(where, "//main").text_content().replace("pybullet:", "")
@@ -419,7 +419,7 @@ def test_pages_are_self_contained_and_accessible(tmp_path: Path) -> None:
     for path in tmp_path.rglob("*.html"):
         text = path.read_text("utf-8")
         page = html.fromstring(text)
-        # A name space is no address; what a browser asks for is tested in one.
+        # Namespaces are no requests; requests are tested in a browser.
         markup = re.sub(
             r"(<script>).*?</script>", r"\1</script>", text, flags=re.DOTALL
         )

@@ -175,9 +175,7 @@ def test_relative_urdf_gives_absolute_paths(
         ("package://hand/MESHES/Palm.Stl", "ws/hand/meshes/palm.stl"),
     ],
 )
-def test_other_letter_case_is_a_warning(
-    urdf: Path, uri: str, file: str
-) -> None:
+def test_other_letter_case_is_a_warning(urdf: Path, uri: str, file: str) -> None:
     """Windows and macOS ignore case, so authors do not see the difference."""
     found = _find(uri, urdf)
 
