@@ -41,7 +41,7 @@ FUZZER_ENDS = (0, 70, 71, 77)
 
 
 def install(session: nox.Session, *groups: str, package: bool = True) -> None:
-    """Install dependency groups and, unless told otherwise, the package itself."""
+    """Install dependency groups and, by default, the package itself."""
     requirements = nox.project.dependency_groups(GROUPS, *groups)
     session.install(*requirements, *(["."] if package else []))
 
@@ -57,7 +57,7 @@ def install_apart(session: nox.Session, name: str, requirement: str) -> Path:
 
 
 def install_peer(session: nox.Session) -> Path:
-    """Install Newton's converter in an environment of its own; return its Python."""
+    """Install Newton's converter in a separate environment; return its Python."""
     return install_apart(session, "peer", PEER)
 
 
@@ -111,7 +111,7 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Compare with Newton's converter; arguments are robots, erd unless told.
+    """Compare with Newton's converter; arguments are robots, by default erd.
 
     The report is in comparison-report/.
     """
@@ -136,7 +136,7 @@ def sensitivity(session: nox.Session) -> None:
 
 @nox.session
 def engines(session: nox.Session) -> None:
-    """Hold the optional engines against their tests, and ask all about a few robots."""
+    """Run the tests of the optional engines, and all engines on a few robots."""
     install(session, "test", package=False)
     session.install(".[engines]")
     session.run("pytest", *(session.posargs or ABOUT_ENGINES))
@@ -146,9 +146,9 @@ def engines(session: nox.Session) -> None:
 
 @nox.session
 def consumers(session: nox.Session) -> None:
-    """Have PhysX and Newton read assets of every profile; write docs/consumers.md.
+    """Read assets of every profile in PhysX and Newton; write docs/consumers.md.
 
-    Arguments are corpora, `pybullet` unless told, and `--sample N`, with which the
+    Arguments are corpora, by default `pybullet`, and `--sample N`, with which the
     table is only printed.
     """
     session.install(".[newton,physx]")
@@ -187,8 +187,8 @@ def renders(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Fuzz every reader in turn; fails if there are findings.
 
-    The argument is the time for each in seconds, 300 unless told. What reached new code
-    is kept in fuzz-work/ for the next time, and so are the findings.
+    The argument is the time for each in seconds, by default 300. Inputs that reached
+    new code are kept in fuzz-work/ for the next campaign, and so are the findings.
     """
     install(session, "fuzz", "test")
     seconds = session.posargs[0] if session.posargs else "300"
@@ -205,10 +205,10 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def validate(session: nox.Session) -> None:
-    """Put assets of every layout before OpenUSD's and NVIDIA's validators.
+    """Run OpenUSD's and NVIDIA's validators on assets of every layout.
 
     They are opened with usd-exchange's build of OpenUSD as well. Arguments are corpora,
-    `pybullet` unless told; see docs/validation.md.
+    by default `pybullet`; see docs/validation.md.
     """
     install(session, "validation")
     exchange = str(install_apart(session, "exchange", EXCHANGE))
@@ -225,9 +225,9 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def bench_check(session: nox.Session) -> None:
-    """Measure how long robots take, beside what engines take to load them.
+    """Measure the time of checks, compared with loading the robots in the engines.
 
-    Arguments are corpora, example-robot-data unless told, and `--rounds N`. The machine
+    Arguments are corpora, by default example-robot-data, and `--rounds N`. The machine
     should have nothing else to do.
     """
     install(session, "bench", package=False)
@@ -254,9 +254,9 @@ def viewer(session: nox.Session) -> None:
 
 @nox.session
 def bench_peer(session: nox.Session) -> None:
-    """Measure our converter beside Newton's, on the same robots in one run.
+    """Compare time and memory with Newton's converter on the same robots.
 
-    Arguments are corpora, example-robot-data unless told, and `--rounds N`. The table
+    Arguments are corpora, by default example-robot-data, and `--rounds N`. The table
     is in bench-peer/.
     """
     install(session, "bench", package=False)
@@ -267,7 +267,7 @@ def bench_peer(session: nox.Session) -> None:
 
 @nox.session
 def bench_growth(session: nox.Session) -> None:
-    """Measure how cost grows, up to 2,000 links and 10 million triangles."""
+    """Measure time and memory by size, up to 2,000 links and 10 million triangles."""
     install(session, "bench")
     session.run("python", "-m", "tests.benchmarks.growth")
 

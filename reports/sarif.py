@@ -30,7 +30,7 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
     """Write the diagnostics and lint findings of all robots.
 
     File names are relative to the robot's folder, which is not known here: each robot
-    has a base id of its own, described by its reference.
+    has its own base id, described by its reference.
     """
     reported = [robot for robot in robots if _findings(robot)]
     remedies = {one.rule: one.remedy for robot in reported for one in _findings(robot)}

@@ -27,7 +27,7 @@ settings.register_profile("search", settings.get_profile("gate"), derandomize=Fa
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 # Child processes are reached through sockets in a folder that is made when it is first
-# asked for. A test with a temporary folder of its own must not be the one who asks: the
+# asked for. A test with its own temporary folder must not be the first to do so: the
 # folder would go with it, and with it all further processes.
 util.get_temp_dir()
 

@@ -29,7 +29,7 @@ DOCUMENTS = (
 
 # Commands that are not run here, with the reason.
 _INSTALLS = "installs an environment from the network"
-_SESSION = "a session with an environment of its own; its name is checked below"
+_SESSION = "a session with a separate environment; its name is checked below"
 NOT_RUN = {
     "python3 -m venv .venv && .venv/bin/pip install nox "
     "&& .venv/bin/nox -s conformance": _INSTALLS,

@@ -74,7 +74,7 @@ ARROWS = (
     # Engines share no mathematics and no file reader with the converter.
     _arrow("conformance.engines", "conformance.observation"),
     # The reference engine uses the converter's URDF reader, so it never decides alone.
-    # It reads meshes by libraries of its own.
+    # It reads meshes with its own libraries.
     _arrow(
         "conformance.engines.reference",
         "conformance.engines",

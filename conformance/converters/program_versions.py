@@ -18,7 +18,11 @@ def version_of_program(program: Path) -> str | None:
     It is taken from the Python distribution that installed the program, else from its
     output for ``--version``.
     """
-    return _installed_by(program) or _installed_by(program.resolve()) or _said(program)
+    return (
+        _installed_by(program)
+        or _installed_by(program.resolve())
+        or _printed_version(program)
+    )
 
 
 def _installed_by(program: Path) -> str | None:
@@ -32,7 +36,7 @@ def _installed_by(program: Path) -> str | None:
     return None
 
 
-def _said(program: Path) -> str | None:
+def _printed_version(program: Path) -> str | None:
     # The version of the interpreter is not that of the converter it runs.
     if program.resolve() == Path(sys.executable).resolve():
         return None

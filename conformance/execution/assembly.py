@@ -24,8 +24,8 @@ from urdf_usd.conformance.engines.protocol import (
     Outcome,
     Unavailable,
 )
-from urdf_usd.conformance.execution.engine_set import USD_READER, EngineResults
-from urdf_usd.conformance.execution.ledger import losses
+from urdf_usd.conformance.execution.coverage import losses
+from urdf_usd.conformance.execution.engine_set import USD_ENGINE, EngineResults
 from urdf_usd.conformance.execution.portable_text import (
     FolderNames,
     folder_names,
@@ -38,8 +38,8 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
 )
+from urdf_usd.conformance.records.coverage_record import LedgerRecord
 from urdf_usd.conformance.records.environment import environment
-from urdf_usd.conformance.records.ledger_record import LedgerRecord
 from urdf_usd.conformance.records.record import (
     CheckHeading,
     ConverterRecord,
@@ -157,7 +157,7 @@ def unread_record(
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that no engine read."""
-    said = tuple(diagnostics)
+    items = tuple(diagnostics)
     return RobotRecord(
         id=subject.id,
         name=subject.urdf.stem if subject.urdf else subject.id,
@@ -167,10 +167,10 @@ def unread_record(
         candidate=subject.candidate,
         verdict=verdict,
         reason=portable(reason, subject.names),
-        diagnostics=_diagnostics(subject, said),
+        diagnostics=_diagnostics(subject, items),
         environment=environment(),
         lint=_diagnostics(subject, subject.findings),
-        ledger=(*subject.ledger, *losses(said)) if subject.ledger else (),
+        ledger=(*subject.ledger, *losses(items)) if subject.ledger else (),
     )
 
 
@@ -184,7 +184,7 @@ def judged_record(
     found = (*diagnostics, *_faults_of_usd(results))
     record = unread_record(subject, judgement.verdict, judgement.reason, found)
     spec = results.observation(REFERENCE)
-    usd = results.observation(USD_READER)
+    usd = results.observation(USD_ENGINE)
     return structs.replace(
         record if spec is None else _described(record, spec),
         base=usd.base.value if usd and usd.base else None,
@@ -197,7 +197,7 @@ def judged_record(
 
 def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
     """Yield what the USD engine found invalid, or missing, in the USD."""
-    match results.outcomes.get(USD_READER):
+    match results.outcomes.get(USD_ENGINE):
         case Abstained(reason, invalid=True):
             yield Diagnostic("stage-value", reason)
         case Observed(observation):
@@ -209,8 +209,8 @@ def with_output(
     record: RobotRecord, subject: Subject, output: str | None
 ) -> RobotRecord:
     """Add what a converter printed, without paths of this machine."""
-    said = None if output is None else portable(output, subject.names)
-    return structs.replace(record, output=said)
+    text = None if output is None else portable(output, subject.names)
+    return structs.replace(record, output=text)
 
 
 def summary_of(  # noqa: PLR0913  # what a run is about, and what became of it
@@ -324,9 +324,9 @@ def _freedoms(joint: JointObservation) -> int:
 
 
 def _diagnostics(
-    subject: Subject, said: Sequence[Diagnostic | Finding]
+    subject: Subject, items: Sequence[Diagnostic | Finding]
 ) -> tuple[DiagnosticRecord, ...]:
-    grouped = group_alike(said, lambda one: _rule(one).id)
+    grouped = group_alike(items, lambda one: _rule(one).id)
     lines = source_lines(
         (alike.one.location.file, alike.one.location.line)
         for alike in grouped
@@ -352,8 +352,8 @@ def _diagnostics(
     )
 
 
-def _rule(said: Diagnostic | Finding) -> Rule:
-    return said.rule if isinstance(said, Finding) else RULES[said.rule]
+def _rule(item: Diagnostic | Finding) -> Rule:
+    return item.rule if isinstance(item, Finding) else RULES[item.rule]
 
 
 def _engines(subject: Subject, results: EngineResults) -> tuple[EngineRecord, ...]:

@@ -1,10 +1,9 @@
 """Runs on the workers of a Dask cluster.
 
-Every Dask worker gets a pool of our workers, and examines robots as a run does here.
-Robots are sent in parcels, or as paths where the Dask workers have the same files. The
+Every Dask worker has a pool of worker processes, and examines robots as a local run
+does. Robots are sent packed, or as paths if the Dask workers have the same files. The
 scheduler gives the robots of a lost worker to another one; a robot that cannot be
-examined there is examined here. Few robots are sent ahead, so that memory here holds
-records alone.
+examined on the cluster is examined locally. Few robots are sent ahead, to limit memory.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from urdf_usd.conformance.execution.examination import (
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.parcels import (
-    Delivery,
-    Parcel,
-    deliver,
-    examine_parcel,
+from urdf_usd.conformance.execution.packing import (
+    PackedResult,
+    PackedRobot,
+    examine_packed,
     pack,
+    unpack_result,
 )
 from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
@@ -52,7 +51,7 @@ _LOOK = 5.0
 _Result: TypeAlias = "tuple[Assignment, RobotRecord | Unchanged]"
 
 
-class _Outpost(WorkerPlugin):
+class _PoolPlugin(WorkerPlugin):
     """The pool of a Dask worker.
 
     Args:
@@ -80,19 +79,19 @@ class _Outpost(WorkerPlugin):
 
 def _pool() -> WorkerPool:
     outpost = get_worker().plugins[_OUTPOST]
-    if not isinstance(outpost, _Outpost) or outpost.pool is None:
+    if not isinstance(outpost, _PoolPlugin) or outpost.pool is None:
         raise ClusterError("the worker was not set up")
     return outpost.pool
 
 
-def _examine_there(parcel: Parcel) -> Delivery | None:
-    return examine_parcel(_pool(), parcel)
+def _examine_packed(packed: PackedRobot) -> PackedResult | None:
+    return examine_packed(_pool(), packed)
 
 
-def _examine_shared(assignment: Assignment) -> Delivery | None:
+def _examine_shared(assignment: Assignment) -> PackedResult | None:
     if not (assignment.source.path.exists() and assignment.out.is_dir()):
         return None
-    return Delivery(examine_isolated(_pool(), assignment, {}))
+    return PackedResult(examine_isolated(_pool(), assignment, {}))
 
 
 def examined_on(  # noqa: PLR0913  # both ends, and options
@@ -121,7 +120,7 @@ def examined_on(  # noqa: PLR0913  # both ends, and options
     Raises:
         ClusterError: The cluster cannot be used, or is gone.
     """
-    with _connected(address) as client, _outposts(client, pool.memory):
+    with _connected(address) as client, _install_pools(client, pool.memory):
         dispatch = _Dispatch(
             client, pool, threads, interrupts, announce, jobs=jobs, shared=shared
         )
@@ -165,9 +164,9 @@ def _connected(address: str) -> Iterator[Client]:
 
 
 @contextmanager
-def _outposts(client: Client, memory: int | None) -> Iterator[None]:
+def _install_pools(client: Client, memory: int | None) -> Iterator[None]:
     """Set pools up on all Dask workers, also on those that join later."""
-    client.register_plugin(_Outpost(memory), name=_OUTPOST)
+    client.register_plugin(_PoolPlugin(memory), name=_OUTPOST)
     try:
         yield
     finally:
@@ -214,7 +213,7 @@ class _Dispatch:
 
     def results(self, waiting: Iterator[Assignment]) -> Generator[_Result]:
         """Yield the result of each robot."""
-        lonely_since: float | None = None
+        idle_since: float | None = None
         while True:
             # A Dask worker has its next robot before it has finished the last one.
             room = 2 * self._capacity() + self._jobs
@@ -228,7 +227,7 @@ class _Dispatch:
             try:
                 future = self._interrupts.get(self._done, _LOOK)
             except Empty:
-                lonely_since = self._lonely(lonely_since)
+                idle_since = self._since_without_workers(idle_since)
                 continue
             result = self._end(future)
             if result is not None:
@@ -243,7 +242,7 @@ class _Dispatch:
         """Count the robots that the cluster examines at the same time."""
         return sum(self._client.nthreads().values())
 
-    def _lonely(self, since: float | None) -> float | None:
+    def _since_without_workers(self, since: float | None) -> float | None:
         """Return since when there have been no workers; raise after a while.
 
         Raises:
@@ -264,7 +263,7 @@ class _Dispatch:
         else:
             self._do_here(assignment, self._packed, assignment)
 
-    def _packed(self, assignment: Assignment) -> Parcel | None:
+    def _packed(self, assignment: Assignment) -> PackedRobot | None:
         limit = assignment.limits.time
         ending = self._pool.call(pack, assignment, timeout=limit)
         return None if isinstance(ending, Crashed) else ending.value
@@ -284,8 +283,8 @@ class _Dispatch:
 
     def _send(
         self,
-        function: Callable[..., Delivery | None],
-        content: Parcel | Assignment,
+        function: Callable[..., PackedResult | None],
+        content: PackedRobot | Assignment,
         assignment: Assignment,
     ) -> None:
         with warnings.catch_warnings():
@@ -303,8 +302,8 @@ class _Dispatch:
             return self._arrived(future)
         assignment = self._here.pop(future)
         match future.result():
-            case Parcel() as parcel:
-                self._send(_examine_there, parcel, assignment)
+            case PackedRobot() as packed:
+                self._send(_examine_packed, packed, assignment)
             case None:
                 self._do_here(assignment, self._examined, assignment)
             case result:
@@ -313,19 +312,19 @@ class _Dispatch:
 
     def _arrived(self, future: Future[Any]) -> _Result | None:
         assignment = self._there.pop(future)
-        delivery, reason = None, "its files are not to be had there"
+        packed_result, reason = None, "its files are not available there"
         if future.status == "finished":
-            delivery = future.result()
-            if delivery is not None and delivery.versions != self._versions:
-                delivery, reason = None, "it was done by other versions"
+            packed_result = future.result()
+            if packed_result is not None and packed_result.versions != self._versions:
+                packed_result, reason = None, "it was done by other versions"
         elif self._client.status != "running":
             raise ClusterError("the connection to the scheduler is lost")
         else:
             reason = f"{future.status}: {future.exception()!r}"
         future.release()
-        if delivery is None:
-            self._announce(f"{assignment.source.id} is examined here: {reason}")
+        if packed_result is None:
+            self._announce(f"{assignment.source.id} is examined locally: {reason}")
             self._do_here(assignment, self._examined, assignment)
             return None
-        deliver(delivery, assignment.out, assignment.place)
-        return assignment, delivery.result
+        unpack_result(packed_result, assignment.out, assignment.place)
+        return assignment, packed_result.result

@@ -17,7 +17,7 @@ from urdf_usd.conformance.converters.candidates import (
 )
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.foreign_conversion import (
-    ConverterDiedError,
+    ConverterCrashError,
     Made,
     NoUsdError,
     call_registered,
@@ -38,7 +38,7 @@ _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 # Share of the time limit after which a program is stopped: before its worker is.
 _SHARE_OF_TIME = 0.95
 # Begin of the reason of a crash.
-CONVERTER_DIED = "the converter died"
+CONVERTER_CRASHED = "the converter crashed"
 # Purpose of the worker that runs converters of others.
 _WORKER = "converter"
 
@@ -115,8 +115,8 @@ def make_usd(steps: Steps, candidate: Candidate, order: Order) -> Written | Unwr
         return _outcome(candidate, order, steps.call(convert_robot, *arguments))
     # Ready USDs are only looked up.
     if isinstance(candidate, ReadyUsds):
-        return _outcome(candidate, order, steps.call(make_elsewhere, candidate, order))
-    ending = steps.request(_WORKER, make_elsewhere, candidate, order).result()
+        return _outcome(candidate, order, steps.call(convert_foreign, candidate, order))
+    ending = steps.request(_WORKER, convert_foreign, candidate, order).result()
     # Nothing that a converter left running may write to the asset from now on.
     steps.stop(_WORKER)
     return _outcome(candidate, order, ending)
@@ -130,7 +130,7 @@ def _outcome(
     | Crashed,
 ) -> Written | Unwritten:
     if isinstance(ending, Crashed):
-        reason = f"{CONVERTER_DIED}: {ending.reason}"
+        reason = f"{CONVERTER_CRASHED}: {ending.reason}"
         own = isinstance(candidate, OwnConverter)
         output = None if own else ending.output
         return Unwritten(Verdict.CRASHED, reason, output=output)
@@ -146,18 +146,18 @@ def _outcome(
                 diagnostics=found,
             )
         case Made(root_layer, output):
-            return _written_elsewhere(
+            return _foreign_outcome(
                 candidate, order, root_layer, output, ending.seconds
             )
-        case ConverterDiedError() as error:
-            reason = f"{CONVERTER_DIED}: {error}"
+        case ConverterCrashError() as error:
+            reason = f"{CONVERTER_CRASHED}: {error}"
             return Unwritten(Verdict.CRASHED, reason, output=error.output)
         case NoUsdError() as error:
             reason = f"no USD was written: {error}"
             return Unwritten(Verdict.NOT_COMPARABLE, reason, output=error.output)
 
 
-def _written_elsewhere(
+def _foreign_outcome(
     candidate: Candidate,
     order: Order,
     root_layer: Path,
@@ -171,7 +171,7 @@ def _written_elsewhere(
     return Written(root_layer, asset, seconds, output=output)
 
 
-def make_elsewhere(candidate: _Foreign, order: Order) -> Made | NoUsdError:
+def convert_foreign(candidate: _Foreign, order: Order) -> Made | NoUsdError:
     """Convert a URDF with another converter; runs in a worker."""
     try:
         match candidate:

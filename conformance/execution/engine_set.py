@@ -39,7 +39,7 @@ from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
-USD_READER = "openusd"
+USD_ENGINE = "openusd"
 AT_REST = Configurations((), (), ("zero",))
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
@@ -190,7 +190,7 @@ class EngineSet:
     def _round_trip(
         self, results: EngineResults, configurations: Configurations
     ) -> RoundTripOutcomes | None:
-        """Write the URDF back from the USD; have it read by the engines of the URDF."""
+        """Write the URDF back from the USD, and read it with the URDF engines."""
         spec = results.observation(REFERENCE)
         engines = [
             engine.name
@@ -203,7 +203,7 @@ class EngineSet:
             return None
         usd = str(results.files[Side.USD])
         links = tuple(link.name for link in spec.links)
-        ending = self.steps.request(USD_READER, write_back, usd, links).result()
+        ending = self.steps.request(USD_ENGINE, write_back, usd, links).result()
         if isinstance(ending, Crashed):
             return RoundTripOutcomes(failure=ending.reason)
         if isinstance(ending.value, str):
@@ -225,14 +225,14 @@ class EngineSet:
     ) -> EngineResults:
         """Read a USD whose names of links or joints differ again, with the URDF's."""
         spec = results.observation(REFERENCE)
-        usd = results.observation(USD_READER)
+        usd = results.observation(USD_ENGINE)
         if scratch is None or spec is None or usd is None:
             return results
         if not missing_names(spec, usd):
             return results
         path = str(results.files[Side.USD].absolute())
         ending = self.steps.request(
-            USD_READER, label_robot, path, _at_rest(spec)
+            USD_ENGINE, label_robot, path, _at_rest(spec)
         ).result()
         if isinstance(ending, Crashed) or ending.value is None:
             return results
@@ -265,7 +265,7 @@ class EngineSet:
             configurations: Where link frames were compared.
             target: File of the scene.
         """
-        sides = {Side.URDF.value: REFERENCE, Side.USD.value: USD_READER}
+        sides = {Side.URDF.value: REFERENCE, Side.USD.value: USD_ENGINE}
         readings = {
             side: reading
             for side, name in sides.items()
@@ -296,7 +296,7 @@ class EngineSet:
         """Compare the outcomes as a step.
 
         Args:
-            results: Outcomes, among them those of the reference and of the USD reader.
+            results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
         """
         urdf = {
@@ -304,12 +304,12 @@ class EngineSet:
             for engine in results.engines
             if engine.side is Side.URDF and engine.name in results.outcomes
         }
-        usd = results.outcomes[USD_READER]
+        usd = results.outcomes[USD_ENGINE]
         simulators = tuple(
             results.outcomes[engine.name]
             for engine in results.engines
             if engine.side is Side.USD
-            and engine.name != USD_READER
+            and engine.name != USD_ENGINE
             and engine.name in results.outcomes
         )
         return self.steps.call(
@@ -325,7 +325,7 @@ class EngineSet:
 
 
 def _at_rest(reading: Observation) -> Observation:
-    """Reduce an observation to what tells links and joints by their positions."""
+    """Reduce an observation to link frames and joints at zero."""
     frames = reading.frames
     return replace(
         reading,
@@ -345,12 +345,12 @@ def _at_rest(reading: Observation) -> Observation:
 
 
 def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
-    """Note in an observation which names differ in the file."""
+    """Add notes on names that differ in the file."""
     if not isinstance(outcome, Observed):
         return outcome
     notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
     notes += (
-        f"{what} is {name!r}, or another that is alike: the order of the file decides"
+        f"{what} is {name!r}, or one that is equivalent: the first in the file is used"
         for what, name in labels.alike
     )
     observation = replace(
@@ -366,14 +366,14 @@ def _outcome(request: working.Request[Outcome]) -> Outcome:
     return ending if isinstance(ending, Crashed) else ending.value
 
 
-def require_installed(wanted: Sequence[str]) -> None:
+def require_installed(requested: Sequence[str]) -> None:
     """Refuse names of engines that are not installed; no engine is loaded.
 
     Raises:
         UnknownEngineError: An engine of that name is not installed.
     """
     installed = registry.names()
-    for name in wanted:
+    for name in requested:
         if name not in installed:
             raise registry.UnknownEngineError(
                 f"no engine is called {name!r}; there are {', '.join(installed)}"
@@ -405,7 +405,7 @@ def list_engines(
 def select_engines(
     pool: WorkerPool, wanted: Sequence[str] = (), timeout: float = DEFAULT_TIMEOUT
 ) -> tuple[InstalledEngine, ...]:
-    """Choose the engines of a run: those wanted, and the two that verdicts need.
+    """Select the engines of a run: those requested, and the two that verdicts need.
 
     Args:
         pool: Engines are loaded in its workers.
@@ -415,7 +415,7 @@ def select_engines(
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
-        MissingEngineError: The reference or the USD reader is not available.
+        MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     require_installed(wanted)
     engines = list_engines(pool, timeout)

@@ -1,6 +1,6 @@
 """One robot from its source to its record: read, convert, observe, judge, draw.
 
-Everything that a library or a hostile file could bring down is a step, or a request to
+Everything that a library or a hostile file could crash is a step, or a request to
 a worker (:mod:`urdf_usd.conformance.execution.workers.steps`).
 """
 
@@ -27,7 +27,7 @@ from urdf_usd.conformance.execution.assembly import (
     with_output,
 )
 from urdf_usd.conformance.execution.conversion import (
-    CONVERTER_DIED,
+    CONVERTER_CRASHED,
     Order,
     Unwritten,
     first_error,
@@ -65,10 +65,10 @@ if TYPE_CHECKING:
 # Hashes of what was read of a robot.
 _Read: TypeAlias = tuple[str, ...]
 # Begin of the reason of a crash, by step; for converters see `conversion`.
-_READER_DIED = "the URDF reader died"
-_LINT_DIED = "lint died"
+_READER_CRASHED = "the URDF reader crashed"
+_LINT_CRASHED = "lint crashed"
 _REFERENCE_CRASHED = f"{REFERENCE} crashed"
-_COMPARISON_DIED = "the comparison died"
+_COMPARISON_CRASHED = "the comparison crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +124,11 @@ class _Fallback:
 
     Attributes:
         record: The record.
-        died: Begin of the reason; None if the record is complete without the step.
+        crash_reason: Begin of the reason; None if the record needs no such step.
     """
 
     record: RobotRecord
-    died: str | None
+    crash_reason: str | None
 
 
 def examine_isolated(
@@ -173,8 +173,8 @@ def crashed_record(subject: Subject, ending: Crashed | Interrupted) -> RobotReco
     match ending:
         case Interrupted(_, _Fallback(record, None)):
             return record
-        case Interrupted(crash, _Fallback(record, died)):
-            return structs.replace(record, reason=f"{died}: {crash.reason}")
+        case Interrupted(crash, _Fallback(record, crash_reason)):
+            return structs.replace(record, reason=f"{crash_reason}: {crash.reason}")
         case Interrupted(crash):
             return unread_record(subject, Verdict.CRASHED, crash.reason)
         case Crashed(reason):
@@ -223,13 +223,13 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     # Limits only matter to a result if something crashed.
     in_limits = fingerprint_of(subject, assignment.limits)
 
-    def fall_back(record: RobotRecord, died: str | None) -> None:
-        if died is not None:
+    def fall_back(record: RobotRecord, crash_reason: str | None) -> None:
+        if crash_reason is not None:
             record = structs.replace(record, verdict=Verdict.CRASHED)
         record = structs.replace(record, fingerprint=in_limits)
-        steps.fall_back(_Fallback(record, died))
+        steps.fall_back(_Fallback(record, crash_reason))
 
-    fall_back(_crashed(subject), _READER_DIED)
+    fall_back(_crashed(subject), _READER_CRASHED)
     reading = steps.call(
         read_robot,
         str(assignment.source.path),
@@ -239,7 +239,7 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
     )
     if isinstance(reading, Crashed):
         discard_former(assignment.out, assignment.place)
-        reason = f"{_READER_DIED}: {reading.reason}"
+        reason = f"{_READER_CRASHED}: {reading.reason}"
         record = unread_record(subject, Verdict.CRASHED, reason)
         return structs.replace(record, fingerprint=in_limits)
     read = _read_of(subject, reading.value, assignment.root)
@@ -293,13 +293,13 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
     if urdf is None:
         raise ValueError("there is nothing to compare with")
 
-    def fall_back(record: RobotRecord, died: str | None) -> None:
-        if died is not None:
+    def fall_back(record: RobotRecord, crash_reason: str | None) -> None:
+        if crash_reason is not None:
             record = structs.replace(record, verdict=Verdict.CRASHED)
-        steps.fall_back(_Fallback(record, died))
+        steps.fall_back(_Fallback(record, crash_reason))
 
     engine_set = EngineSet(steps, engines)
-    fall_back(_crashed(subject), _READER_DIED)
+    fall_back(_crashed(subject), _READER_CRASHED)
     ending = steps.call(
         read_robot,
         str(urdf),
@@ -308,7 +308,7 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
         subject.environment,
     )
     if isinstance(ending, Crashed):
-        reason = f"{_READER_DIED}: {ending.reason}"
+        reason = f"{_READER_CRASHED}: {ending.reason}"
         return unread_record(subject, Verdict.CRASHED, reason)
     reading = ending.value
     if isinstance(reading, SourceError):
@@ -379,7 +379,7 @@ class _Examination:
             names=self.assignment.names,
             timeout=self.assignment.limits.time,
         )
-        self.fall_back(_crashed(linted, reading.diagnostics), CONVERTER_DIED)
+        self.fall_back(_crashed(linted, reading.diagnostics), CONVERTER_CRASHED)
         made = make_usd(self.steps, self.assignment.candidate, order)
         if isinstance(made, Unwritten):
             found = made.diagnostics
@@ -430,7 +430,7 @@ class _Examination:
             if subject.searched and is_part(rules, included=subject.included):
                 verdict, reason = (
                     Verdict.NOT_AVAILABLE,
-                    f"not a robot by itself: {reason}",
+                    f"not a complete robot: {reason}",
                 )
             elif subject.mirrored and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
@@ -442,7 +442,7 @@ class _Examination:
         results = self.engine_set.observe((requests,), subject.packages)
         reason = first_error(diagnostics)
         if results.observed:
-            reason += f"; {' and '.join(results.observed)} read it all the same"
+            reason += f"; {' and '.join(results.observed)} read it nevertheless"
         judgement = Judgement((), (), Verdict.UNREADABLE, reason)
         return judged_record(subject, judgement, results, diagnostics)
 
@@ -512,7 +512,7 @@ def _lint(
     steps: Steps, subject: Subject, fall_back: Callable[[RobotRecord, str | None], None]
 ) -> Subject | RobotRecord:
     """Add the findings of lint to a subject; return a record if it crashes."""
-    fall_back(_crashed(subject), _LINT_DIED)
+    fall_back(_crashed(subject), _LINT_CRASHED)
     ending = steps.call(
         lint_robot,
         str(subject.urdf),
@@ -521,7 +521,7 @@ def _lint(
         subject.environment,
     )
     if isinstance(ending, Crashed):
-        reason = f"{_LINT_DIED}: {ending.reason}"
+        reason = f"{_LINT_CRASHED}: {ending.reason}"
         return unread_record(subject, Verdict.CRASHED, reason)
     return replace(subject, findings=ending.value)
 
@@ -535,18 +535,20 @@ def _judge(  # noqa: PLR0913, PLR0917  # what a record is made of
     fall_back: Callable[[RobotRecord, str | None], None],
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    died = Judgement((), (), Verdict.CRASHED, "")
-    fall_back(judged_record(subject, died, results, diagnostics), _COMPARISON_DIED)
+    crashed = Judgement((), (), Verdict.CRASHED, "")
+    fall_back(
+        judged_record(subject, crashed, results, diagnostics), _COMPARISON_CRASHED
+    )
     ending = engine_set.judge(results, base)
     if isinstance(ending, Crashed):
-        judgement = replace(died, reason=f"{_COMPARISON_DIED}: {ending.reason}")
+        judgement = replace(crashed, reason=f"{_COMPARISON_CRASHED}: {ending.reason}")
     else:
         judgement = ending.value
     return judged_record(subject, judgement, results, diagnostics)
 
 
 def _base_option(option: BaseOption, source: RobotSource) -> BaseOption:
-    """Return the base of a robot: as the user says, or else the list that names it."""
+    """Return the base of a robot: that of the option, or else of the list that names it."""
     if option is BaseOption.AUTO and source.base:
         return BaseOption(source.base)
     return option

@@ -23,7 +23,7 @@ from urdf_usd.converter.exporting import (
 )
 from urdf_usd.converter.usd.loading.layer_growth import find_growth
 
-# Time to find out where layers multiply, which is bounded by itself [s].
+# Time limit of the search for exponential references [s].
 _GROWTH_TIMEOUT = 60.0
 
 

@@ -39,7 +39,7 @@ class NoUsdError(Exception):
         self.output = output
 
 
-class ConverterDiedError(NoUsdError):
+class ConverterCrashError(NoUsdError):
     """A converter crashed, or was stopped at its time limit."""
 
 
@@ -77,7 +77,7 @@ def run_command(  # noqa: PLR0913  # what goes in, where to, and what it may tak
 
     Raises:
         NoUsdError: It failed, or wrote no USD, or several.
-        ConverterDiedError: It crashed, or took too long.
+        ConverterCrashError: It crashed, or took too long.
     """
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -91,12 +91,12 @@ def run_command(  # noqa: PLR0913  # what goes in, where to, and what it may tak
                 code = None
         output = _end_of(printed) or None
     if code is None:
-        raise ConverterDiedError(f"no end after {timeout:g} s", output)
+        raise ConverterCrashError(f"not finished after {timeout:g} s", output)
     if code < 0:
-        raise ConverterDiedError(f"it was ended by {_signal(-code)}", output)
+        raise ConverterCrashError(f"it was killed by {_signal(-code)}", output)
     if code > 0:
-        said = output.splitlines()[-1] if output else "it says nothing"
-        raise NoUsdError(f"exit code {code}: {said}", output)
+        last_line = output.splitlines()[-1] if output else "it printed nothing"
+        raise NoUsdError(f"exit code {code}: {last_line}", output)
     try:
         layer = root_layer_in(directory, names)
     except NoUsdError as error:

@@ -76,7 +76,7 @@ class CheckOptions:
         arguments: Value of each argument of a xacro file, by name.
         environment: Names of environment variables that xacro may read, besides those
             of ROS.
-        engines: Engines besides the reference and the USD reader; all if empty.
+        engines: Engines besides the reference and OpenUSD; all if empty.
         limits: Of each process.
         jobs: With 1, engines run one after the other; else at the same time. One per
             processor if None.
@@ -219,7 +219,7 @@ def run(  # noqa: PLR0913  # the public interface
         sources: Robots, with distinct ids.
         out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
             ``scenes/<id>.gz`` for pages, and ``expanded/<id>.urdf`` of xacro files;
-            with several converters, each has folders of its own in there, and one in
+            with several converters, each has separate folders there, and one in
             ``timings``. What a former run wrote is removed first, unless this one
             resumes it.
         options: Options.

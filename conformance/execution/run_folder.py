@@ -1,6 +1,6 @@
 """The folder of a run: its lock, what runs wrote in it, and whether that is intact.
 
-A run keeps a folder of its own in there, ``.urdf-usd-run``:
+A run keeps a folder there, ``.urdf-usd-run``:
 
 - ``lock``, locked while the run lasts, with process and host of the run. The operating
   system releases the lock when the process ends, however it ends. On NFS it holds
@@ -250,7 +250,9 @@ def _in_use(out: Path, lock: Path) -> str:
         who = "another run"
     else:
         who = f"the run of process {owner.process} on {owner.host}"
-    return f"{out} is in use by {who}; wait for its end, or name another folder"
+    return (
+        f"{out} is in use by {who}; wait until it has finished, or name another folder"
+    )
 
 
 def _refuse(foreign: Iterable[str], out: Path) -> None:

@@ -128,7 +128,7 @@ def read_robot(
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
-        ledger=account(parsed.robot),
+        ledger=converted_and_kept(parsed.robot),
     )
 
 

@@ -9,7 +9,7 @@ import os
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject, unread_record
-from urdf_usd.conformance.execution.engine_set import USD_READER
+from urdf_usd.conformance.execution.engine_set import USD_ENGINE
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
 from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
@@ -28,16 +28,16 @@ def refusal(
     """Compose a USD; return why engines should not read it, nothing if they can.
 
     Args:
-        steps: Requests the composition from the worker of the USD reader.
+        steps: Requests the composition from the worker of the OpenUSD engine.
         usd: Root layer.
     """
     path = os.fspath(usd)
-    ending = steps.request(USD_READER, compose, path).result()
+    ending = steps.request(USD_ENGINE, compose, path).result()
     if not isinstance(ending, Crashed):
         return ending.value
     if not is_limit(ending):
         return ending
-    growth = steps.request(USD_READER, find_growth, path).result()
+    growth = steps.request(USD_ENGINE, find_growth, path).result()
     return (over_limits(path, ending, growth),)
 
 
@@ -67,7 +67,7 @@ def compose(usd: str) -> tuple[Diagnostic, ...]:
 
 
 def is_limit(crash: Crashed) -> bool:
-    """Tell limits and native crashes from exceptions, which are bugs of ours."""
+    """Distinguish limits and native crashes from exceptions, which are bugs."""
     return OUT_OF_MEMORY in crash.reason or crash.reason.startswith(
         ("no answer after", "the process died", "the process ended")
     )

@@ -31,7 +31,7 @@ REASON = "to be explained"
 OWNER = "to be named"
 _TABLE = "expected"
 _HEADER = """\
-# What is known not to conform, why, and who sees to it; changes are reviewed.
+# Known failures, each with its reason and owner.
 # `urdf-usd run --baseline THIS --update-baseline` rewrites all below this comment.
 """
 

@@ -75,7 +75,7 @@ class Member:
     Attributes:
         pose: (4, 4) pose at zero [m].
         mass: Its own [kg].
-        has_shapes: Whether it has shapes of its own.
+        has_shapes: Whether it has own shapes.
         is_frame: Whether it is an Xform without a body.
     """
 

@@ -29,7 +29,7 @@ class NamedPrim:
         is_body: Whether it is a rigid body, rather than a frame or a plain Xform.
         pose: (4, 4) transform to the world [m], with all joints at zero.
         mass: [kg]; None if it is no body.
-        has_shapes: Whether it has shapes of its own.
+        has_shapes: Whether it has own shapes.
     """
 
     path: str

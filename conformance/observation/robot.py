@@ -125,10 +125,10 @@ class LinkObservation(CompactPickle):
 
     Attributes:
         name: URDF name.
-        mass: Its own mass properties; None if it has none of its own (it is
+        mass: Its own mass properties; None if it has none (it is
             massless, or this engine counts its mass with another link's).
         body: Link whose rigid body carries this link, if the engine knows; equal
-            to ``name`` for a body of its own.
+            to ``name`` for a separate body.
     """
 
     name: str

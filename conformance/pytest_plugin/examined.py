@@ -63,9 +63,9 @@ def failure_message(record: RobotRecord, found: Sequence[Failure]) -> str:
         record: The robot.
         found: Its failures.
     """
-    wanted = {failure.check for failure in found}
+    requested = {failure.check for failure in found}
     checks = sorted(
-        (check for check in record.checks if check.id in wanted),
+        (check for check in record.checks if check.id in requested),
         key=lambda check: _ORDER.index(check.grade),
     )
     maker = f" ({record.converter})" if record.candidate else ""

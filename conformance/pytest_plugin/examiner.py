@@ -32,7 +32,7 @@ class Examiner:
 
     Args:
         out: Folder of all assets.
-        engines: Engines besides the reference and the USD reader; all if empty.
+        engines: Engines besides the reference and OpenUSD; all if empty.
         limits: Of each process.
         jobs: With 1, engines run one after the other; else at the same time. One per
             processor if None.

@@ -16,7 +16,7 @@ import msgspec
 
 from urdf_usd.conformance.records.baseline_record import BaselineRecord  # msgspec
 from urdf_usd.conformance.records.change_record import FormerRunRecord  # likewise
-from urdf_usd.conformance.records.ledger_record import LedgerRecord  # likewise
+from urdf_usd.conformance.records.coverage_record import LedgerRecord  # likewise
 
 SCHEMA_VERSION = "2.0"
 

@@ -111,7 +111,7 @@ class SceneLink(_Data, frozen=True, kw_only=True):
     """One link.
 
     Attributes:
-        center: Centre of mass [m]; None if it has no mass of its own.
+        center: Centre of mass [m]; None if it has no own mass.
         ellipsoid: Transform of the unit sphere to the solid ellipsoid with the link's
             mass and inertia; None if there is none.
     """

@@ -105,9 +105,9 @@ def inertia_too_large(measured: MeasuredRobot) -> Breaches:
         radius = gyration(inertial)
         if radius and is_inertia_too_large(radius, extent.reach):
             message = (
-                f"the inertia of link {link.name!r} is that of {inertial.mass:g} kg "
-                f"{_metres(radius)} from the centre of mass; "
-                f"its shapes reach {_metres(extent.reach)}"
+                f"inertia of link {link.name!r} too large for {inertial.mass:g} kg: "
+                f"radius of gyration {_metres(radius)}, "
+                f"geometry extends {_metres(extent.reach)}"
             )
             yield Breach(message, inertial.location)
 
@@ -122,9 +122,9 @@ def inertia_too_small(measured: MeasuredRobot) -> Breaches:
             and not _is_rounding(inertial, measured)
         ):
             message = (
-                f"the inertia of link {link.name!r} is that of {inertial.mass:g} kg "
-                f"within {_metres(radius)} of the centre of mass; "
-                f"its shapes reach {_metres(extent.reach)}"
+                f"inertia of link {link.name!r} too small for {inertial.mass:g} kg: "
+                f"radius of gyration {_metres(radius)}, "
+                f"geometry extends {_metres(extent.reach)}"
             )
             yield Breach(message, inertial.location)
 

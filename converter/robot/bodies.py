@@ -180,7 +180,8 @@ def _static_assignment(tree: Tree) -> BodyAssignment:
 def _floating_base(tree: Tree) -> Diagnostic:
     return Diagnostic(
         "base-floats",
-        f"base {tree.root!r} is the world, in which the robot floats: nothing is fixed",
+        f"base {tree.root!r} is the world, joined by floating joints only: "
+        "nothing is fixed",
         tree.link[tree.root].location,
     )
 

@@ -149,7 +149,7 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True)
 class MeshFile:
-    """Geometry in a file of its own.
+    """Geometry in a separate file.
 
     Attributes:
         uri: The reference as written.

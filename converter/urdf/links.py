@@ -116,7 +116,7 @@ def _build_geometry(
         return None
     shape, *others = shapes
     if others:
-        message = f"{subject} has {len(shapes)} shapes; the first counts"
+        message = f"{subject} has {len(shapes)} shapes; the first is used"
         yield Diagnostic("element-repeated", message, others[0].location)
     built, lengths = _build_shape(shape, files)
     degenerate = not all(lengths) if shape.type is g.MESH else min(lengths) <= 0.0

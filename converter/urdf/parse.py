@@ -298,5 +298,5 @@ def _element_notes(
         child = element_type.child(inner.tag)
         if child and version < child.since:
             since = ".".join(map(str, child.since))
-            message = f"<{inner.tag}> belongs to URDF {since}; read all the same"
+            message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
             yield inner.location, "element-version", message

@@ -1,7 +1,7 @@
 """Sources of robots, one module each; a source is imported on first use.
 
 ``locate(target)`` returns one robot or raises ``UnavailableError``. A source that is a
-corpus of its own has ``names()``: the targets that ``locate`` accepts, listed without
+corpus has ``names()``: the targets that ``locate`` accepts, listed without
 network access.
 """
 

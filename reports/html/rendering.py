@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from urdf_usd.conformance.records.ledger_record import CoverageStatus
+from urdf_usd.conformance.records.coverage_record import CoverageStatus
 from urdf_usd.conformance.records.record import (
     EngineStatus,
     Grade,

@@ -69,7 +69,7 @@ def test_files_of_a_folder_without_a_robot_are_unavailable(tmp_path: Path) -> No
         "dir--needy": Verdict.UNREADABLE,
         "dir--part": Verdict.NOT_AVAILABLE,
     }
-    assert records["dir--part"].reason.startswith("not a robot by itself: ")
+    assert records["dir--part"].reason.startswith("not a complete robot: ")
     assert "argument 'mass' is needed" in records["dir--needy"].reason
     assert "has no links" in records["dir--part"].reason
     files = [file.path for file in records["dir--arm"].source.files]
@@ -100,7 +100,7 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     assert records["dir--arm"].verdict is not Verdict.UNREADABLE
     part, incomplete = records["dir--parts--tip"], records["dir--leg"]
     assert part.verdict is incomplete.verdict is Verdict.NOT_AVAILABLE
-    assert part.reason.startswith("not a robot by itself: ")
+    assert part.reason.startswith("not a complete robot: ")
     assert incomplete.reason.startswith("incomplete: ")
     assert "no_such_file.xacro" in incomplete.reason
 

@@ -125,7 +125,7 @@ def test_exceeded_limit_suggests_to_raise_it(reason: str) -> None:
     """Neither the robot nor an engine is at fault."""
     died = structs.replace(
         records.robot(Verdict.CRASHED, checks=()),
-        reason=f"the URDF reader died: {reason}",
+        reason=f"the URDF reader crashed: {reason}",
     )
 
     found = diagnose(died)

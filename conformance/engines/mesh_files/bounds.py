@@ -1,7 +1,7 @@
 """Limits of the files that engines read, and reading of files within them.
 
 Robots from elsewhere may name a device, which has no end, a pipe, which blocks, or a
-document whose instances multiply. The converter has limits of its own.
+document whose instances multiply. The converter has its own limits.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 pycollada reads the document as it is, without repairs of its result. A document that
 uses something which pycollada is known to leave out or misread is rejected. The
-converter has a reader of its own.
+converter has its own reader.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mesh files and their materials, each format by a reader of its own.
+"""Mesh files and their materials, each format by a separate reader.
 
 No reader shares a library with the converter's of the same format.
 """

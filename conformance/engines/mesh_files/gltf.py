@@ -2,7 +2,7 @@
 
 trimesh reads the file as it is. It rounds colours to 255 steps and does not state the
 material of a surface: its geometries are the primitives of the document, in order,
-without those of modes that it does not support. The converter has a reader of its own.
+without those of modes that it does not support. The converter has its own reader.
 """
 
 from __future__ import annotations

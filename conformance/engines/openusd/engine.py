@@ -316,7 +316,7 @@ def _listed(names: Sequence[str]) -> str:
 def state_links(
     links: LinkPrims, masses: Mapping[str, BodyMass]
 ) -> tuple[LinkObservation, ...]:
-    """State every link candidate; a frame has no mass of its own.
+    """State every link candidate; a frame has no own mass.
 
     A body whose name another body has is named by its path, and is no link.
     """

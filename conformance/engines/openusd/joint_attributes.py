@@ -73,7 +73,7 @@ class Freedom:
     Attributes:
         angular: Whether it is a rotation; schemas use degrees then.
         instance: Instance name in multiple-apply schemas: ``angular``, or ``transY``
-            of a joint without a type of its own.
+            of an untyped joint.
     """
 
     angular: bool
@@ -185,7 +185,7 @@ def _physx(name: str, *further: _Source) -> _FamilySources:
 _DRIVE = _FamilySources(
     SchemaFamily.DRIVES, (_Source("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
 )
-# An axis with a schema of its own ignores that of the joint.
+# An axis with its own schema ignores that of the joint.
 _PHYSX_VELOCITY = _physx(
     "maxJointVelocity", _Source("physxJoint:maxJointVelocity", "PhysxJointAPI")
 )

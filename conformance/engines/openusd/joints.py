@@ -296,7 +296,7 @@ def _locked(lower: float, upper: float) -> str | None:
 
 
 def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
-    """Return the mobility of a joint without a type of its own, a D6 joint.
+    """Return the mobility of an untyped joint, a D6 joint.
 
     A degree of freedom without a limit, or with a disabled one, is free; it is locked
     if lower is not below upper.

@@ -64,7 +64,7 @@ class LinkPrim:
 
     @property
     def is_body(self) -> bool:
-        """Whether the prim is a rigid body of its own."""
+        """Whether the prim is a separate rigid body."""
         return self.path == self.body
 
 

@@ -180,7 +180,7 @@ _NO_FACES = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Geometry:
-    """Geometry of a Gprim, in units of the stage and in a frame of its own.
+    """Geometry of a Gprim, in units of the stage and in its own frame.
 
     Attributes:
         kind: Kind of shape.

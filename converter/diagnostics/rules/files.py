@@ -36,13 +36,13 @@ FILES_RULES = (
     Rule(
         "xacro-environment",
         _E,
-        "The xacro file reads an environment variable that it may not know.",
+        "The xacro file reads an environment variable that is not allowed.",
         "Pass --env NAME if its value may become part of the robot.",
     ),
     Rule(
         "xacro-environment-default",
         _W,
-        "The xacro file reads an environment variable that it may not know; its "
+        "The xacro file reads an environment variable that is not allowed; its "
         "default is used.",
         "Pass --env NAME if its value may become part of the robot.",
     ),

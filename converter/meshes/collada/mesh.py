@@ -184,7 +184,7 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
         corners = sum(len(polygons.indices) for polygons in surface.primitives)
         numbers += len(surface.points) + corners
         if numbers > _MOST_NUMBERS:
-            raise MeshError("its instances multiply beyond all bounds")
+            raise MeshError("its instances exceed the limit")
         # What overflows here is found by build_mesh.
         with np.errstate(all="ignore"):
             moved = (

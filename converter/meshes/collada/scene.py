@@ -124,7 +124,7 @@ class _Document:
                 yield from self._skinned(element, target, above)
             elif target is not None and target.find("mesh") is not None:
                 yield Instance(target, above, element)
-        raise MeshError("its instances multiply beyond all bounds")
+        raise MeshError("its instances exceed the limit")
 
     def _skinned(
         self, instance: Element, controller: Element, transform: Matrix

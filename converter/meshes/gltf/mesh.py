@@ -100,7 +100,7 @@ def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Poly
                 parts.append(part)
                 corners += len(part.corners)
             if corners > _MOST_CORNERS:
-                raise MeshError("its instances multiply beyond all bounds")
+                raise MeshError("its instances exceed the limit")
     if not parts:
         raise MeshError("; ".join(("it holds no faces", *skipped)))
     materials = _materials(document, accessors, parts, skipped)
@@ -133,7 +133,7 @@ def _placed(document: GltfDocument) -> Iterator[tuple[schema.Mesh, Matrix]]:
         if node.mesh is not None:
             yield document.get("meshes", node.mesh, schema.Mesh), transform
         pending += [(child, transform) for child in reversed(node.children)]
-    raise MeshError("its nodes multiply beyond all bounds")
+    raise MeshError("its nodes exceed the limit")
 
 
 def _transform(node: schema.Node) -> Matrix:

@@ -1,7 +1,7 @@
 """Program that expands one xacro file, started by ``expansion``.
 
 xacro keeps state in module globals, prints to stderr and evaluates Python expressions
-from the file. It therefore runs in a process of its own, which can neither write files
+from the file. It therefore runs in a separate process, which can neither write files
 nor start programs, has limited time and memory, and ends with its parent. It has only
 those environment variables that the file may read. The request is JSON on stdin, the
 response JSON on stdout. This module imports nothing from the converter.

@@ -273,6 +273,6 @@ def _is_part(element: Element) -> bool:
 def _misplaced(part: Element, parent: Element) -> Diagnostic:
     inside = f"{describe(parent)} of line {parent.location.line}"
     message = (
-        f"{name_part(part)} lies in {inside} now, where it does not count; left out"
+        f"{name_part(part)} is in {inside} after the repair, which is invalid; left out"
     )
     return Diagnostic("xml-nesting", message, part.location)

@@ -60,7 +60,7 @@ class XmlRepair(Enum):
     ATTRIBUTE_SPACE = "xml-attribute", "there is no space after {subject}"
     ATTRIBUTE_REPEATED = (
         "attribute-repeated",
-        "{subject} is repeated; the first counts",
+        "{subject} is repeated; the first is used",
     )
     END_TAG = "xml-attribute", "</{tag}> holds more than its name; ignored"
     PREFIX = "xml-prefix", "namespace prefix {prefix} is not declared"

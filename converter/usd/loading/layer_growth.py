@@ -43,7 +43,7 @@ class Growth:
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"references multiply: {self.level} levels below the root layer, "
+            f"exponential references: {self.level} levels below the root layer, "
             f"{self.layer} is referred to {self.uses} times"
         )
 

@@ -350,7 +350,9 @@ def read_inertials(
         if adds_up(stated, link_inertials, sum(masses)):
             inertials[link.path] = link_inertials[0].inertial
             continue
-        message = f"links in body {link.path} do not add up to it; the body counts"
+        message = (
+            f"links in body {link.path} do not add up to it; that of the body is used"
+        )
         yield Diagnostic("inertial-outdated", message)
         inertials |= dict.fromkeys((frame.path for frame in carried), None)
     return inertials

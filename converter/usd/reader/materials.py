@@ -26,7 +26,9 @@ def read_material(prim: Usd.Prim) -> Findings[Material | None]:
         rgba = _own_color(prim)
         return None if rgba is None else Material(None, rgba)
     if len(faces) > 1:
-        message = f"{prim.GetPath()} has {len(faces)} materials; the largest one counts"
+        message = (
+            f"{prim.GetPath()} has {len(faces)} materials; that of most faces is used"
+        )
         yield Diagnostic("material-parts", message)
     largest = max(faces, key=faces.__getitem__)
     material = UsdShade.Material.Get(prim.GetStage(), largest)

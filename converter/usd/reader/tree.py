@@ -124,7 +124,9 @@ def _members(
         )
     for part in parts:
         if part is not chosen[0]:
-            message = f"body {min(part)} is held by no joint of the robot; left out"
+            message = (
+                f"body {min(part)} is connected by no joint of the robot; left out"
+            )
             yield Diagnostic("stage-loose-body", message)
     return frozenset(map(Sdf.Path, chosen[0]))
 

@@ -39,8 +39,8 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("urdf_usd.conformance.engines.registry.names", lambda: names)
 
 
-def _chosen(*wanted: str) -> list[str]:
-    return [w.name for w in select_engines(_Listing(_INSTALLED), wanted)]
+def _chosen(*requested: str) -> list[str]:
+    return [w.name for w in select_engines(_Listing(_INSTALLED), requested)]
 
 
 def test_absent_optional_engine_is_not_recorded() -> None:
@@ -57,5 +57,5 @@ def test_verdict_requires_reference_and_openusd() -> None:
     """Without both, there is no verdict."""
     without = (*_INSTALLED[:-1], InstalledEngine("openusd", Side.USD, _ABSENT))
 
-    with pytest.raises(MissingEngineError, match="openusd cannot work here: it is not"):
+    with pytest.raises(MissingEngineError, match="openusd is not usable: it is not"):
         select_engines(_Listing(without))

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.runs import wait_until
 from urdf_usd.conformance.converters.candidates import CommandConverter, ReadyUsds
 from urdf_usd.conformance.execution.foreign_conversion import (
-    ConverterDiedError,
+    ConverterCrashError,
     Made,
     NoUsdError,
     call_registered,
@@ -62,7 +62,7 @@ def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
 def test_program_finds_files_relative_to_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Although the program runs in a folder of its own."""
+    """Although the program runs in a separate folder."""
     monkeypatch.chdir(tmp_path)
     Path("arm.urdf").write_text("<robot/>")
     script = (
@@ -81,7 +81,7 @@ def test_output_of_a_failed_program_is_recorded(tmp_path: Path) -> None:
     with pytest.raises(NoUsdError, match=r"^exit code 1: no such mesh$") as error:
         _run(script, tmp_path)
 
-    assert not isinstance(error.value, ConverterDiedError)
+    assert not isinstance(error.value, ConverterCrashError)
     assert error.value.output is not None
     assert set(error.value.output.split("\n")) == {"reading", "no such mesh"}
 
@@ -89,13 +89,13 @@ def test_output_of_a_failed_program_is_recorded(tmp_path: Path) -> None:
 def test_crash_of_a_program_is_distinguished_from_a_refusal(tmp_path: Path) -> None:
     """A signal is a crash."""
     script = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    with pytest.raises(ConverterDiedError, match="SIGSEGV"):
+    with pytest.raises(ConverterCrashError, match="SIGSEGV"):
         _run(script, tmp_path)
 
 
 def test_time_limit_of_a_program(tmp_path: Path) -> None:
     """The program only waits, so the test does not depend on speed."""
-    with pytest.raises(ConverterDiedError, match=r"no end after 0\.2 s"):
+    with pytest.raises(ConverterCrashError, match=r"not finished after 0\.2 s"):
         _run("import time; time.sleep(600)", tmp_path, timeout=0.2)
 
 

@@ -133,7 +133,7 @@ def test_ambiguous_matches_are_noted(tmp_path: Path) -> None:
 
     assert _NAMES.issuperset(_findings(record))
     (reader,) = (w for w in record.engines if w.name == "openusd")
-    alike = [note for note in reader.notes if "another that is alike" in note]
+    alike = [note for note in reader.notes if "one that is equivalent" in note]
     assert {note.split(" is ")[0] for note in alike} == {
         "link rear",
         "link spare",

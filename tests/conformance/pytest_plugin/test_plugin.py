@@ -264,7 +264,7 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
 
 
 def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> None:
-    """The suite has a long name of its own."""
+    """The option of the suite has a long name."""
     project.makeconftest(
         """
         def pytest_addoption(parser):

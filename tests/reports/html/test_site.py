@@ -16,7 +16,7 @@ from urdf_usd.conformance.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
+from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.conformance.records.record import (
     DepartureRecord,
     DeviationRecord,

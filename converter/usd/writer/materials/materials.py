@@ -303,7 +303,7 @@ def _dropped_texture(
     shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
     message = (
         f"texture {reference!r} is not converted: a {shape} it is on has no texture "
-        "coordinates; the colour stays"
+        "coordinates; the colour is used"
     )
     return Diagnostic("texture-dropped", message, location)
 

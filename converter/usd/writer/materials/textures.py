@@ -93,10 +93,12 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
     for image, location in images.items():
         content = _content(image)
         if content is None:
-            message = f"texture {image.name!r} is not there; the colour stays"
+            message = f"texture {image.name!r} is not there; the colour is used"
             diagnostics.append(Diagnostic("texture-missing", message, location))
         elif _suffix(content) is None:
-            message = f"texture {image.name!r} is neither PNG nor JPG; the colour stays"
+            message = (
+                f"texture {image.name!r} is neither PNG nor JPG; the colour is used"
+            )
             diagnostics.append(Diagnostic("texture-dropped", message, location))
         else:
             contents[image] = content

@@ -198,7 +198,7 @@ def test_lost_elements_are_reported_with_their_location() -> None:
 
     places = [(d.location.line, d.location.column) for d in found if d.location]
     assert places == [(5, 1), (3, 1), (4, 1)]
-    nowhere = "lies in <robot> of line 1 now, where it does not count; left out"
+    nowhere = "is in <robot> of line 1 after the repair, which is invalid; left out"
     assert [d.message for d in found[1:]] == [
         f"<visual> {nowhere}",
         f"<inertial> of 2.5 kg {nowhere}",

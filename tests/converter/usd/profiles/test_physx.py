@@ -58,7 +58,7 @@ def test_joints_are_written_in_degrees_or_metres(
 
     assert authored_values(prim, "physxJoint", "physxJointAxis") == {
         "physxJoint:maxJointVelocity": speed,
-        # An axis with a schema of its own does not look at that of the joint.
+        # An axis with its own schema does not look at that of the joint.
         f"physxJointAxis:{axis}:maxJointVelocity": speed,
         f"physxJointAxis:{axis}:staticFrictionEffort": np.float32(FRICTION),
         f"physxJointAxis:{axis}:dynamicFrictionEffort": np.float32(FRICTION),

@@ -1,9 +1,9 @@
 """Robots sent to other machines, and results sent back.
 
-A parcel holds every file of a robot, as bytes. It is unpacked below a folder as if that
+A packed robot contains every file as bytes. It is unpacked below a folder as if that
 were the root of the sender's file system, with symbolic links, package manifests and
-repository markers. So files are found there as they were here, and the result is the
-same to the byte.
+repository markers. File references therefore resolve as for the sender, and the result
+is identical.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.xacro.expansion import allowed_environment
 
-# Where ROS packages are, besides around the robot.
+# Search paths of ROS packages.
 _PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
-# What makes a folder a package or a repository.
+# Markers of packages and repositories.
 _MANIFEST = "package.xml"
 _REPOSITORY = ".git"
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class PackedRobot:
     """One robot with its files.
 
     Attributes:
@@ -62,7 +62,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class PackedResult:
     """The result of a robot.
 
     Attributes:
@@ -76,7 +76,7 @@ class Delivery:
     versions: Mapping[str, str] = field(default_factory=present_versions)
 
 
-def pack(assignment: Assignment) -> Parcel | None:
+def pack(assignment: Assignment) -> PackedRobot | None:
     """Pack a robot with all its files; None if it cannot be read."""
     subject = subject_of(assignment)
     reading = read_robot(
@@ -90,7 +90,7 @@ def pack(assignment: Assignment) -> Parcel | None:
     paths = [Path(os.path.abspath(file.path)) for file in reading.inputs]  # noqa: PTH100  keeps symbolic links
     contents = {path.resolve(): path.read_bytes() for path in paths}
     contents |= dict(_marks({*contents, *paths}))
-    return Parcel(
+    return PackedRobot(
         assignment=assignment,
         source=source_record(replace(subject, inputs=reading.inputs)),
         files=tuple((str(path), content) for path, content in contents.items()),
@@ -118,7 +118,7 @@ def _links(paths: Iterable[Path]) -> list[Path]:
 
 
 @contextmanager
-def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
+def unpacked(packed: PackedRobot) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
     """Unpack a robot, for as long as the block runs.
 
     Yields:
@@ -129,22 +129,22 @@ def unpacked(parcel: Parcel) -> Iterator[tuple[Assignment, Mapping[str, str]]]:
         scratch = made.resolve()
         out = scratch / "out"
         root = _root(out)
-        for folder in parcel.folders:
+        for folder in packed.folders:
             _below(root, folder).mkdir(parents=True, exist_ok=True)
-        for path, content in parcel.files:
+        for path, content in packed.files:
             file = _below(root, path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        for path, target in parcel.links:
+        for path, target in packed.links:
             link = _below(root, path)
             if not os.path.lexists(link):
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(_below(root, target))
         variables = {
             name: _moved_places(root, value) if name in _PLACES else value
-            for name, value in parcel.variables
+            for name, value in packed.variables
         }
-        yield _moved(parcel.assignment, root, out), variables
+        yield _moved(packed.assignment, root, out), variables
 
 
 def _moved_places(root: Path, value: str) -> str:
@@ -178,33 +178,33 @@ def _below(root: Path, path: str | Path) -> Path:
     return root / absolute.relative_to(absolute.anchor)
 
 
-def examine_parcel(pool: WorkerPool, parcel: Parcel) -> Delivery | None:
-    """Examine a robot from a parcel.
+def examine_packed(pool: WorkerPool, packed: PackedRobot) -> PackedResult | None:
+    """Unpack a robot and examine it.
 
     Returns:
-        Its result; None if the parcel lacks something that it needs.
+        Its result; None if a file that it needs was not packed.
     """
-    with unpacked(parcel) as (assignment, variables):
+    with unpacked(packed) as (assignment, variables):
         result = examine_isolated(pool, assignment, variables)
         if isinstance(result, RobotRecord):
-            if result.source != parcel.source:
+            if result.source != packed.source:
                 return None
             result = _without(result, _root(assignment.out))
-        return Delivery(result, tuple(_files_of(assignment.out)))
+        return PackedResult(result, tuple(_files_of(assignment.out)))
 
 
-def deliver(delivery: Delivery, out: Path, place: str) -> None:
+def unpack_result(packed_result: PackedResult, out: Path, place: str) -> None:
     """Put the files of a result into the folder of a run, in place of former ones.
 
     Args:
-        delivery: The result.
+        packed_result: The result.
         out: Folder of the run.
         place: Path of the robot within each folder of the run.
     """
-    if isinstance(delivery.result, RobotRecord):
+    if isinstance(packed_result.result, RobotRecord):
         discard_former(out, place)
     by_target: dict[Path, dict[Path, bytes]] = {}
-    for name, content in delivery.files:
+    for name, content in packed_result.files:
         path = Path(name)
         target = out / Path(*path.parts[:2])
         by_target.setdefault(target, {})[Path(*path.parts[2:])] = content
@@ -237,6 +237,6 @@ def _root(out: Path) -> Path:
 
 
 def _without(record: RobotRecord, root: Path) -> RobotRecord:
-    """Remove the folder of a parcel from paths of files outside of the robot."""
-    said = record_json(record).decode()
-    return decode_record(said.replace(str(root), "").encode())
+    """Remove the folder of unpacked files from paths of files outside of the robot."""
+    text = record_json(record).decode()
+    return decode_record(text.replace(str(root), "").encode())

@@ -9,11 +9,11 @@ import pytest
 
 from tests.conformance.runs import ROBOT, write_mesh
 from urdf_usd.conformance.execution.examination import Assignment, Unchanged, subject_of
-from urdf_usd.conformance.execution.parcels import (
-    Delivery,
-    Parcel,
-    deliver,
+from urdf_usd.conformance.execution.packing import (
+    PackedResult,
+    PackedRobot,
     pack,
+    unpack_result,
     unpacked,
 )
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
@@ -21,10 +21,10 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import RobotSource
 
 
-def _packed(source: RobotSource, out: Path, **options: object) -> Parcel:
-    parcel = pack(Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
-    assert parcel is not None
-    return parcel
+def _packed(source: RobotSource, out: Path, **options: object) -> PackedRobot:
+    packed = pack(Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
+    assert packed is not None
+    return packed
 
 
 def _read(assignment: Assignment) -> tuple[Reading, list[str]]:
@@ -55,10 +55,10 @@ def test_robot_is_packed_with_the_files_that_it_refers_to(
     (there / "robot" / "meshes").mkdir()
     write_mesh(there / "robot" / "meshes" / "arm.stl", 1.0)
     (there / "robot" / "meshes" / "secret.stl").write_text("of somebody else")
-    parcel = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
+    packed = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
     shutil.rmtree(there)
 
-    with unpacked(parcel) as (assignment, variables):
+    with unpacked(packed) as (assignment, variables):
         reading, rules = _read(assignment)
         root = assignment.source.path.parents[2]
 
@@ -82,15 +82,15 @@ def test_packages_of_the_environment_are_packed(
     urdf.parent.mkdir()
     urdf.write_text(ROBOT.format(name="package://arm_meshes/arm"))
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(there / "workspace"))
-    parcel = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
+    packed = _packed(RobotSource("arm", "file:arm.urdf", urdf), tmp_path / "out")
     shutil.rmtree(there)
 
-    with unpacked(parcel) as (assignment, variables):
+    with unpacked(packed) as (assignment, variables):
         monkeypatch.setenv("ROS_PACKAGE_PATH", variables["ROS_PACKAGE_PATH"])
         reading, rules = _read(assignment)
 
     assert [file.sha256 for file in reading.inputs] == [
-        file.sha256 for file in parcel.source.files
+        file.sha256 for file in packed.source.files
     ]
     assert rules == []
 
@@ -105,10 +105,10 @@ def test_named_packages_are_packed(there: Path, tmp_path: Path) -> None:
     urdf.write_text(ROBOT.format(name="package://arm_meshes/arm"))
     source = RobotSource("arm", "file:arm.urdf", urdf, (("none", empty),))
     packages = (("arm_meshes", str(meshes)),)
-    parcel = _packed(source, tmp_path / "out", packages=packages)
+    packed = _packed(source, tmp_path / "out", packages=packages)
     shutil.rmtree(there)
 
-    with unpacked(parcel) as (assignment, _):
+    with unpacked(packed) as (assignment, _):
         reading, _ = _read(assignment)
 
         assert len(reading.inputs) == 2
@@ -125,11 +125,11 @@ def test_symbolic_link_to_another_folder_is_packed(there: Path, tmp_path: Path) 
     urdf = there / "package" / "urdf" / "arm.urdf"
     urdf.write_text(ROBOT.format(name="../meshes/mesh"))
     source = RobotSource("arm", "file:arm.urdf", urdf)
-    parcel = _packed(source, tmp_path / "out")
+    packed = _packed(source, tmp_path / "out")
     _, said = _read(Assignment(source, tmp_path / "out", ConvertOptions(), ()))
     shutil.rmtree(there)
 
-    with unpacked(parcel) as (assignment, _):
+    with unpacked(packed) as (assignment, _):
         reading, rules = _read(assignment)
 
         assert len(reading.inputs) == 2
@@ -157,7 +157,7 @@ def test_received_results_replace_former_ones(tmp_path: Path) -> None:
         ("expanded/arm.urdf", b"text"),
     )
 
-    deliver(Delivery(Unchanged(), files), tmp_path, "r2d2")
+    unpack_result(PackedResult(Unchanged(), files), tmp_path, "r2d2")
 
     found = {
         path.relative_to(tmp_path).as_posix(): path.read_bytes()

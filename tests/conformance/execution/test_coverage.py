@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urdf_usd.conformance.execution.ledger import LOSSES, account, losses
-from urdf_usd.conformance.records.ledger_record import CoverageStatus
+from urdf_usd.conformance.execution.coverage import LOSSES, converted_and_kept, losses
+from urdf_usd.conformance.records.coverage_record import CoverageStatus
 from urdf_usd.converter import read_urdf
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
@@ -31,7 +31,10 @@ def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
     """Elements that are converted, and elements kept as custom data."""
     file = tmp_path / "arm.urdf"
     file.write_text(_URDF, encoding="utf-8")
-    found = {one.part: (one.count, one.fate) for one in account(read_urdf(file).robot)}
+    found = {
+        one.part: (one.count, one.fate)
+        for one in converted_and_kept(read_urdf(file).robot)
+    }
     assert found == {
         "link": (2, CoverageStatus.CONVERTED),
         "joint": (1, CoverageStatus.CONVERTED),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.ledger_record import CoverageStatus, LedgerRecord
+from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.robot.model import Custom, Robot
 
@@ -35,10 +35,10 @@ LOSSES = frozenset(
         "xml-outside",
     }
 )
-_CUSTOM = "custom data, as written, on the prim that it belongs to"
+_CUSTOM = "custom data, as written, on the prim of its owner"
 
 
-def account(robot: Robot) -> tuple[LedgerRecord, ...]:
+def converted_and_kept(robot: Robot) -> tuple[LedgerRecord, ...]:
     """List the kinds of parts of a robot, and where each is converted to or kept."""
     return (*_converted(robot), *_kept(robot))
 
@@ -59,19 +59,25 @@ def losses(diagnostics: Iterable[Diagnostic]) -> tuple[LedgerRecord, ...]:
 
 def _converted(robot: Robot) -> Iterator[LedgerRecord]:
     parts = {
-        "link": (len(robot.links), "a prim each; a body where it moves by itself"),
-        "joint": (len(robot.joints), "a joint each, or a weld within one body"),
+        "link": (
+            len(robot.links),
+            "one prim each; a rigid body if it moves independently",
+        ),
+        "joint": (
+            len(robot.joints),
+            "one joint each, or none between links of one body",
+        ),
         "inertial": (
             sum(link.inertial is not None for link in robot.links),
-            "the mass of the body that carries the link",
+            "the mass of the link's body",
         ),
         "visual": (
             sum(len(link.visuals) for link in robot.links),
-            "shapes below the link, but for those left out below",
+            "shapes below the link, except those left out below",
         ),
         "collision": (
             sum(len(link.collisions) for link in robot.links),
-            "colliders below the link, but for those left out below",
+            "colliders below the link, except those left out below",
         ),
     }
     for part, (count, where) in parts.items():
