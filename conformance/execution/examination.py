@@ -548,7 +548,7 @@ def _judge(  # noqa: PLR0913, PLR0917  # what a record is made of
 
 
 def _base_option(option: BaseOption, source: RobotSource) -> BaseOption:
-    """Return the base of a robot: that of the option, or else of the list that names it."""
+    """Return the base of a robot: that of the option, or else of its list."""
     if option is BaseOption.AUTO and source.base:
         return BaseOption(source.base)
     return option
