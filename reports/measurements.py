@@ -9,11 +9,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord
-
+from urdf_usd.conformance.records.record import RobotRecord
 
 Cell = str | int | float | None
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
+from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord
 from urdf_usd.reports.text import one_line
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord
 
 Json: TypeAlias = dict[str, object]
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     ROUNDINGS,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import ToleranceModel
 
 # A joint is in error if it differs by more than four times the rounding of the numbers
 # that are stored for it.

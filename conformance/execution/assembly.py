@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -59,10 +58,8 @@ from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.inputs import InputFile
 from urdf_usd.converter.lint import Finding
+from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
-
-if TYPE_CHECKING:
-    from urdf_usd.corpus import UnavailableSource
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024

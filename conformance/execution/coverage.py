@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
+from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.robot.model import Custom, Robot
-
-if TYPE_CHECKING:
-    from urdf_usd.converter import Diagnostic
 
 # Rules about something that is left out of the USD.
 LOSSES = frozenset(

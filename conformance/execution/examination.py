@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import structs
 
@@ -53,14 +53,12 @@ from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
-
-if TYPE_CHECKING:
-    from urdf_usd.converter import ConvertOptions, Diagnostic
-    from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus import RobotSource
 
 # Hashes of what was read of a robot.
 _Read: TypeAlias = tuple[str, ...]

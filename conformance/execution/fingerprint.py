@@ -18,7 +18,7 @@ from enum import Enum
 from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,13 +29,10 @@ from urdf_usd.conformance.converters.candidates import (
     RegisteredConverter,
 )
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import Limits
 from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.execution.tasks import InstalledEngine
-    from urdf_usd.converter import ConvertOptions
-
+from urdf_usd.converter import ConvertOptions
 
 # Pairs of a name and a version or hash.
 Programs: TypeAlias = tuple[tuple[str, str], ...]

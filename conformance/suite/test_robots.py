@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from urdf_usd.conformance.pytest_plugin.examiner import Examiner
 from urdf_usd.conformance.suite.cases import Case, parameters
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.pytest_plugin.examiner import Examiner
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,19 +12,17 @@ from contextvars import ContextVar
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.meshes.corner_values import SiblingReader
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
     holds_binary_stl,
     read_binary_stl,
     read_text_stl,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 
 class _Format(Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from urdf_usd.converter.robot.model import (
     Custom,
@@ -20,10 +20,8 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.urdf import grammar as g
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.reader import Node
-    from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.reader import Node
+from urdf_usd.converter.urdf.xml.elements import Element
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements are children of the robot and refer to a link or joint by name.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -32,9 +31,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, written
 from urdf_usd.converter.urdf.poses import build_origin, unit_axis
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.reader import Node
+from urdf_usd.converter.urdf.reader import Node
 
 _LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {
     "revolute": Revolute,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -23,9 +22,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, nest_custom
 from urdf_usd.converter.urdf.poses import build_origin
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.reader import Node
+from urdf_usd.converter.urdf.reader import Node
 
 
 def build_link(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -24,9 +23,7 @@ from urdf_usd.converter.urdf.grammar import (
     RGBA,
     TEXTURE,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.reader import Node
+from urdf_usd.converter.urdf.reader import Node
 
 
 @dataclass(frozen=True, slots=True)

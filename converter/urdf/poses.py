@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import IDENTITY, Pose, Vec3
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.reader import Node
+from urdf_usd.converter.urdf.reader import Node
 
 # Rotations that differ by less are equal up to rounding to four digits [rad].
 _SAME_ANGLE = 1e-3

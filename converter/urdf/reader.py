@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TypeVar, cast
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
+from urdf_usd.converter.urdf.kinds import Value
 from urdf_usd.converter.urdf.xml.elements import Element, describe, name_part
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
-    from urdf_usd.converter.urdf.kinds import Value
-
 
 T = TypeVar("T")
 # Number of omitted elements that a message lists.

@@ -8,17 +8,14 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
 WORLD = "world"

@@ -15,18 +15,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 from urdf_usd.conformance.observation.shapes import ShapeKind
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
-
 
 Quat: TypeAlias = tuple[float, float, float, float]
 

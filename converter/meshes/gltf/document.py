@@ -10,13 +10,14 @@ import base64
 import binascii
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from urdf_usd.converter.meshes.corner_values import SiblingReader
 from urdf_usd.converter.meshes.gltf.schema import (
     Accessor,
     Buffer,
@@ -25,9 +26,6 @@ from urdf_usd.converter.meshes.gltf.schema import (
     Sparse,
 )
 from urdf_usd.converter.meshes.polygon_mesh import MeshError
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 _Object = TypeVar("_Object", bound=msgspec.Struct)
 

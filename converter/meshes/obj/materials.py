@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.corner_values import SiblingReader
 from urdf_usd.converter.meshes.mesh_material import (
     MeshMaterial,
     MeshTexture,
@@ -26,9 +26,6 @@ from urdf_usd.converter.meshes.mesh_material import (
     visible,
     with_opacity,
 )
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.meshes.corner_values import SiblingReader
 
 # Patterns start with a line end, which is ten times as fast as a multi-line anchor.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")

@@ -14,14 +14,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.files.uris import FileResolver
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml.elements import Element
 
 SUFFIX = ".xacro"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isclose, isfinite, pi
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from pxr import Usd, UsdPhysics
 
@@ -24,10 +24,8 @@ from urdf_usd.converter.usd.reader.couplings import (
     JointNames,
     read_mimic,
 )
+from urdf_usd.converter.usd.reader.transforms import Units
 from urdf_usd.converter.usd.urdf_attributes import read_number
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.usd.reader.transforms import Units
 
 _DEGREE = pi / 180
 # Attributes of Newton, then of PhysX; ``{}`` is the instance name of an axis, whose

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pxr import Usd
+from pxr import Usd
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 # Longer names are valid, but unreadable in tree views.

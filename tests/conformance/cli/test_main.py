@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import click
@@ -21,9 +20,7 @@ from click.testing import CliRunner, Result
 
 from tests.conformance.runs import HANGS, group_exists, wait_until
 from urdf_usd.conformance.cli.main import main
-
-if TYPE_CHECKING:
-    from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.conformance.records.record import RobotRecord
 
 COMMANDS = ("convert", "check", "run", "export", "doctor")
 ARM = """\

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import trimesh
 
-if TYPE_CHECKING:
-    from tests.converter.lint.conftest import Lint
+from tests.converter.lint.conftest import Lint
 
 BALL = trimesh.creation.icosphere(3, 0.1)
 VOLUME = float(BALL.volume)

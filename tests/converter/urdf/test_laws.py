@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -14,10 +14,6 @@ from lxml import etree
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import Joint, Link, Robot
 from urdf_usd.converter.urdf import parse
-
-if TYPE_CHECKING:
-    import pytest
-
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pxr import Sdf, Usd, UsdShade
 
 from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.conversion import Conversion
 from urdf_usd.converter.options import MaterialNetworks
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.conversion import Conversion
 
 # Two triangles and a quadrilateral; every corner has a texture coordinate.
 SURFACE = """mtllib part.mtl
