@@ -87,7 +87,7 @@ def pack(assignment: Assignment) -> PackedRobot | None:
     )
     if isinstance(reading, SourceError):
         return None
-    paths = [Path(os.path.abspath(file.path)) for file in reading.inputs]  # noqa: PTH100  keeps symbolic links
+    paths = [_normalised(file.path) for file in reading.inputs]
     contents = {path.resolve(): path.read_bytes() for path in paths}
     contents |= dict(_marks({*contents, *paths}))
     return PackedRobot(
@@ -95,7 +95,7 @@ def pack(assignment: Assignment) -> PackedRobot | None:
         source=source_record(replace(subject, inputs=reading.inputs)),
         files=tuple((str(path), content) for path, content in contents.items()),
         links=tuple((str(path), str(path.resolve())) for path in _links(paths)),
-        folders=tuple(os.path.abspath(folder) for folder in subject.packages.values()),  # noqa: PTH100  likewise
+        folders=tuple(str(_normalised(path)) for path in subject.packages.values()),
         variables=tuple(allowed_environment(subject.environment).items()),
     )
 
@@ -173,8 +173,13 @@ def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
     )
 
 
+def _normalised(path: str | Path) -> Path:
+    """Return an absolute path without ``..``, with its symbolic links."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  resolve() follows links
+
+
 def _below(root: Path, path: str | Path) -> Path:
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100  keeps symbolic links
+    absolute = _normalised(path)
     return root / absolute.relative_to(absolute.anchor)
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
@@ -18,6 +16,7 @@ from urdf_usd.reports.html.rendering import (
     page_name,
     script_digest,
     template_asset,
+    trusted_markup,
 )
 from urdf_usd.reports.markdown import previous_run, table
 from urdf_usd.reports.quantities import duration, size
@@ -58,7 +57,7 @@ def write_comparison(
         title=headline(compared),
         changes=sorted_changes(summary.former) if summary.former else None,
         changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
-        script=Markup(script),  # noqa: S704  # our own file
+        script=trusted_markup(script),
         script_digest=script_digest(script),
     )
     index = directory / "index.html"

@@ -65,7 +65,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @fail_on_option
 @click.option("--json", "json_file", type=_FILE, help="Write the record here.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report page here.")
-def check_command(  # noqa: PLR0913  # one parameter per option
+def check_command(
     *,
     urdf: str,
     usd: Path,

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     help="Add a physics scene with gravity, to simulate the asset on its own.",
 )
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-def convert_command(  # noqa: PLR0913  # one parameter per option
+def convert_command(
     *,
     source: str,
     directory: Path,

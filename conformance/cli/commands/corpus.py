@@ -50,7 +50,7 @@ def corpus_command() -> None:
 )
 @selection_options
 @mirror_option
-def list_command(  # noqa: PLR0913  # one parameter per option
+def list_command(
     *,
     corpus: tuple[str, ...],
     output_format: str | None,

@@ -58,7 +58,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the index maps here, as arrays of an .npz file.",
 )
-def joints_command(  # noqa: PLR0913  # one parameter per option
+def joints_command(
     *,
     robot: str,
     usd: Path | None,

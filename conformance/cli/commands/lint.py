@@ -121,7 +121,7 @@ def _matching(
 @package_option
 @argument_option
 @env_option
-def lint_command(  # noqa: PLR0913  # one parameter per option
+def lint_command(
     *,
     sources: tuple[str, ...],
     output_format: str,

@@ -76,7 +76,7 @@ DEFAULT_CORPUS = "pybullet"
 @mirror_option
 @converter_options
 @gate_options
-def run_command(  # noqa: PLR0913  # one parameter per option
+def run_command(
     *,
     corpus: tuple[str, ...],
     out: Path,

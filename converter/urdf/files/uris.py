@@ -101,7 +101,7 @@ class FileResolver:
         else:
             folders = chain(self._in_environment(name), self._around(name))
         found = (folder for folder in folders if name and folder.is_dir())
-        return next((Path(os.path.abspath(folder)) for folder in found), None)  # noqa: PTH100  keeps symbolic links
+        return next(map(_normalised, found), None)
 
     def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
         """Return whether a file, after following links, is in the robot's own folders.
@@ -117,7 +117,7 @@ class FileResolver:
 
     @cached_property
     def _folder(self) -> Path:
-        return Path(os.path.abspath(self.urdf)).parent  # noqa: PTH100  likewise
+        return _normalised(self.urdf).parent
 
     @cached_property
     def _declared(self) -> tuple[tuple[Path, str | None], ...]:
@@ -262,9 +262,14 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def _normalised(path: str | Path) -> Path:
+    """Return an absolute path without ``..``, with its symbolic links."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  resolve() follows links
+
+
 def _tidy(path: Path) -> Path:
     """Return an absolute path without ``..``, unless a symbolic link requires it."""
-    plain = Path(os.path.abspath(path))  # noqa: PTH100  resolve() would follow links
+    plain = _normalised(path)
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
 
 
