@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from tests.replacing import replaced
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.engines.mujoco.model import with_motion
 from urdf_usd.conformance.engines.reference.engine import observe_robot
@@ -258,7 +259,7 @@ def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with one joint changed."""
     joints = tuple(
-        replace(joint, **changes) if joint.name == name else joint  # type: ignore[arg-type]  # fields of Joint, by name
+        replaced(joint, **changes) if joint.name == name else joint
         for joint in robot.joints
     )
     return replace(robot, joints=joints)
@@ -267,7 +268,7 @@ def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
 def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with the inertial of one link changed."""
     links = tuple(
-        replace(link, inertial=replace(link.inertial, **changes))  # type: ignore[arg-type]  # fields of Inertial, by name
+        replace(link, inertial=replaced(link.inertial, **changes))
         if link.name == name and link.inertial
         else link
         for link in robot.links
@@ -278,7 +279,7 @@ def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
 def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
     """Return an observation with one joint changed."""
     joints = tuple(
-        replace(joint, **changes) if joint.name == name else joint  # type: ignore[arg-type]  # fields of JointObservation, by name
+        replaced(joint, **changes) if joint.name == name else joint
         for joint in reading.joints
     )
     return replace(reading, joints=joints)
@@ -388,7 +389,7 @@ def _without_joint(name: str) -> Observation:
 
 
 def _mimic(**changes: object) -> Observation:
-    coupling = replace(MimicObservation("finger_a", -12.5, 0.125), **changes)  # type: ignore[arg-type]  # fields by name
+    coupling = replaced(MimicObservation("finger_a", -12.5, 0.125), **changes)
     return restating_joint(usd_reading(), "finger_b", mimic=coupling)
 
 

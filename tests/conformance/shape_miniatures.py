@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
+from tests.replacing import replaced
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
@@ -68,7 +69,7 @@ def _surfaced(role: Role, **changes: object) -> Observation:
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         surface = own[0].surface
         assert surface is not None
-        return [replace(own[0], surface=replace(surface, **changes))]  # type: ignore[arg-type]  # fields of Surface, by name
+        return [replace(own[0], surface=replaced(surface, **changes))]
 
     return restating_shapes(usd_reading(), "arm", role, edit)
 
@@ -138,7 +139,7 @@ def _with_appearance(**changes: object) -> Observation:
     """Change the material of the base."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
-        looks = tuple(replace(look, **changes) for look in own[0].appearances)  # type: ignore[arg-type]  # fields of Appearance, by name
+        looks = tuple(replaced(look, **changes) for look in own[0].appearances)
         return [replace(own[0], appearances=looks)]
 
     return restating_shapes(usd_reading(), "base", Role.VISUAL, edit)

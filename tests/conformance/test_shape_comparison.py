@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.conformance.engines.usd_observations import Array, pose
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
+from tests.replacing import replaced
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import Observation
@@ -33,7 +34,7 @@ SIZE = (0.2, 0.5, 0.3)
 
 def _shape(name: str, kind: ShapeKind, **stated: object) -> ShapeObservation:
     shape = ShapeObservation("base", Role.COLLISION, name, name, kind)
-    return replace(shape, **stated)  # type: ignore[arg-type]  # fields by name
+    return replaced(shape, **stated)
 
 
 def _box(name: str, transform: Array = PLACE) -> ShapeObservation:

@@ -15,6 +15,7 @@ from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
+from tests.replacing import replaced
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
@@ -63,7 +64,7 @@ def _again(robot: Robot) -> Robot:
 def _pair(kind: JointKind, **fields: object) -> Robot:
     joint = Joint("joint", "a", "b", kind, OBLIQUE)
     links = (Link("a"), Link("b"))
-    return Robot("pair", links, (replace(joint, **fields),))  # type: ignore[arg-type]  # any field
+    return Robot("pair", links, (replaced(joint, **fields),))
 
 
 def _limit(robot: Robot) -> dict[str, str] | None:
