@@ -192,7 +192,7 @@ def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
     in_scale = velocity_indices(scale.joints)
     shared = [key for key in in_scale if key in first and key in second]
     stated = {ROOT_MOTION, *(name for name, _ in shared)}
-    wanted = dict.fromkeys(name for name in ours.joints if name in scale.joints)
+    expected = dict.fromkeys(name for name in ours.joints if name in scale.joints)
     return _Pair(
         ours=ours,
         theirs=theirs,
@@ -200,7 +200,7 @@ def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
         rows=[in_scale[key] for key in shared],
         here=[first[key] for key in shared],
         there=[second[key] for key in shared],
-        unstated=tuple(name for name in wanted if name not in stated),
+        unstated=tuple(name for name in expected if name not in stated),
     )
 
 

@@ -163,14 +163,14 @@ def articulation(
         return Incomparable(f"{actual.engine} states no articulations")
     least, most = _roots_wanted(expected)
     most = max(most, _ties(expected, actual))
-    wanted = str(least) if least == most else f"{least} to {most}"
+    required = str(least) if least == most else f"{least} to {most}"
     robot = Difference(
         item="robot",
         subject="robot",
         amount=0.0 if least <= count <= most else math.inf,
         describe=lambda: Description(
-            f"{count} articulation roots instead of {wanted}",
-            expected=wanted,
+            f"{count} articulation roots instead of {required}",
+            expected=required,
             actual=str(count),
         ),
     )
@@ -347,18 +347,18 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
     is_static = not any(
         COORDINATES[joint.type] for joint in expected.joints
     ) and not any(link.mass and link.mass.mass for link in expected.links)
-    wanted = expected.base
-    if wanted is None:
+    required = expected.base
+    if required is None:
         if actual.base is not Base.STATIC or is_static:
             return Compared((), note="the URDF does not define the base")
-        wanted = Base.FLOATING
+        required = Base.FLOATING
     if actual.base is None:
         return Incomparable(f"{actual.engine} states no base")
     # Without mass and moving joints all three are the same.
-    equal = wanted is actual.base or (is_static and actual.base is Base.STATIC)
+    equal = required is actual.base or (is_static and actual.base is Base.STATIC)
     words = Description(
-        f"the base is {actual.base.value}, not {wanted.value}",
-        expected=wanted.value,
+        f"the base is {actual.base.value}, not {required.value}",
+        expected=required.value,
         actual=actual.base.value,
     )
     return Compared(

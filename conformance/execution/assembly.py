@@ -405,11 +405,11 @@ def source_lines(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str
         Text of each line, truncated if it is long; nothing of files that cannot be
         read.
     """
-    wanted: dict[str, set[int]] = {}
+    lines_by_file: dict[str, set[int]] = {}
     for file, line in places:
-        wanted.setdefault(file, set()).add(line)
+        lines_by_file.setdefault(file, set()).add(line)
     found = {}
-    for file, numbers in wanted.items():
+    for file, numbers in lines_by_file.items():
         lines = _lines(Path(file))
         for number in numbers:
             if 0 < number <= len(lines):

@@ -326,9 +326,9 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
             return linted
         fall_back(_crashed(linted, reading.diagnostics), _REFERENCE_CRASHED)
         results = engine_set.observe(requests, packages, configurations, Path(work))
-        wanted = None if base is BaseOption.AUTO else Base(base.value)
+        required = None if base is BaseOption.AUTO else Base(base.value)
         record = _judge(
-            engine_set, linted, results, wanted, reading.diagnostics, fall_back
+            engine_set, linted, results, required, reading.diagnostics, fall_back
         )
         if scene:
             fall_back(record, None)
@@ -562,7 +562,7 @@ def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
 
 
 def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:
-    """Return the base that our converter has to write: floating unless told."""
+    """Return the base that our converter has to write: floating by default."""
     if option is not BaseOption.AUTO:
         return Base(option.value)
     if spec is None or spec.base is not None:

@@ -141,8 +141,8 @@ def find_ready(converter: ReadyUsds, names: Sequence[str]) -> Made:
         folder = converter.folder / name
         if folder.is_dir():
             return Made(root_layer_in(folder, names))
-    wanted = " or ".join(repr(name) for name in names)
-    raise NoUsdError(f"{converter.recipe} has no USD named {wanted}")
+    expected = " or ".join(repr(name) for name in names)
+    raise NoUsdError(f"{converter.recipe} has no USD named {expected}")
 
 
 def root_layer_in(folder: Path, names: Sequence[str]) -> Path:

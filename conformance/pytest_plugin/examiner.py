@@ -102,7 +102,7 @@ class Examiner:
         """Return what :meth:`examine` found about a robot, the first time or before.
 
         Args:
-            source: The robot; robots that are asked for here have distinct ids, and
+            source: The robot; robots passed here have distinct ids, and
                 files that stay as they are.
 
         Raises:

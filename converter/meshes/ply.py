@@ -105,8 +105,8 @@ def _damage_explained() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     except _MALFORMED as error:
-        said = " ".join(str(error).split())[:80]
-        raise MeshError(f"its PLY is broken: {said}") from error
+        message = " ".join(str(error).split())[:80]
+        raise MeshError(f"its PLY is broken: {message}") from error
 
 
 def _surface(data: bytes) -> Any:  # noqa: ANN401  (trimesh, as it is used here)

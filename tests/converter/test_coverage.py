@@ -98,9 +98,9 @@ def _custom_items(element: etree._Element) -> Iterator[tuple[str, str, str]]:
         for name, value in node.items():
             yield "attribute", _last(str(name)), str(value)
         text = [node.text, *(child.tail for child in node)]
-        said = "\n".join(piece.strip() for piece in text if piece and piece.strip())
-        if said:
-            yield "text", "", said
+        message = "\n".join(piece.strip() for piece in text if piece and piece.strip())
+        if message:
+            yield "text", "", message
 
 
 def _unused_attributes(joint: etree._Element) -> set[tuple[str, str]]:

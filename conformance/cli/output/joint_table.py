@@ -53,10 +53,10 @@ def index_maps(orders: Orders) -> dict[str, NDArray[np.int64]]:
     maps = {}
     for source, names in orders.items():
         place = {name: index for index, name in enumerate(names)}
-        for target, wanted in orders.items():
+        for target, other_order in orders.items():
             if source != target:
                 maps[f"{source}_to_{target}"] = np.array(
-                    [place.get(name, _ABSENT) for name in wanted], dtype=np.int64
+                    [place.get(name, _ABSENT) for name in other_order], dtype=np.int64
                 )
     return maps
 

@@ -164,7 +164,7 @@ def _read(urdf: UrdfText) -> _Robot:
     from pydrake.multibody.plant import MultibodyPlant  # noqa: PLC0415
 
     plant = MultibodyPlant(time_step=0.0)
-    with _warnings() as said:
+    with _warnings() as messages:
         try:
             models = Parser(plant).AddModelsFromString(urdf.text.decode(), "urdf")
         except (RuntimeError, ValueError) as error:
@@ -192,24 +192,24 @@ def _read(urdf: UrdfText) -> _Robot:
             if joint.name() in names and joint.parent_body() != plant.world_body()
         },
         links=links,
-        warnings=tuple(f"Drake warns: {text}" for text in dict.fromkeys(said)),
+        warnings=tuple(f"Drake warns: {text}" for text in dict.fromkeys(messages)),
     )
 
 
 @contextlib.contextmanager
 def _warnings() -> Iterator[list[str]]:
     """Collect the log of Drake, which would go to standard error."""
-    said: list[str] = []
+    messages: list[str] = []
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(_portable(record.getMessage()))
+            messages.append(_portable(record.getMessage()))
 
     log, listener = logging.getLogger("drake"), Listener()
     propagated, log.propagate = log.propagate, False
     log.addHandler(listener)
     try:
-        yield said
+        yield messages
     finally:
         log.removeHandler(listener)
         log.propagate = propagated

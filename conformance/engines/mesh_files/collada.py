@@ -152,8 +152,8 @@ class _Scene:
         ]
         kept = [child for child in node.children if isinstance(child, _SHOWN)]
         if len(transforms) != len(node.transforms) or len(shown) != len(kept):
-            said = f"pycollada leaves out parts of node {node.id!r}"
-            raise UnreadMeshError(_with_errors(said, self._document))
+            message = f"pycollada leaves out parts of node {node.id!r}"
+            raise UnreadMeshError(_with_errors(message, self._document))
         for one in node.transforms:
             if isinstance(one, collada.scene.LookAtTransform):
                 raise UnreadMeshError("pycollada transposes <lookat>")
@@ -212,9 +212,9 @@ def _local_name(tag: object) -> str:
     return str(tag).rpartition("}")[2]
 
 
-def _with_errors(said: str, document: collada.Collada) -> str:
+def _with_errors(message: str, document: collada.Collada) -> str:
     errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
-    return f"{said}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else said
+    return f"{message}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else message
 
 
 def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:

@@ -90,8 +90,8 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         materials = tuple(look.of(primitive) for primitive in primitives)
         has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
     except _MALFORMED as error:
-        said = f"its document is malformed: {type(error).__name__}: {error}"
-        raise UnreadMeshError(said) from error
+        message = f"its document is malformed: {type(error).__name__}: {error}"
+        raise UnreadMeshError(message) from error
     form = "glb" if content.startswith(_MAGIC) else "gltf"
     scene = read_scene(content, form, folder)
     read = [
@@ -100,8 +100,8 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         if primitive.get("mode", _TRIANGLES) in _READ
     ]
     if scene.geometries != len(read):
-        said = f"trimesh reads {scene.geometries} of {len(read)} primitives"
-        raise UnreadMeshError(said)
+        message = f"trimesh reads {scene.geometries} of {len(read)} primitives"
+        raise UnreadMeshError(message)
     mesh = joined_parts(
         replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
         for number, part in scene.parts
@@ -133,8 +133,8 @@ def _require_readable(document: Json, primitives: list[Json]) -> None:
         for number in used:
             accessor = {} if number is None else document["accessors"][number]
             if "sparse" in accessor or accessor.get("normalized"):
-                said = "trimesh does not read sparse or normalized accessors"
-                raise UnreadMeshError(said)
+                message = "trimesh does not read sparse or normalized accessors"
+                raise UnreadMeshError(message)
 
 
 def _require_bounded(document: Json, primitives: list[Json]) -> None:

@@ -121,6 +121,6 @@ def reading_by(library: str) -> Iterator[None]:
         raise
     # Libraries raise any exception on damaged files, which is recorded as the outcome.
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        reason = f"{library} raises {said}"
+        shown = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = f"{library} raises {shown}"
         raise UnreadMeshError(reason[:_LONGEST_REASON]) from error

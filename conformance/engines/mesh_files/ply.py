@@ -80,8 +80,8 @@ def read_ply(content: bytes) -> LoadedMesh:
         ]
         corners = np.array([corner for row in rows for corner in row], np.int64)
     except (ArithmeticError, LookupError, ValueError, struct.error) as error:
-        said = " ".join(str(error).split())
-        raise UnreadMeshError(f"its PLY is broken: {said}") from error
+        message = " ".join(str(error).split())
+        raise UnreadMeshError(f"its PLY is broken: {message}") from error
     if "face" not in elements:
         raise UnreadMeshError("it holds no faces")
     triangles = fans(np.array([len(row) for row in rows], np.int64), corners)

@@ -55,7 +55,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
         AbstentionError: It refuses.
     """
     try:
-        with collected_warnings() as said:
+        with collected_warnings() as messages:
             spec = _read(urdf)
             refused = _refused(spec)
             mass, inertia = _replace_inertia(refused)
@@ -80,7 +80,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
         inertia_unknown=urdf.inertia_unknown | frozenset(map(urdf.original, inertia)),
         notes=(
             *_placeholder_note(map(urdf.original, sorted(mass | inertia))),
-            *(f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(said)),
+            *(f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)),
         ),
     )
 
@@ -176,10 +176,10 @@ def _read(urdf: UrdfText) -> mujoco.MjSpec:
 def collected_warnings() -> Iterator[list[str]]:
     """Collect warnings, which MuJoCo would write to a file in the working directory."""
     previous = mujoco.get_mju_user_warning()
-    said: list[str] = []
-    mujoco.set_mju_user_warning(said.append)
+    messages: list[str] = []
+    mujoco.set_mju_user_warning(messages.append)
     try:
-        yield said
+        yield messages
     finally:
         mujoco.set_mju_user_warning(previous)
 

@@ -413,7 +413,7 @@ def _states(
     model.dof_armature[held] = _HELD
     data = mujoco.MjData(model)
     reached = []
-    with collected_warnings() as said:
+    with collected_warnings() as messages:
         mujoco.mj_setConst(model, data)
         mujoco.mj_resetData(model, data)
         data.qpos[:] = start
@@ -424,7 +424,7 @@ def _states(
         for steps in plan.steps:
             mujoco.mj_step(model, data, steps - before)
             before = steps
-            if said:
+            if messages:
                 break
             reached.append(
                 RolloutState(

@@ -75,12 +75,12 @@ def state_shapes(
     return tuple(found)
 
 
-def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
+def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     """Return the shapes of a stage for drawing.
 
     Args:
         path: Root layer.
-        wanted: Names of links; a shape belongs to the first of them above it.
+        link_names: Names of links; a shape belongs to the first of them above it.
 
     Raises:
         AbstentionError: The stage cannot be read.
@@ -90,7 +90,7 @@ def draw_shapes(path: str, wanted: frozenset[str]) -> tuple[Drawing, ...]:
     drawn: dict[str, list[Drawing]] = {}
     for placed in _placed(physics, links, world):
         source, geometry = str(placed.prim.GetPath()), placed.geometry
-        if placed.link not in wanted or source in drawn or geometry.problem:
+        if placed.link not in link_names or source in drawn or geometry.problem:
             continue
         drawn[source] = [
             Drawing(

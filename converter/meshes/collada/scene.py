@@ -91,14 +91,14 @@ class _Document:
         """Return the instantiated scene, otherwise the first."""
         root = self._root
         scenes = root.findall("library_visual_scenes/visual_scene")
-        wanted = root.find("scene/instance_visual_scene")
-        if wanted is not None:
-            url = wanted.get("url", "")
+        instance_element = root.find("scene/instance_visual_scene")
+        if instance_element is not None:
+            url = instance_element.get("url", "")
             named = (one for one in scenes if f"#{one.get('id')}" == url)
             found = next(named, None)
             if found is not None:
                 return found
-            self._miss(wanted)
+            self._miss(instance_element)
         return scenes[0] if scenes else None
 
     def shown(self, scene: Element) -> Iterator[Instance]:
@@ -155,8 +155,8 @@ class _Document:
 
     def _miss(self, instance: Element) -> None:
         url = instance.get("url", "")
-        said = f"<{instance.tag}> refers to {url!r}, which is not there"
-        self.skipped.append(said)
+        message = f"<{instance.tag}> refers to {url!r}, which is not there"
+        self.skipped.append(message)
 
     def _matrix(self, node: Element) -> Single:
         """Return the product of a node's transforms."""
@@ -171,8 +171,8 @@ class _Document:
 
     def _transform(self, element: Element) -> Single | None:
         if element.tag in _UNKNOWN:
-            said = f"<{element.tag}> is not supported; it is ignored"
-            self.skipped.append(said)
+            message = f"<{element.tag}> is not supported; it is ignored"
+            self.skipped.append(message)
         if element.tag not in _NUMBERS:
             return None
         numbers = self._numbers(element, _NUMBERS[element.tag])
@@ -228,8 +228,8 @@ class _Document:
         except ValueError:
             numbers = np.zeros(0)
         if len(numbers) != count:
-            said = f"<{element.tag}> does not have {count} numbers; it is ignored"
-            self.skipped.append(said)
+            message = f"<{element.tag}> does not have {count} numbers; it is ignored"
+            self.skipped.append(message)
             return None
         return numbers
 

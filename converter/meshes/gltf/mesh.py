@@ -368,8 +368,8 @@ def _coordinate_sets(
             part.coordinates[number] if number < len(part.coordinates) else None
             for part in parts
         ]
-        wanted = number == 0 or number in used
-        sets.append(join_corner_values(held, origin) if wanted else None)
+        is_used = number == 0 or number in used
+        sets.append(join_corner_values(held, origin) if is_used else None)
     return sets
 
 

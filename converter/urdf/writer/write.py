@@ -79,11 +79,11 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
         _write_joint(root, joint, version)
     parts = [link.custom for link in robot.links]
     parts += [joint.custom for joint in robot.joints]
-    told = tuple(one for part in parts for one in addressed(part.elements))
-    said = Custom(robot.custom.attributes, (*robot.custom.elements, *told))
+    gazebo_elements = tuple(one for part in parts for one in addressed(part.elements))
+    merged = Custom(robot.custom.attributes, (*robot.custom.elements, *gazebo_elements))
     if version > _FIRST_VERSION:
         _set(root, g.VERSION, "{}.{}".format(*version))
-    write_custom(root, g.ROBOT, said, version=version)
+    write_custom(root, g.ROBOT, merged, version=version)
     ET.indent(root)
     heading = "<?xml version='1.0' encoding='utf-8'?>\n"
     if comment is not None:

@@ -136,17 +136,17 @@ def _named(attribute: Usd.Attribute) -> str:
 
 
 def _text(value: object) -> str:
-    said = " ".join(str(value).split())
-    return said if len(said) <= 80 else f"{said[:77]}..."  # noqa: PLR2004  # one line
+    shown = " ".join(str(value).split())
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."  # noqa: PLR2004  # one line
 
 
 def _other_type(
-    attribute: Usd.Attribute, wanted: Sdf.ValueTypeName
+    attribute: Usd.Attribute, expected: Sdf.ValueTypeName
 ) -> Sdf.ValueTypeName | None:
     """Return the type of an attribute in a layer, unless it is as declared."""
     for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
         if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != _family(
-            wanted
+            expected
         ):
             return spec.typeName
     return None

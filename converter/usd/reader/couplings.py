@@ -50,11 +50,11 @@ def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
     attributes, possibly after resolving a chain, the coupling of these is returned.
     """
     custom = _kept(prim)
-    told = _newton(prim, joints) or _physx(prim, joints)
-    if told is None:
+    effective = _newton(prim, joints) or _physx(prim, joints)
+    if effective is None:
         return custom if custom and custom.joint in joints.paths else None
     chain = [] if custom is None else _chain(custom, prim.GetStage(), joints)
-    return custom if any(_is_same(step, told) for step in chain) else told
+    return custom if any(_is_same(step, effective) for step in chain) else effective
 
 
 def faulty_leaders(prim: Usd.Prim, joints: JointNames) -> Iterator[Diagnostic]:

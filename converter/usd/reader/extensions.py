@@ -88,8 +88,8 @@ def _read(prim: Usd.Prim) -> Custom:
         if name in RESERVED or not isinstance(attribute, Usd.Attribute):
             continue
         if attribute.GetTypeName() == Sdf.ValueTypeNames.String:
-            within, said = _split(attribute.GetDisplayName() or name)
-            attributes.append(CustomAttribute(said, _text(attribute), within))
+            within, original = _split(attribute.GetDisplayName() or name)
+            attributes.append(CustomAttribute(original, _text(attribute), within))
     elements = [
         CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
         for child in prim.GetAllChildren()

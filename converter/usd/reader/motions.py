@@ -94,15 +94,15 @@ def _limited(
     length: float,
 ) -> JointKind:
     limits = _range(description.limit)
-    said = read_text(prim, "joint:type")
-    if limits.lower > limits.upper and said is None:
+    declared = read_text(prim, "joint:type")
+    if limits.lower > limits.upper and declared is None:
         # Reversed limits lock a joint, except in our own conversions.
         return Fixed()
     # None if blocked; the parser uses the schema's fallback then.
     axis = axis_of(str(prim.GetAttribute("physics:axis").Get() or "X"))
     if description.type == _KINDS.PrismaticJoint:
         return Prismatic(axis, _scaled(limits, length))
-    if limits == UNLIMITED and said != "revolute":
+    if limits == UNLIMITED and declared != "revolute":
         return Continuous(axis)
     return Revolute(axis, _scaled(limits, radians(1)))
 

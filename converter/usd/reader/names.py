@@ -38,11 +38,11 @@ def unique_names(kind: str, prims: Sequence[Usd.Prim]) -> Findings[tuple[str, ..
         kind: ``link`` or ``joint``, for diagnostics.
         prims: The prims.
     """
-    wanted = [legible_name(prim) for prim in prims]
-    taken = set(wanted)
+    proposed = [legible_name(prim) for prim in prims]
+    taken = set(proposed)
     names: list[str] = []
     given: set[str] = set()
-    for prim, name in zip(prims, wanted, strict=True):
+    for prim, name in zip(prims, proposed, strict=True):
         fresh, number = name, 1
         while fresh in given or (number > 1 and fresh in taken):
             number += 1

@@ -39,8 +39,8 @@ _REFUSED = {
 def _observe(
     engine: Engine, file: str, at: Configurations | None = None
 ) -> Observation:
-    asked = at or Configurations((), (), ("zero",))
-    return engine.observe(Request(str(_ROOT / file), asked))
+    requested = at or Configurations((), (), ("zero",))
+    return engine.observe(Request(str(_ROOT / file), requested))
 
 
 @pytest.mark.corpus

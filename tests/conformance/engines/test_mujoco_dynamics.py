@@ -178,10 +178,10 @@ def test_joint_that_cannot_be_set_omits_motion(tmp_path: Path) -> None:
 def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
     """A MuJoCo model built from the USD, compared with the project's equations."""
     path = _ROOT / "racecar/racecar.urdf"
-    asked = questions(parse(path).robot)
-    spec = ReferenceEngine().observe(Request(str(path), asked))
+    requested = questions(parse(path).robot)
+    spec = ReferenceEngine().observe(Request(str(path), requested))
     layer = convert(path, tmp_path / "usd").root_layer
-    usd = OpenusdEngine().observe(Request(str(layer), asked))
+    usd = OpenusdEngine().observe(Request(str(layer), requested))
 
     grades = _agree(spec, usd)
 
@@ -203,8 +203,8 @@ def test_usd_body_rotates_about_its_joint_frame(tmp_path: Path) -> None:
         + body("b", mass, ["PhysicsMassAPI"])
         + joint("PhysicsRevoluteJoint", "hinge", frame + '    token physics:axis = "Y"')
     )
-    asked = Configurations((), (), ("zero",))
-    reading = OpenusdEngine().observe(Request(str(stage(tmp_path, parts)), asked))
+    requested = Configurations((), (), ("zero",))
+    reading = OpenusdEngine().observe(Request(str(stage(tmp_path, parts)), requested))
 
     (found,) = [each for each in reading.joints if each.name == "hinge"]
     assert found.anchor == pytest.approx((-0.3, 0.0, 0.0))

@@ -117,8 +117,8 @@ def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(
 ) -> None:
     """The component of a displacement along the normal is locked."""
     in_plane = np.cross(NORMAL, (1.0, 0.0, 0.0)) * 0.3 + np.array((0.2, 0, 0))
-    asked = [[*(in_plane + 0.5 * NORMAL), 0.6]]
-    reading = observe_stage(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": asked})
+    requested = [[*(in_plane + 0.5 * NORMAL), 0.6]]
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": requested})
 
     assert joint_named(reading, "six").type is JointType.PLANAR
     assert joint_named(reading, "six").axis == pytest.approx(tuple(NORMAL), abs=CLOSE)
@@ -131,8 +131,8 @@ def test_planar_displacement_is_that_of_the_child_origin(
 ) -> None:
     """The joint's anchor may differ from the child's origin, which URDF displaces."""
     apart = "    point3f physics:localPos1 = (0.3, 0.1, 0)\n"
-    asked = [[0.2, -0.1, 0.0, 0.6]]
-    reading = observe_stage(stage(tmp_path, six(IN_PLANE, apart)), {"six": asked})
+    requested = [[0.2, -0.1, 0.0, 0.6]]
+    reading = observe_stage(stage(tmp_path, six(IN_PLANE, apart)), {"six": requested})
 
     start = pose((-0.3, -0.1, 0))
     expected = start @ pose((0.2, -0.1, 0)) @ rotation_about((0, 0, 1), 0.6)
@@ -192,8 +192,8 @@ def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
         custom uniform string urdf:joint:type = "floating"
     """
     content = body("a") + body("b") + joint("PhysicsJoint", "loose", text)
-    asked = [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]
-    reading = observe_stage(stage(tmp_path, content), {"loose": asked})
+    requested = [[0.4, 0.5, 0.6, 0.8, 0.0, 0.6, 0.0]]
+    reading = observe_stage(stage(tmp_path, content), {"loose": requested})
 
     expected = (
         pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))

@@ -61,8 +61,8 @@ _BASE_JOINTS += _fixed("neck", "plinth/head", "(0.5, -0.25, 3)", "(1, 0, 0, 0)")
 
 
 def _observe(path: Path, root: str | None) -> Observation:
-    asked = replace(AT_REST, root=root)
-    return OpenusdEngine().observe(Request(str(path), asked))
+    requested = replace(AT_REST, root=root)
+    return OpenusdEngine().observe(Request(str(path), requested))
 
 
 def _at(reading: Observation, link: str) -> np.ndarray:

@@ -49,10 +49,10 @@ def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
 
 def test_omitted_elements_have_a_reason() -> None:
     """That of the rule; other diagnostics are no losses."""
-    said = [Diagnostic("mesh-missing", "gone")] * 3 + [
+    message = [Diagnostic("mesh-missing", "gone")] * 3 + [
         Diagnostic("color-range", "high")
     ]
-    (entry,) = losses(said)
+    (entry,) = losses(message)
     assert (entry.part, entry.count, entry.fate) == (
         "mesh-missing",
         3,

@@ -126,15 +126,15 @@ def test_symbolic_link_to_another_folder_is_packed(there: Path, tmp_path: Path) 
     urdf.write_text(ROBOT.format(name="../meshes/mesh"))
     source = RobotSource("arm", "file:arm.urdf", urdf)
     packed = _packed(source, tmp_path / "out")
-    _, said = _read(Assignment(source, tmp_path / "out", ConvertOptions(), ()))
+    _, message = _read(Assignment(source, tmp_path / "out", ConvertOptions(), ()))
     shutil.rmtree(there)
 
     with unpacked(packed) as (assignment, _):
         reading, rules = _read(assignment)
 
         assert len(reading.inputs) == 2
-    assert rules == said
-    assert any("outside" in rule for rule in said)
+    assert rules == message
+    assert any("outside" in rule for rule in message)
 
 
 def test_unreadable_robot_is_not_packed(tmp_path: Path) -> None:

@@ -273,9 +273,9 @@ def test_commands_refuse_a_pipe_and_change_nothing(
         [command, *(words if force else words[::-1]), "--timeout", "60", *force],
     )
 
-    said = " ".join(result.output.split())
-    assert result.exit_code == 2, said
-    assert "robot.usda refers to @odd.usda@, which is a pipe (FIFO)" in said
+    shown = " ".join(result.output.split())
+    assert result.exit_code == 2, shown
+    assert "robot.usda refers to @odd.usda@, which is a pipe (FIFO)" in shown
     assert (tmp_path / "robot.urdf").read_bytes() == before
 
 

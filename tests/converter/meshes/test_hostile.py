@@ -173,11 +173,11 @@ def test_many_faults_of_one_file_are_summarised(tmp_path: Path) -> None:
     scene = f'<node><instance_geometry url="#g"/>{missing}</node>'
     file.write_text(_document("", "", scene))
 
-    said = read_mesh(file).skipped
+    message = read_mesh(file).skipped
 
-    assert len(said) == 21
-    assert said[-1] == "there are 480 more faults"
-    assert max(map(len, said)) == 300
+    assert len(message) == 21
+    assert message[-1] == "there are 480 more faults"
+    assert max(map(len, message)) == 300
 
 
 def test_collada_of_millions_of_elements_is_refused() -> None:

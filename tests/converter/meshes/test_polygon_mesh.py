@@ -127,8 +127,8 @@ def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
     assert mesh.attributes.face_materials is not None
     assert mesh.attributes.face_materials.tolist() == [0, *kinds[3:].tolist()]
-    said = f"faces left out for a vertex that is not finite: 2 of {len(counts)}"
-    assert mesh.skipped == (said,)
+    text = f"faces left out for a vertex that is not finite: 2 of {len(counts)}"
+    assert mesh.skipped == (text,)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Scene:
         schema: type[UsdPhysics.Joint],
         path: str,
         bodies: tuple[str | None, str | None],
-        **said: object,
+        **message: object,
     ) -> UsdPhysics.Joint:
         """Add a joint between two prims; keywords are attributes of the schema."""
         joint = schema.Define(self.stage, path)
@@ -71,7 +71,7 @@ class Scene:
         for target, create in zip(bodies, sides, strict=True):
             if target is not None:
                 create().SetTargets([target])
-        for name, value in said.items():
+        for name, value in message.items():
             getattr(joint, f"Create{name}Attr")(value)
         return joint
 

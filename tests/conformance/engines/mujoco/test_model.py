@@ -51,10 +51,10 @@ _X = (1.0, 0.0, 0.0)
 @given(robots())
 def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
     """Every joint type, massless links, mimic offsets and moving joints."""
-    asked = configurations(structure(robot), 6)
-    reading = observe_robot(robot, asked)
+    sampled = configurations(structure(robot), 6)
+    reading = observe_robot(robot, sampled)
     ours = reading.dynamics
-    theirs = equations_of_motion(build(reading, asked), asked)
+    theirs = equations_of_motion(build(reading, sampled), sampled)
 
     assert ours is not None
     order = _order(theirs.joints, ours.joints)
@@ -110,10 +110,10 @@ def _pendulum(anchor: float) -> Observation:
 @pytest.mark.parametrize("anchor", [0.0, 0.2])
 def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
     """Independent of the body frame."""
-    asked = configurations(_pendulum(anchor).joints, 4)
-    dynamics = equations_of_motion(build(_pendulum(anchor), asked), asked)
+    sampled = configurations(_pendulum(anchor).joints, 4)
+    dynamics = equations_of_motion(build(_pendulum(anchor), sampled), sampled)
     swing = dynamics.joints.index("swing")
-    angles = asked.positions[0][:, 0]
+    angles = sampled.positions[0][:, 0]
 
     np.testing.assert_allclose(dynamics.inertia[:, swing, swing], 0.2 + 2 * 0.25)
     np.testing.assert_allclose(
@@ -122,9 +122,9 @@ def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
 
 
 def _roll(
-    reading: Observation, asked: Configurations, plan: RolloutPlan
+    reading: Observation, sampled: Configurations, plan: RolloutPlan
 ) -> dict[str, tuple[float, ...]]:
-    rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
+    rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
     assert rollout is not None
     return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
@@ -132,11 +132,13 @@ def _roll(
 def test_pendulum_oscillates_with_its_period() -> None:
     """For small angles, w^2 = m g l / I."""
     reading = _pendulum(0.0)
-    asked = configurations(reading.joints, 4)
-    start = np.full((asked.count, 1), 1e-3)
-    asked = replace(asked, positions=(np.vstack([asked.positions[0][:1], start[1:]]),))
+    sampled = configurations(reading.joints, 4)
+    start = np.full((sampled.count, 1), 1e-3)
+    sampled = replace(
+        sampled, positions=(np.vstack([sampled.positions[0][:1], start[1:]]),)
+    )
 
-    (angle,) = _roll(reading, asked, RolloutPlan(3, step=1e-4, steps=(10_000,)))[
+    (angle,) = _roll(reading, sampled, RolloutPlan(3, step=1e-4, steps=(10_000,)))[
         "swing"
     ]
 
@@ -147,16 +149,16 @@ def test_pendulum_oscillates_with_its_period() -> None:
 def test_friction_and_damping_resist_gravity() -> None:
     """Friction above the gravity torque holds the joint, damping slows it."""
     base = _pendulum(0.0)
-    asked = configurations(base.joints, 4)
-    start = np.ones((asked.count, 1))
+    sampled = configurations(base.joints, 4)
+    start = np.ones((sampled.count, 1))
     start[0] = 0.0
-    asked = replace(asked, positions=(start,))
+    sampled = replace(sampled, positions=(start,))
     plan = RolloutPlan(3)
     moved = []
     for damping, friction in ((0.0, 0.0), (30.0, 0.0), (0.0, 20.0)):
         (swing,) = base.joints
         joint = replace(swing, damping=damping, friction=friction)
-        (end,) = _roll(replace(base, joints=(joint,)), asked, plan)["swing"]
+        (end,) = _roll(replace(base, joints=(joint,)), sampled, plan)["swing"]
         moved.append(1.0 - end)
 
     # Without damping it passes the lowest point; with damping it moves at torque /
@@ -164,7 +166,7 @@ def test_friction_and_damping_resist_gravity() -> None:
     assert moved[0] > 1.0
     assert 0.15 < moved[1] < 9.81 * math.sin(1.0) / 30
     assert moved[2] < 0.05
-    (held,) = _roll(base, asked, replace(plan, held=("swing",)))["swing"]
+    (held,) = _roll(base, sampled, replace(plan, held=("swing",)))["swing"]
     assert held == pytest.approx(1.0, abs=1e-9)
 
 
@@ -246,8 +248,8 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
             Joint("follow", "a", "c", Continuous(_X), mimic=Mimic("lead", -0.2, 0.3)),
         ),
     )
-    asked = configurations(structure(robot), 4)
-    ends = _roll(observe_robot(robot, asked), asked, RolloutPlan(3, steps=(300,)))
+    sampled = configurations(structure(robot), 4)
+    ends = _roll(observe_robot(robot, sampled), sampled, RolloutPlan(3, steps=(300,)))
 
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
@@ -266,12 +268,12 @@ def test_solver_tolerance_does_not_change_states(
             for joint in ROBOT.joints
         ),
     )
-    asked = configurations(structure(robot), 6)
-    reading = observe_robot(robot, asked)
-    stopped = _roll(reading, asked, RolloutPlan(3))
+    sampled = configurations(structure(robot), 6)
+    reading = observe_robot(robot, sampled)
+    stopped = _roll(reading, sampled, RolloutPlan(3))
     monkeypatch.setattr(mujoco_motion, "_SOLVED", 0.0)
 
-    for name, end in _roll(reading, asked, RolloutPlan(3)).items():
+    for name, end in _roll(reading, sampled, RolloutPlan(3)).items():
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
@@ -312,9 +314,9 @@ def test_perturbed_massless_groups_get_some_mass() -> None:
         ),
     )
     for robot in (bare, point):
-        asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
-        mechanism = build(observe_robot(robot, asked), asked)
-        rollout = roll_out(mechanism, asked, perturbed=True)
+        sampled = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
+        mechanism = build(observe_robot(robot, sampled), sampled)
+        rollout = roll_out(mechanism, sampled, perturbed=True)
         assert rollout is not None
         assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
@@ -328,8 +330,8 @@ def test_diverging_rollout_is_stopped() -> None:
             for link in ROBOT.links
         ),
     )
-    asked = replace(CONFIGURATIONS, rollout=RolloutPlan(3))
-    rollout = roll_out(build(observe_robot(light, asked), asked), asked)
+    sampled = replace(CONFIGURATIONS, rollout=RolloutPlan(3))
+    rollout = roll_out(build(observe_robot(light, sampled), sampled), sampled)
 
     assert rollout is not None
     assert rollout.states == ()
@@ -337,9 +339,9 @@ def test_diverging_rollout_is_stopped() -> None:
 
 def test_no_rollout_without_a_plan() -> None:
     """The equations of motion are reported nevertheless."""
-    asked = replace(CONFIGURATIONS, rollout=None)
-    reading = replace(observe_robot(ROBOT, asked), dynamics=None)
-    moving = with_motion(reading, asked, perturbed=False)
+    sampled = replace(CONFIGURATIONS, rollout=None)
+    reading = replace(observe_robot(ROBOT, sampled), dynamics=None)
+    moving = with_motion(reading, sampled, perturbed=False)
 
     assert moving.rollout is None
     assert moving.dynamics is not None

@@ -32,9 +32,9 @@ from urdf_usd.converter.robot.model import (
 
 
 def _shape(
-    prim: UsdGeom.Gprim, *, collides: bool = False, **said: object
+    prim: UsdGeom.Gprim, *, collides: bool = False, **text: object
 ) -> UsdGeom.Gprim:
-    for name, value in said.items():
+    for name, value in text.items():
         getattr(prim, f"Create{name}Attr")(value)
     if collides:
         UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
