@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd
-
 from tests.conformance.engines.usd_readings import ask, body, joint, stage
+
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.openusd.coverage import (
     NEWTON_SCHEMAS,

@@ -492,10 +492,10 @@ DAMAGED = {
                 '"n0">', '"n0"><instance_node url="#n39"/>'
             ),
         ),
-        "multiply",
+        "exceed the limit",
     ),
-    "instances": (document(TOP, libraries=node_bomb(INSTANCE)), "multiply"),
-    "empty instances": (document(TOP, libraries=node_bomb("")), "multiply"),
+    "instances": (document(TOP, libraries=node_bomb(INSTANCE)), "exceed the limit"),
+    "empty instances": (document(TOP, libraries=node_bomb("")), "exceed the limit"),
     "entities": (
         document()
         .replace("<COLLADA", f'<!DOCTYPE c [<!ENTITY e0 "spam">{ENTITIES}]><COLLADA', 1)

@@ -84,7 +84,7 @@ def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
 @pytest.mark.parametrize(
     ("data", "place"),
     [
-        (b"solid cube\n facet", (1, 1)),
+        (b"no element", (1, 1)),
         (b"\x00\x01\x02", (1, 1)),
         (b"<robot>\n<link", (2, 1)),
         (b"<robot>\n <!-- \xc3\xa9 ->", (2, 2)),
