@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from pxr import Sdf, Usd
-from tests.conformance.engines.usd_readings import ask, body, joint, stage
 
+from tests.conformance.engines.usd_observations import body, joint, observe_stage, stage
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.openusd.coverage import (
     NEWTON_SCHEMAS,
@@ -36,7 +36,9 @@ def _colliding(name: str, content: str = "", more: str = "") -> str:
 
 
 def _settings(folder: Path, text: str) -> list[tuple[SettingKind, str]]:
-    found = ask(stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')).unimplied
+    found = observe_stage(
+        stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')
+    ).unimplied
     assert found is not None
     return [(one.kind, one.subject) for one in found]
 
@@ -318,7 +320,7 @@ def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
         + 'def Sphere "lamp" {}\ndef Sphere "gizmo" {\ntoken purpose = "guide"\n}\n'
         + 'def PhysicsScene "scene" {}\n'
     )
-    found = ask(path).unimplied
+    found = observe_stage(path).unimplied
 
     assert [one.message for one in found or ()] == [
         "collider /ground is outside of the default prim",
