@@ -136,7 +136,7 @@ class EngineSet:
         """Whether a simulator reads the USD: its rollout is compared in the limit."""
         return any(
             engine.side is Side.USD
-            and engine.name != USD_READER
+            and engine.name != USD_ENGINE
             and isinstance(engine.availability, Available)
             for engine in self.engines
         )
@@ -419,7 +419,7 @@ def select_engines(
     """
     require_installed(wanted)
     engines = list_engines(pool, timeout)
-    needed = {REFERENCE, USD_READER}
+    needed = {REFERENCE, USD_ENGINE}
     for engine in engines:
         if engine.name in needed:
             _require_available(engine, pool.memory)
@@ -445,4 +445,4 @@ def _require_available(engine: InstalledEngine, memory: int | None) -> None:
             why = reason
         case _:
             return
-    raise registry.MissingEngineError(f"engine {engine.name} cannot work here: {why}")
+    raise registry.MissingEngineError(f"engine {engine.name} is not usable: {why}")

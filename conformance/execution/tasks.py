@@ -28,11 +28,11 @@ from urdf_usd.conformance.engines.reference.engine import (
     read_kept,
     structure,
 )
-from urdf_usd.conformance.execution.ledger import account
+from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
 from urdf_usd.conformance.observation.robot import Configurations, Frames, Observation
 from urdf_usd.conformance.observation.value_types import require_types
-from urdf_usd.conformance.records.ledger_record import LedgerRecord
+from urdf_usd.conformance.records.coverage_record import LedgerRecord
 from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model

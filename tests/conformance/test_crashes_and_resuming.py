@@ -159,7 +159,7 @@ def test_misbehaving_converter_costs_its_own_robots(
         record = run.record(kind)
         if kind in CRASHES or kind in HANGS:
             assert record["verdict"] == "crashed"
-            died = f"the converter died: {ENGINE_KINDS[kind]}"
+            died = f"the converter crashed: {ENGINE_KINDS[kind]}"
             assert record["reason"].startswith(died), kind
         else:
             assert record["verdict"] in {"exact", "close"}, record["reason"]

@@ -37,7 +37,7 @@ from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urd
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.engines.reference.engine import structure
 from urdf_usd.conformance.execution.foreign_conversion import (
-    ConverterDiedError,
+    ConverterCrashError,
     NoUsdError,
     run_command,
 )
@@ -199,7 +199,7 @@ def _measure(
                     names=(path.stem, parsed.robot.name),
                     timeout=_TIMEOUT,
                 ).root_layer
-            except (NoUsdError, ConverterDiedError) as caught:
+            except (NoUsdError, ConverterCrashError) as caught:
                 reason = str(caught)
             yield from _compared(
                 other.name, usd, reason, of_urdf.value, expected, chosen, simulators
