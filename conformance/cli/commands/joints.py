@@ -117,7 +117,7 @@ def joints_command(
                 conversion = ConvertOptions(
                     packages=known, arguments=given, environment=environment
                 )
-                usd = convert(source.path, folder, conversion).root_layer
+                usd = convert(source.path, folder / "usd", conversion).root_layer
             status.show("Reading joints ...")
             record = check(source.path, usd, options, name=source.id)
     orders = joint_orders(record)
