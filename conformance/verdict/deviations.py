@@ -403,7 +403,7 @@ _STRUCTURE_DEVIATIONS = (
         "reads ambiguous text differently",
         ("",),
         given.repaired_text,
-        "unexpanded-vector",
+        "partial-vector",
     ),
 )
 
