@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.statements import (
     build_frames,
     settable_positions,
@@ -84,6 +85,9 @@ def build(
     Args:
         read: Reads into a ``newton.ModelBuilder``.
         names: Returns indices of bodies and joints of the builder by URDF name.
+
+    Raises:
+        AbstentionError: Newton refuses the model.
     """
     # Imported here because they need not be installed.
     import newton  # noqa: PLC0415
@@ -97,7 +101,11 @@ def build(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read(builder)
-        model = builder.finalize(device=_DEVICE)
+        try:
+            model = builder.finalize(device=_DEVICE)
+        # Newton refuses, for example, joints outside articulations.
+        except ValueError as error:
+            raise AbstentionError(f"Newton: {' '.join(str(error).split())}") from error
     said = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     return NewtonModel(
         newton,

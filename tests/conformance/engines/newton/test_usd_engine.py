@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.deviation_files import (
@@ -231,6 +231,20 @@ def test_joint_on_a_fixed_base_without_mass_moves(
         rotation_about((1, 0, 0), 1.5),
         atol=_ROUNDING,
     )
+
+
+def test_joints_outside_articulations_are_a_reason_to_abstain(
+    engine: NewtonUsdEngine, tmp_path: Path
+) -> None:
+    """Newton simulates joints of articulations only."""
+    asked = _arm(tmp_path)
+    stage = Usd.Stage.Open(asked.path)
+    for prim in stage.Traverse():
+        prim.RemoveAPI(UsdPhysics.ArticulationRootAPI)
+    stage.Save()
+
+    with pytest.raises(AbstentionError, match=r"Newton: .*articulation"):
+        engine.observe(asked)
 
 
 def test_stage_in_other_units_is_a_reason_to_abstain(
