@@ -150,6 +150,13 @@ ROBOT_RULES = (
         "Remove <mimic>.",
     ),
     Rule(
+        "mimic-unrepresentable",
+        _N,
+        "The schemas of the profile cannot represent a mimic coupling; simulators do "
+        "not couple the joints.",
+        "Couple joints of one type, with limits, or use another profile.",
+    ),
+    Rule(
         "mimic-loop",
         _W,
         "Mimic couplings form a loop; the coupling that closes it is dropped.",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.topology import Tree
@@ -23,18 +24,22 @@ def author_profile(
     body_assignment: BodyAssignment,
     prims: Prims,
     profile: Profile,
-) -> None:
-    """Author the schemas of one simulator on existing joints and bodies."""
+) -> tuple[Diagnostic, ...]:
+    """Author the schemas of one simulator on existing joints and bodies.
+
+    Returns:
+        Diagnostics about what the schemas cannot represent.
+    """
     match profile:
         case Profile.USDPHYSICS:
-            return
+            return ()
         case Profile.GENERIC:
             from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
-            author_newton(stage, tree, body_assignment, prims)
+            return author_newton(stage, tree, body_assignment, prims)
         case Profile.PHYSX:
             from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
 
-            author_physx(stage, tree, prims)
+            return author_physx(stage, tree, prims)
         case _:
             assert_never(profile)

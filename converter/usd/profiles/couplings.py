@@ -6,8 +6,9 @@ refuses mimic joints as leaders. The motion is the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
 
 
@@ -47,6 +48,28 @@ def head_couplings(
                 None,
             )
     return {name: mimic for name, mimic in decided.items() if mimic}
+
+
+def unrepresented(
+    joints: Iterable[Joint], couplings: Mapping[str, Mimic], schema: str
+) -> tuple[Diagnostic, ...]:
+    """Report mimic joints whose coupling a schema cannot represent.
+
+    Args:
+        joints: Joints that can be coupled.
+        couplings: Result of :func:`head_couplings`.
+        schema: Name of the schema.
+    """
+    return tuple(
+        Diagnostic(
+            "mimic-unrepresentable",
+            f"{schema} cannot represent that joint {joint.name!r} follows "
+            f"{joint.mimic.joint!r}",
+            joint.location,
+        )
+        for joint in joints
+        if joint.mimic and joint.name not in couplings
+    )
 
 
 def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from pxr import Sdf, Usd, Vt
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
     JointAttribute,
@@ -36,8 +37,8 @@ _JOINT_ATTRIBUTES = (
 
 def author_newton(
     stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> None:
-    """Apply Newton's schemas to joints and bodies."""
+) -> tuple[Diagnostic, ...]:
+    """Apply Newton's schemas to joints and bodies; report lost couplings."""
     joints = single_axis_joints(stage, tree, prims)
     for prim, joint in joints:
         angular = is_revolute(prim)
@@ -54,6 +55,7 @@ def author_newton(
     for name, mimic in couplings.items():
         _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
     _author_inertias(stage, body_assignment, prims)
+    return unrepresented((joint for _, joint in joints), couplings, "NewtonMimicAPI")
 
 
 def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:

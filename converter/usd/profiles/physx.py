@@ -12,9 +12,10 @@ from math import isfinite
 
 from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
     JointAttribute,
@@ -42,8 +43,8 @@ _PASSIVE = (
 )
 
 
-def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
-    """Apply PhysX's schemas to joints."""
+def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
+    """Apply PhysX's schemas to joints; report lost couplings."""
     joints = single_axis_joints(stage, tree, prims)
     for prim, joint in joints:
         write_drive(prim, joint, angular=is_revolute(prim))
@@ -55,6 +56,7 @@ def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> None:
     )
     for name, mimic in couplings.items():
         _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
+    return unrepresented((j for _, j in joints), couplings, "PhysxMimicJointAPI")
 
 
 def _author_joint(prim: Usd.Prim, joint: Joint) -> None:

@@ -150,7 +150,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     _set_default_prim(layer.values(), prims.robot)
     composed = _composed([layer[name] for name in SUBLAYERS])
     composed.SetEditTarget(layer[PHYSICS_LAYER])
-    author_profile(composed, tree, body_assignment, prims, profile)
+    lost = author_profile(composed, tree, body_assignment, prims, profile)
     author_articulation(composed, tree, body_assignment, prims)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
@@ -162,7 +162,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
     _author_interface(robot, prims, composed, folder)
-    return (*meshes.diagnostics, *materials.diagnostics, *omissions)
+    return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:

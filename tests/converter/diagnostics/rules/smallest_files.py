@@ -187,6 +187,16 @@ _ROBOT = {
     "tree-loop": SmallestFile(robot(A + _fixed("j", "a", "a"))),
     "mimic-target-missing": SmallestFile(joint('<mimic joint="z"/>')),
     "mimic-fixed": SmallestFile(joint('<mimic joint="j"/>', "fixed")),
+    "mimic-unrepresentable": SmallestFile(
+        robot(
+            '<link name="a"/><link name="b"/><link name="c"/>'
+            '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
+            '<limit lower="0" upper="1" effort="1" velocity="1"/></joint>'
+            '<joint name="j" type="revolute"><parent link="b"/><child link="c"/>'
+            '<limit lower="0" upper="1" effort="1" velocity="1"/><mimic joint="i"/>'
+            "</joint>"
+        )
+    ),
     "mimic-loop": SmallestFile(joint('<mimic joint="j"/>')),
 }
 _MASS_RULES = {

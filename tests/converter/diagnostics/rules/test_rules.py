@@ -111,7 +111,7 @@ def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("tempfile.TemporaryDirectory", fail)
+    monkeypatch.setattr("tempfile.mkdtemp", fail)
 
     found = _converted(SmallestFile(robot(A)), tmp_path)
 

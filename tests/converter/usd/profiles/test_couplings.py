@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.converter.usd.profiles.joint_samples import TURN, chain
+from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.usd.profiles.couplings import head_couplings
 
@@ -70,3 +73,42 @@ def test_long_chain_causes_no_recursion() -> None:
     ]
 
     assert head_couplings((first, *rest), _always)["5000"] == Mimic("0", 1.0, 2500.0)
+
+
+_LEADER = '<joint name="lead" type="{}"><parent link="a"/><child link="b"/>{}</joint>'
+_FOLLOWER = (
+    '<joint name="follow" type="{}"><parent link="b"/><child link="c"/>{}'
+    '<mimic joint="lead" multiplier="2"/></joint>'
+)
+_LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+
+
+@pytest.mark.parametrize(
+    ("profile", "leader", "follower", "lost"),
+    [
+        (Profile.GENERIC, "revolute", "revolute", False),
+        (Profile.GENERIC, "continuous", "continuous", False),
+        (Profile.GENERIC, "prismatic", "revolute", True),
+        (Profile.PHYSX, "prismatic", "revolute", False),
+        (Profile.PHYSX, "revolute", "continuous", True),
+        (Profile.USDPHYSICS, "revolute", "revolute", False),
+    ],
+)
+def test_couplings_that_a_schema_cannot_represent_are_reported(
+    tmp_path: Path, profile: Profile, leader: str, follower: str, lost: bool
+) -> None:
+    """Newton's schema has no units, and PhysX couples joints with limits only."""
+    limits = {"continuous": "", "revolute": _LIMIT, "prismatic": _LIMIT}
+    file = tmp_path / "r.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'
+        + _LEADER.format(leader, limits[leader])
+        + _FOLLOWER.format(follower, limits[follower])
+        + "</robot>"
+    )
+
+    made = convert(file, tmp_path / "usd", ConvertOptions(profile=profile))
+
+    found = [d for d in made.diagnostics if d.rule == "mimic-unrepresentable"]
+    assert len(found) == lost
+    assert all("'follow' follows 'lead'" in d.message for d in found)
