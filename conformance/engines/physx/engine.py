@@ -71,6 +71,7 @@ from urdf_usd.conformance.observation.robot import (
     head_coupling,
 )
 
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 _PROGRAM = Path(__file__).with_name("program.py")
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
@@ -469,17 +470,22 @@ def _run_program(question: Mapping[str, object]) -> dict[str, NDArray[Any]]:
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
         request, answer = Path(folder, "request.json"), Path(folder, "answer.npz")
         request.write_text(json.dumps(question), encoding="utf-8")
-        done = subprocess.run(  # noqa: S603  our own program
+        with subprocess.Popen(  # noqa: S603  our own program
             [sys.executable, str(_PROGRAM), str(request), str(answer)],
-            capture_output=True,
-            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-        )
-        if done.returncode < 0:
-            raise RuntimeError(f"PhysX ended with signal {-done.returncode}")
-        if done.returncode:
-            lines = done.stderr.strip().splitlines() or ["no message"]
+        ) as process:
+            _, printed = process.communicate()
+        # Carbonite, on which PhysX is built, does not remove them.
+        for name in ("carb", "sem.carb"):
+            left = _SHARED_MEMORY / f"{name}-RStringInternals-{process.pid}"
+            left.unlink(missing_ok=True)
+        if process.returncode < 0:
+            raise RuntimeError(f"PhysX ended with signal {-process.returncode}")
+        if process.returncode:
+            lines = printed.strip().splitlines() or ["no message"]
             raise AbstentionError(f"PhysX: {' '.join(lines[-1].split())}")
         with np.load(answer) as stored:
             return dict(stored)

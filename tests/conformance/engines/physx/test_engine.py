@@ -140,6 +140,19 @@ def test_warnings_of_physx_are_notes(engine: Engine, tmp_path: Path) -> None:
     assert clean.notes == ()
 
 
+def test_shared_memory_does_not_remain(engine: Engine, tmp_path: Path) -> None:
+    """PhysX leaves a segment and a semaphore per process."""
+
+    def segments() -> set[str]:
+        return {path.name for path in Path("/dev/shm").glob("*carb-RString*")}  # noqa: S108
+
+    before = segments()
+    at_rest = Configurations((), (), ("zero",))
+    engine.observe(Request(str(_convert(tmp_path)), at_rest))
+
+    assert segments() <= before
+
+
 def test_floating_base(engine: Engine, tmp_path: Path) -> None:
     """The root is a body that falls."""
     seen = _observe(engine, _convert(tmp_path, base=BaseOption.FLOATING))
