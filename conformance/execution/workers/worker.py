@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from multiprocessing.connection import Pipe, wait
@@ -103,7 +104,8 @@ class Worker:
             ending = _AnswerUnpickler(io.BytesIO(answer)).load()
         # What is raised is up to the classes of the values.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            ending = Crashed(f"the answer cannot be read: {error!r}")
+            reason = "".join(traceback.format_exception_only(error)).strip()
+            ending = Crashed(f"the answer cannot be read: {reason}")
         if isinstance(ending, Crashed) and ending.reason == OUT_OF_MEMORY:
             # What fills the memory may still be referred to.
             self.end()

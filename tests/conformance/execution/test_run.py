@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 import pybullet_data
 import pytest
 
-from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
 from urdf_usd.conformance.execution.tasks import (
     cache_meshes,
     convert_robot,
     lint_robot,
+    observe,
     read_robot,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
@@ -370,6 +371,31 @@ def test_crash_of_every_step_is_recorded(
     ).values()
 
     assert (record.verdict, record.reason) == (Verdict.CRASHED, reason)
+
+
+def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The robot is not merely unreadable; other engines are recorded."""
+
+    def crash_of_reference(engine: str, request: Request) -> object:
+        if engine == "reference":
+            return Crashed("x")
+        return observe(engine, request)
+
+    _replace_steps(monkeypatch, {observe: crash_of_reference})
+
+    (record,) = _run(
+        resolve_corpora(["pybullet:torus_deform.urdf"]),
+        tmp_path,
+        RunOptions(engines=("mujoco",), jobs=1),
+    ).values()
+
+    assert record.verdict is Verdict.CRASHED
+    assert record.reason == "reference crashed: x"
+    status = {engine.name: engine.status for engine in record.engines}
+    assert status["reference"] is EngineStatus.CRASHED
+    assert status["mujoco"] is EngineStatus.ABSTAINED
 
 
 def _weld(path: str, directory: str, options: ConvertOptions) -> object:

@@ -68,7 +68,7 @@ def test_crash_of_a_request_costs_its_own_answer(
         assert _reasons(first(), second()) == [CRASHES[kind][1], 1]
         assert _reasons(workers.request("first", abs, -2)()) == [2]
         (unread,) = _reasons(workers.request("second", unreadable)())
-        assert str(unread).startswith("the answer cannot be read: ValueError(")
+        assert str(unread).startswith("the answer cannot be read: ValueError: ")
         assert workers.crashed
 
 

@@ -163,7 +163,7 @@ def test_answer_that_cannot_be_read_is_a_crash(worker: Worker) -> None:
     """In this process."""
     reason = _reason(worker.call(unreadable))
 
-    assert reason.startswith("the answer cannot be read: ValueError(")
+    assert reason.startswith("the answer cannot be read: ValueError: ")
     assert _value(worker.call(abs, -2)) == 2
 
 
