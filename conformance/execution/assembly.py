@@ -5,7 +5,6 @@ What depends on the machine (paths, temporary names) is removed here.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +98,8 @@ class Subject:
         mirrored: Whether its files are a copy that may be incomplete.
         profile: Target simulator or standard, if the converter is ours.
         candidate: Name of the converter in the run.
+        digest: SHA-256 of its file, if it could not be read.
+        scratch: Folder of temporary files.
     """
 
     id: str
@@ -119,6 +120,8 @@ class Subject:
     mirrored: bool = False
     profile: str | None = None
     candidate: str = ""
+    digest: str | None = None
+    scratch: Path | None = None
 
     @property
     def names(self) -> FolderNames:
@@ -130,6 +133,8 @@ class Subject:
             folders |= dict(zip(("", "..", "../.."), above, strict=False))
         if self.usd:
             folders["<usd>"] = self.usd
+        if self.scratch:
+            folders["<temporary>"] = self.scratch
         for name, folder in self.packages.items():
             folders[f"package://{name}"] = Path(folder)
         return folder_names(folders)
@@ -280,13 +285,10 @@ def _summary(robot: RobotRecord) -> RobotSummary:
 
 def source_record(subject: Subject) -> SourceRecord:
     """Record what is read of a robot."""
-    digest = subject.inputs[0].sha256 if subject.inputs else None
-    if digest is None and subject.urdf and subject.urdf.is_file():
-        digest = hashlib.sha256(subject.urdf.read_bytes()).hexdigest()
     names = subject.names
     return SourceRecord(
         reference=subject.reference,
-        sha256=digest,
+        sha256=subject.inputs[0].sha256 if subject.inputs else subject.digest,
         arguments=dict(subject.arguments),
         license=subject.origin.license,
         maker=subject.origin.maker,

@@ -39,7 +39,7 @@ from urdf_usd.conformance.execution.packing import (
     pack,
     unpack_result,
 )
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 
 _OUTPOST = "urdf-usd-outpost"

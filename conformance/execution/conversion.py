@@ -26,8 +26,8 @@ from urdf_usd.conformance.execution.foreign_conversion import (
     run_command,
 )
 from urdf_usd.conformance.execution.tasks import convert_robot
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import AssetRecord, Verdict
 from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError
@@ -102,23 +102,27 @@ class Unwritten:
     output: str | None = None
 
 
-def make_usd(steps: Steps, candidate: Candidate, order: Order) -> Written | Unwritten:
+def make_usd(
+    workers: RobotWorkers, candidate: Candidate, order: Order
+) -> Written | Unwritten:
     """Convert a robot: with our converter as a step, with another in a worker.
 
     Args:
-        steps: Runs the conversion.
+        workers: Run the conversion.
         candidate: The converter.
         order: Input and output.
     """
     if isinstance(candidate, OwnConverter):
         arguments = str(order.urdf), str(order.directory), order.options
-        return _outcome(candidate, order, steps.call(convert_robot, *arguments))
+        return _outcome(candidate, order, workers.call(convert_robot, *arguments))
     # Ready USDs are only looked up.
     if isinstance(candidate, ReadyUsds):
-        return _outcome(candidate, order, steps.call(convert_foreign, candidate, order))
-    ending = steps.request(_WORKER, convert_foreign, candidate, order).result()
+        return _outcome(
+            candidate, order, workers.call(convert_foreign, candidate, order)
+        )
+    ending = workers.request(_WORKER, convert_foreign, candidate, order)()
     # Nothing that a converter left running may write to the asset from now on.
-    steps.stop(_WORKER)
+    workers.stop(_WORKER)
     return _outcome(candidate, order, ending)
 
 

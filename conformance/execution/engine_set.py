@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
+    Abstained,
     Available,
     Crashed,
     Observed,
@@ -27,10 +27,9 @@ from urdf_usd.conformance.execution.tasks import (
     observe,
     write_back,
 )
-from urdf_usd.conformance.execution.workers import steps as working
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
@@ -81,16 +80,16 @@ class EngineRequests:
     Attributes:
         side: Kind of the file.
         file: The file.
-        requests: By name of the engine.
+        requests: Functions that wait for the outcomes, by name of the engine.
     """
 
     side: Side
     file: Path
-    requests: Mapping[str, working.Request[Outcome]]
+    requests: Mapping[str, Callable[[], Outcome]]
 
     def outcomes(self) -> dict[str, Outcome]:
         """Wait for all outcomes, in the order of the engines."""
-        return {name: _outcome(request) for name, request in self.requests.items()}
+        return {name: wait() for name, wait in self.requests.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +97,11 @@ class EngineSet:
     """The engines of a run, for one robot.
 
     Attributes:
-        steps: Runs requests.
+        workers: Run requests.
         engines: The engines, sorted by name.
     """
 
-    steps: working.Steps
+    workers: RobotWorkers
     engines: tuple[InstalledEngine, ...]
 
     def request(
@@ -143,22 +142,21 @@ class EngineSet:
 
     def _requests(
         self, engines: Iterable[str], request: Request
-    ) -> dict[str, working.Request[Outcome]]:
-        # The reference runs in the process of the robot, where the URDF is parsed
-        # already, and where its meshes are drawn later.
-        return {
-            name: self.steps.request(
-                None if name == REFERENCE else name, observe, name, request
-            )
-            for name in engines
-        }
+    ) -> dict[str, Callable[[], Outcome]]:
+        def requested(name: str) -> Callable[[], Outcome]:
+            # The reference is a step, as the URDF is parsed in that process already,
+            # and its meshes are drawn there later.
+            purpose = None if name == REFERENCE else name
+            wait = self.workers.request(purpose, observe, name, request)
+            return lambda: _outcome(wait())
+
+        return {name: requested(name) for name in engines}
 
     def observe(
         self,
         requests: Sequence[EngineRequests],
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
-        scratch: Path | None = None,
     ) -> EngineResults:
         """Wait for the outcomes of one side or of both.
 
@@ -170,8 +168,6 @@ class EngineSet:
             requests: Of each side.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
-            scratch: Folder for files that are written on the way; None to leave names
-                as they are.
         """
         files = {request.side: request.file for request in requests}
         # Of an engine that could not be loaded, the side is not known.
@@ -184,7 +180,7 @@ class EngineSet:
         for request in requests:
             outcomes |= request.outcomes()
         results = EngineResults(engines, outcomes, configurations.count, files=files)
-        named = self._with_names_of_urdf(results, packages, configurations, scratch)
+        named = self._with_names_of_urdf(results, packages, configurations)
         return replace(named, back=self._round_trip(named, configurations))
 
     def _round_trip(
@@ -203,41 +199,36 @@ class EngineSet:
             return None
         usd = str(results.files[Side.USD])
         links = tuple(link.name for link in spec.links)
-        ending = self.steps.request(USD_ENGINE, write_back, usd, links).result()
+        ending = self.workers.request(USD_ENGINE, write_back, usd, links)()
         if isinstance(ending, Crashed):
             return RoundTripOutcomes(failure=ending.reason)
         if isinstance(ending.value, str):
             return RoundTripOutcomes(failure=ending.value)
-        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-            urdf = Path(folder, "back.urdf")
-            urdf.write_bytes(ending.value)
-            requests = self._requests(engines, Request(str(urdf), configurations))
-            return RoundTripOutcomes(
-                {name: _outcome(each) for name, each in requests.items()}
-            )
+        urdf = self.workers.folder / "back.urdf"
+        urdf.write_bytes(ending.value)
+        requests = self._requests(engines, Request(str(urdf), configurations))
+        return RoundTripOutcomes({name: wait() for name, wait in requests.items()})
 
     def _with_names_of_urdf(
         self,
         results: EngineResults,
         packages: Mapping[str, str],
         configurations: Configurations,
-        scratch: Path | None,
     ) -> EngineResults:
         """Read a USD whose names of links or joints differ again, with the URDF's."""
         spec = results.observation(REFERENCE)
         usd = results.observation(USD_ENGINE)
-        if scratch is None or spec is None or usd is None:
+        if spec is None or usd is None:
             return results
         if not missing_names(spec, usd):
             return results
         path = str(results.files[Side.USD].absolute())
-        ending = self.steps.request(
-            USD_ENGINE, label_robot, path, _at_rest(spec)
-        ).result()
+        label = self.workers.request(USD_ENGINE, label_robot, path, _at_rest(spec))
+        ending = label()
         if isinstance(ending, Crashed) or ending.value is None:
             return results
         labels = ending.value
-        file = scratch / "labelled.usda"
+        file = self.workers.folder / "labelled.usda"
         file.write_text(labels.text, encoding="utf-8")
         requests = self.request(Side.USD, file, packages, configurations)
         again = {
@@ -279,7 +270,7 @@ class EngineSet:
         files = results.files
         target.unlink(missing_ok=True)
         if Side.URDF.value in readings:
-            self.steps.call(
+            self.workers.call(
                 draw_robot,
                 str(files[Side.URDF]),
                 packages,
@@ -312,7 +303,7 @@ class EngineSet:
             and engine.name != USD_ENGINE
             and engine.name in results.outcomes
         )
-        return self.steps.call(
+        return self.workers.call(
             partial(
                 judge,
                 urdf,
@@ -361,8 +352,7 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     return Observed(observation)
 
 
-def _outcome(request: working.Request[Outcome]) -> Outcome:
-    ending = request.result()
+def _outcome(ending: Completed[Observed | Abstained] | Crashed) -> Outcome:
     return ending if isinstance(ending, Crashed) else ending.value
 
 

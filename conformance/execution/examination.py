@@ -1,19 +1,20 @@
 """One robot from its source to its record: read, convert, observe, judge, draw.
 
-Everything that a library or a hostile file could crash is a step, or a request to
-a worker (:mod:`urdf_usd.conformance.execution.workers.steps`).
+Everything that a library or a hostile file could crash is a step in a worker, or a
+request to another one (:mod:`urdf_usd.conformance.execution.workers.pool`).
+This module runs in a thread of the process that owns the workers.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from msgspec import structs
 
@@ -27,7 +28,6 @@ from urdf_usd.conformance.execution.assembly import (
     with_output,
 )
 from urdf_usd.conformance.execution.conversion import (
-    CONVERTER_CRASHED,
     Order,
     Unwritten,
     first_error,
@@ -40,14 +40,15 @@ from urdf_usd.conformance.execution.run_folder import discard_former, expansion_
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     Reading,
+    cache_meshes,
+    file_digest,
     lint_robot,
     read_robot,
 )
 from urdf_usd.conformance.execution.usd_limits import refused_record
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Interrupted, Steps, run_steps
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
@@ -55,11 +56,11 @@ from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 
+_Result = TypeVar("_Result")
 # Hashes of what was read of a robot.
 _Read: TypeAlias = tuple[str, ...]
 # Begin of the reason of a crash, by step; for converters see `conversion`.
@@ -116,19 +117,6 @@ class Unchanged:
     """The result in the folder of the run is still valid."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fallback:
-    """The record of a robot whose process ends in a step.
-
-    Attributes:
-        record: The record.
-        crash_reason: Begin of the reason; None if the record needs no such step.
-    """
-
-    record: RobotRecord
-    crash_reason: str | None
-
-
 def examine_isolated(
     pool: WorkerPool,
     assignment: Assignment,
@@ -136,80 +124,70 @@ def examine_isolated(
     *,
     parallel: bool = False,
 ) -> RobotRecord | Unchanged:
-    """Examine a robot in a worker; a crash becomes part of the record.
+    """Examine a robot in workers; a crash becomes part of the record.
 
     Args:
         pool: Where workers are started.
         assignment: The robot.
-        variables: To be set in the environment of the workers.
+        variables: Further environment variables of the workers.
         parallel: Whether its engines run at the same time.
 
     Raises:
         CancelledError: The pool was closed meanwhile.
     """
-    ending = run_steps(
-        pool,
-        _examine_with,
-        assignment,
-        variables,
-        timeout=assignment.limits.time,
-        parallel=parallel,
-    )
-    if isinstance(ending, Completed):
-        return ending.value
-    discard_former(assignment.out, assignment.place)
-    return crashed_record(subject_of(assignment), ending)
-
-
-def crashed_record(subject: Subject, ending: Crashed | Interrupted) -> RobotRecord:
-    """Record a robot whose process crashed.
-
-    Args:
-        subject: The robot, of which nothing was read.
-        ending: How the process crashed.
-    """
-    match ending:
-        case Interrupted(_, _Fallback(record, None)):
-            return record
-        case Interrupted(crash, _Fallback(record, crash_reason)):
-            return structs.replace(record, reason=f"{crash_reason}: {crash.reason}")
-        case Interrupted(crash):
-            return unread_record(subject, Verdict.CRASHED, crash.reason)
-        case Crashed(reason):
-            return unread_record(subject, Verdict.CRASHED, reason)
-
-
-def _examine_with(
-    steps: Steps, assignment: Assignment, variables: Mapping[str, str]
-) -> RobotRecord | Unchanged:
-    os.environ.update(variables)
+    timeout = assignment.limits.time
     begin = time.perf_counter()
-    with cached_meshes():
-        result = examine(steps, assignment)
+    with RobotWorkers(pool, timeout, variables, parallel=parallel) as workers:
+        result = record_errors(
+            subject_of(assignment), lambda: examine(workers, assignment)
+        )
     if assignment.timed and isinstance(result, RobotRecord):
         took = time.perf_counter() - begin
         write_seconds(assignment.out, assignment.place, examination=took)
     return result
 
 
-def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
+def record_errors(
+    subject: Subject, work: Callable[[], _Result]
+) -> _Result | RobotRecord:
+    """Return the result of some work, or the record of a robot that crashed.
+
+    What engines and converters of others return may lead to any error.
+
+    Raises:
+        CancelledError: The pool was closed meanwhile.
+    """
+    try:
+        return work()
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        reason = "".join(traceback.format_exception_only(error)).strip()
+        return unread_record(subject, Verdict.CRASHED, reason)
+
+
+def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unchanged:
     """Convert a robot and compare the USD with it.
 
     Args:
-        steps: Runs the work.
+        workers: Run the work.
         assignment: The robot.
     """
-    subject = subject_of(assignment)
+    subject = replace(subject_of(assignment), scratch=workers.folder)
     options = replace(
         assignment.options,
         base=_base_option(assignment.options.base, assignment.source),
         packages=tuple(subject.packages.items()),
         arguments=tuple(subject.arguments.items()),
     )
+    workers.call(cache_meshes)
+    ending = _read(workers, subject)
+    subject = _identified(workers, subject, ending, own=assignment.candidate == OWN)
+    read: _Read = ()
+    if isinstance(ending, Completed):
+        read = _read_of(subject, ending.value, assignment.root)
 
-    def fingerprint_of(
-        subject: Subject, limits: Limits | None, read: _Read = ()
-    ) -> str:
+    def fingerprint_of(limits: Limits | None) -> str:
         # Names decide which layer of another converter is the root layer.
         names = () if assignment.candidate == OWN else assignment.names
         searched = subject.searched, subject.included, subject.mirrored
@@ -219,37 +197,12 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         )
 
     # Limits only matter to a result if something crashed.
-    in_limits = fingerprint_of(subject, assignment.limits)
-
-    def fall_back(record: RobotRecord, crash_reason: str | None) -> None:
-        if crash_reason is not None:
-            record = structs.replace(record, verdict=Verdict.CRASHED)
-        record = structs.replace(record, fingerprint=in_limits)
-        steps.fall_back(_Fallback(record, crash_reason))
-
-    fall_back(_crashed(subject), _READER_CRASHED)
-    reading = steps.call(
-        read_robot,
-        str(assignment.source.path),
-        subject.packages,
-        subject.arguments,
-        subject.environment,
-    )
-    if isinstance(reading, Crashed):
+    in_limits = fingerprint_of(assignment.limits)
+    if isinstance(ending, Crashed):
         discard_former(assignment.out, assignment.place)
-        reason = f"{_READER_CRASHED}: {reading.reason}"
-        record = unread_record(subject, Verdict.CRASHED, reason)
+        record = _crashed_record(subject, _READER_CRASHED, ending)
         return structs.replace(record, fingerprint=in_limits)
-    read = _read_of(subject, reading.value, assignment.root)
-    if not isinstance(reading.value, SourceError):
-        own = assignment.candidate == OWN
-        subject = replace(
-            subject,
-            inputs=reading.value.inputs,
-            ledger=reading.value.ledger if own else (),
-        )
-    in_limits = fingerprint_of(subject, assignment.limits, read)
-    without_limits = fingerprint_of(subject, None, read)
+    without_limits = fingerprint_of(None)
     same = {without_limits}
     if not assignment.retry:
         same.add(in_limits)
@@ -259,15 +212,15 @@ def examine(steps: Steps, assignment: Assignment) -> RobotRecord | Unchanged:
         return Unchanged()
     discard_former(assignment.out, assignment.place)
     examination = _Examination(
-        steps, EngineSet(steps, assignment.engines), assignment, options, fall_back
+        workers, EngineSet(workers, assignment.engines), assignment, options
     )
-    record = examination.examine(subject, reading.value)
-    broke = steps.crashed or record.verdict is Verdict.CRASHED
+    record = examination.examine(subject, ending.value)
+    broke = workers.crashed or record.verdict is Verdict.CRASHED
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
-    steps: Steps,
+def examine_pair(  # noqa: PLR0913, PLR0917  # what is compared, and how
+    workers: RobotWorkers,
     subject: Subject,
     usd: Path,
     engines: tuple[InstalledEngine, ...],
@@ -277,7 +230,7 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
     """Compare a USD, from any converter, with its URDF.
 
     Args:
-        steps: Runs the work.
+        workers: Run the work.
         subject: The URDF, and what else the record says of the robot.
         usd: Root layer of the USD.
         engines: The engines.
@@ -290,49 +243,32 @@ def examine_pair(  # noqa: PLR0913, PLR0917  # a call from another process
     urdf = subject.urdf
     if urdf is None:
         raise ValueError("there is nothing to compare with")
-
-    def fall_back(record: RobotRecord, crash_reason: str | None) -> None:
-        if crash_reason is not None:
-            record = structs.replace(record, verdict=Verdict.CRASHED)
-        steps.fall_back(_Fallback(record, crash_reason))
-
-    engine_set = EngineSet(steps, engines)
-    fall_back(_crashed(subject), _READER_CRASHED)
-    ending = steps.call(
-        read_robot,
-        str(urdf),
-        subject.packages,
-        subject.arguments,
-        subject.environment,
-    )
+    subject = replace(subject, scratch=workers.folder)
+    ending = _read(workers, subject)
     if isinstance(ending, Crashed):
-        reason = f"{_READER_CRASHED}: {ending.reason}"
-        return unread_record(subject, Verdict.CRASHED, reason)
+        subject = _identified(workers, subject, ending)
+        return _crashed_record(subject, _READER_CRASHED, ending)
     reading = ending.value
     if isinstance(reading, SourceError):
         return reading
     subject = replace(subject, inputs=reading.inputs)
-    if refused := refused_record(steps, subject, usd):
+    if refused := refused_record(workers, subject, usd):
         return refused
+    engine_set = EngineSet(workers, engines)
     packages, configurations = subject.packages, reading.configurations
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-        plain = _plain_urdf(urdf, reading, Path(work, f"{subject.id}.urdf"))
-        requests = (
-            engine_set.request(Side.URDF, plain, packages, configurations),
-            engine_set.request(Side.USD, usd, packages, configurations),
-        )
-        linted = _lint(steps, subject, fall_back)
-        if isinstance(linted, RobotRecord):
-            return linted
-        fall_back(_crashed(linted, reading.diagnostics), _REFERENCE_CRASHED)
-        results = engine_set.observe(requests, packages, configurations, Path(work))
-        required = None if base is BaseOption.AUTO else Base(base.value)
-        record = _judge(
-            engine_set, linted, results, required, reading.diagnostics, fall_back
-        )
-        if scene:
-            fall_back(record, None)
-            engine_set.draw(packages, results, configurations, scene)
+    plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
+    requests = (
+        engine_set.request(Side.URDF, plain, packages, configurations),
+        engine_set.request(Side.USD, usd, packages, configurations),
+    )
+    linted = _lint(workers, subject)
+    if isinstance(linted, RobotRecord):
+        return linted
+    results = engine_set.observe(requests, packages, configurations)
+    required = None if base is BaseOption.AUTO else Base(base.value)
+    record = _judge(engine_set, linted, results, required, reading.diagnostics)
+    if scene:
+        engine_set.draw(packages, results, configurations, scene)
     return record
 
 
@@ -341,18 +277,16 @@ class _Examination:
     """The conversion and comparison of a robot that was read.
 
     Attributes:
-        steps: Runs the work.
+        workers: Run the work.
         engine_set: The engines.
         assignment: The robot.
         options: Of the conversion.
-        fall_back: Sets the record for the case that the process ends.
     """
 
-    steps: Steps
+    workers: RobotWorkers
     engine_set: EngineSet
     assignment: Assignment
     options: ConvertOptions
-    fall_back: Callable[[RobotRecord, str | None], None]
 
     def examine(self, subject: Subject, reading: Reading | SourceError) -> RobotRecord:
         """Convert and compare."""
@@ -365,7 +299,7 @@ class _Examination:
         plain = _plain_urdf(urdf, reading, expansion_path(out, place))
         # In parallel, the engines of the URDF run during lint and conversion.
         there = self.engine_set.request(Side.URDF, plain, packages, configurations)
-        linted = _lint(self.steps, subject, self.fall_back)
+        linted = _lint(self.workers, subject)
         if isinstance(linted, RobotRecord):
             return linted
         order = Order(
@@ -377,8 +311,7 @@ class _Examination:
             names=self.assignment.names,
             timeout=self.assignment.limits.time,
         )
-        self.fall_back(_crashed(linted, reading.diagnostics), CONVERTER_CRASHED)
-        made = make_usd(self.steps, self.assignment.candidate, order)
+        made = make_usd(self.workers, self.assignment.candidate, order)
         if isinstance(made, Unwritten):
             found = made.diagnostics
             if found is None:
@@ -390,30 +323,21 @@ class _Examination:
         ):
             write_seconds(out, place, made.seconds)
         if not own and (
-            refused := refused_record(self.steps, subject, made.root_layer)
+            refused := refused_record(self.workers, subject, made.root_layer)
         ):
             return with_output(refused, subject, made.output)
         diagnostics = made.diagnostics if own else reading.diagnostics
-        self.fall_back(_crashed(linted, diagnostics), _REFERENCE_CRASHED)
         here = self.engine_set.request(
             Side.USD, made.root_layer, packages, configurations
         )
-        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as work:
-            results = self.engine_set.observe(
-                (there, here), packages, configurations, Path(work)
-            )
-            base = None
-            if own:
-                base = _required_base(self.options.base, results.observation(REFERENCE))
-            record = _judge(
-                self.engine_set, linted, results, base, diagnostics, self.fall_back
-            )
-            record = structs.replace(record, asset=made.asset)
-            record = with_output(record, subject, made.output)
-            self.fall_back(record, None)
-            self.engine_set.draw(
-                packages, results, configurations, scene_path(out, place)
-            )
+        results = self.engine_set.observe((there, here), packages, configurations)
+        base = None
+        if own:
+            base = _required_base(self.options.base, results.observation(REFERENCE))
+        record = _judge(self.engine_set, linted, results, base, diagnostics)
+        record = structs.replace(record, asset=made.asset)
+        record = with_output(record, subject, made.output)
+        self.engine_set.draw(packages, results, configurations, scene_path(out, place))
         return record
 
     def _unreadable(
@@ -435,9 +359,13 @@ class _Examination:
             elif subject.searched and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"incomplete: {reason}"
             return unread_record(subject, verdict, reason, diagnostics)
-        self.fall_back(_crashed(subject, diagnostics), _REFERENCE_CRASHED)
         requests = self.engine_set.request(Side.URDF, urdf, subject.packages)
         results = self.engine_set.observe((requests,), subject.packages)
+        crash = results.outcomes.get(REFERENCE)
+        if isinstance(crash, Crashed):
+            reason = f"{_REFERENCE_CRASHED}: {crash.reason}"
+            judgement = Judgement((), (), Verdict.CRASHED, reason)
+            return judged_record(subject, judgement, results, diagnostics)
         reason = first_error(diagnostics)
         if results.observed:
             reason += f"; {' and '.join(results.observed)} read it nevertheless"
@@ -501,17 +429,45 @@ def subject_of(assignment: Assignment) -> Subject:
     )
 
 
-def _crashed(subject: Subject, diagnostics: Sequence[Diagnostic] = ()) -> RobotRecord:
-    """Return the record of a robot whose process ends; the reason is added then."""
-    return unread_record(subject, Verdict.CRASHED, "", diagnostics)
+def _read(
+    workers: RobotWorkers, subject: Subject
+) -> Completed[Reading | SourceError] | Crashed:
+    return workers.call(
+        read_robot,
+        str(subject.urdf),
+        subject.packages,
+        subject.arguments,
+        subject.environment,
+    )
 
 
-def _lint(
-    steps: Steps, subject: Subject, fall_back: Callable[[RobotRecord, str | None], None]
-) -> Subject | RobotRecord:
+def _identified(
+    workers: RobotWorkers,
+    subject: Subject,
+    ending: Completed[Reading | SourceError] | Crashed,
+    *,
+    own: bool = False,
+) -> Subject:
+    """Add to a subject what was read of it, or at least the hash of its file."""
+    if isinstance(ending, Completed) and isinstance(ending.value, Reading):
+        reading = ending.value
+        ledger = reading.ledger if own else ()
+        return replace(subject, inputs=reading.inputs, ledger=ledger)
+    digest = workers.call(file_digest, str(subject.urdf))
+    return (
+        subject
+        if isinstance(digest, Crashed)
+        else replace(subject, digest=digest.value)
+    )
+
+
+def _crashed_record(subject: Subject, what: str, crash: Crashed) -> RobotRecord:
+    return unread_record(subject, Verdict.CRASHED, f"{what}: {crash.reason}")
+
+
+def _lint(workers: RobotWorkers, subject: Subject) -> Subject | RobotRecord:
     """Add the findings of lint to a subject; return a record if it crashes."""
-    fall_back(_crashed(subject), _LINT_CRASHED)
-    ending = steps.call(
+    ending = workers.call(
         lint_robot,
         str(subject.urdf),
         subject.packages,
@@ -519,27 +475,22 @@ def _lint(
         subject.environment,
     )
     if isinstance(ending, Crashed):
-        reason = f"{_LINT_CRASHED}: {ending.reason}"
-        return unread_record(subject, Verdict.CRASHED, reason)
+        return _crashed_record(subject, _LINT_CRASHED, ending)
     return replace(subject, findings=ending.value)
 
 
-def _judge(  # noqa: PLR0913, PLR0917  # what a record is made of
+def _judge(
     engine_set: EngineSet,
     subject: Subject,
     results: EngineResults,
     base: Base | None,
     diagnostics: Sequence[Diagnostic],
-    fall_back: Callable[[RobotRecord, str | None], None],
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    crashed = Judgement((), (), Verdict.CRASHED, "")
-    fall_back(
-        judged_record(subject, crashed, results, diagnostics), _COMPARISON_CRASHED
-    )
     ending = engine_set.judge(results, base)
     if isinstance(ending, Crashed):
-        judgement = replace(crashed, reason=f"{_COMPARISON_CRASHED}: {ending.reason}")
+        reason = f"{_COMPARISON_CRASHED}: {ending.reason}"
+        judgement = Judgement((), (), Verdict.CRASHED, reason)
     else:
         judgement = ending.value
     return judged_record(subject, judgement, results, diagnostics)

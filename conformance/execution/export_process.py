@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import is_limit, over_limits
 from urdf_usd.conformance.execution.workers.context import FOR_USDS
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.workers.serving import printed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.converter.diagnostics import ConversionError, StageError
 from urdf_usd.converter.exporting import (
     Export,
@@ -42,14 +42,14 @@ def export_within(
         ConversionError: The robot cannot be read within the limits, or cannot be
             written; nothing was changed.
     """
-    with WorkerPool(limits.memory, FOR_USDS) as pool, pool.worker() as worker:
-        ending = worker.call(_prepared, usd, urdf, timeout=limits.time)
+    with WorkerPool(limits.memory, FOR_USDS) as pool:
+        ending = pool.call(_prepared, usd, urdf, timeout=limits.time)
         if isinstance(ending, Crashed):
             if not is_limit(ending):
                 bug = RuntimeError(ending.reason)
                 bug.add_note(ending.output)
                 raise bug
-            growth = worker.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
+            growth = pool.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
     prepared, warnings = ending.value
     if isinstance(prepared, ConversionError):
@@ -61,7 +61,8 @@ def export_within(
 
 def _prepared(usd: Path, urdf: Path) -> tuple[PreparedExport | ConversionError, str]:
     """Read a robot; return it with what OpenUSD printed."""
-    try:
-        return prepare_export(usd, urdf), printed()
-    except ConversionError as error:
-        return error, printed()
+    with captured() as printed:
+        try:
+            return prepare_export(usd, urdf), printed()
+        except ConversionError as error:
+            return error, printed()

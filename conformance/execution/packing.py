@@ -26,7 +26,7 @@ from urdf_usd.conformance.execution.examination import (
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.run_folder import discard_former
 from urdf_usd.conformance.execution.tasks import read_robot
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
 from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError

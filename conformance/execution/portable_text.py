@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +25,6 @@ def folder_names(folders: Mapping[str, Path]) -> FolderNames:
     """
     named = (
         *((name, str(folder)) for name, folder in folders.items()),
-        ("<temporary>", tempfile.gettempdir()),
         ("<python>", sys.prefix),
         ("<python>", sys.base_prefix),
         ("~", str(Path.home())),

@@ -17,11 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
-from typing import TypeAlias
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     summary_of,
@@ -32,9 +30,9 @@ from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
-    crashed_record,
     examine_isolated,
     examine_pair,
+    record_errors,
 )
 from urdf_usd.conformance.execution.fingerprint import (
     converter_programs,
@@ -47,9 +45,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     Limits,
     processors,
 )
-from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Interrupted, run_steps
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import (
     read_fingerprint,
@@ -139,8 +135,6 @@ class RunOptions:
         }
 
 
-_Ending: TypeAlias = Completed[RobotRecord | SourceError] | Crashed | Interrupted
-
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
@@ -181,27 +175,24 @@ def check(  # noqa: PLR0913  # the public interface
     )
     jobs = options.jobs or processors()
 
-    def examined(pool: WorkerPool) -> _Ending:
-        return run_steps(
-            pool,
-            examine_pair,
-            subject,
-            usd,
-            select_engines(pool, options.engines, options.limits.time),
-            options.base,
-            Path(scene) if scene else None,
-            timeout=options.limits.time,
-            parallel=jobs > 1,
-        )
+    def examined(pool: WorkerPool) -> RobotRecord | SourceError:
+        engines = select_engines(pool, options.engines, options.limits.time)
+        timeout, parallel = options.limits.time, jobs > 1
+        with RobotWorkers(pool, timeout, parallel=parallel) as workers:
+            drawing = Path(scene) if scene else None
+            return record_errors(
+                subject,
+                lambda: examine_pair(
+                    workers, subject, usd, engines, options.base, drawing
+                ),
+            )
 
     pool = WorkerPool(options.limits.memory)
     with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, pool:
-        ending = interrupts.result(threads.submit(examined, pool))
-    if not isinstance(ending, Completed):
-        return crashed_record(subject, ending)
-    if isinstance(ending.value, SourceError):
-        raise ending.value
-    return ending.value
+        result = interrupts.result(threads.submit(examined, pool))
+    if isinstance(result, SourceError):
+        raise result
+    return result
 
 
 def run(  # noqa: PLR0913  # the public interface

@@ -5,7 +5,9 @@ Errors in the user's file are returned; what is raised here is recorded as a cra
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,6 +44,7 @@ from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.inputs import InputFile, input_files
 from urdf_usd.converter.lint import LINT_RULES, Finding, lint_parsed
+from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
@@ -105,6 +108,24 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
     if not registry.target(engine).startswith(_OURS):
         require_types(observation)
     return Observed(observation)
+
+
+# Meshes that several calls of this process read.
+_CACHED = ExitStack()
+
+
+def cache_meshes() -> None:
+    """Cache meshes for the further calls of this process; drop those of before."""
+    _CACHED.close()
+    _CACHED.enter_context(cached_meshes())
+
+
+def file_digest(path: str) -> str | None:
+    """Return the SHA-256 of a file; None if it is no regular file."""
+    if not Path(path).is_file():
+        return None
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def read_robot(

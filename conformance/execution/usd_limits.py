@@ -10,8 +10,8 @@ import os
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject, unread_record
 from urdf_usd.conformance.execution.engine_set import USD_ENGINE
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.steps import Steps
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
@@ -23,29 +23,29 @@ _REFUSED = frozenset({"layer-bounds", "layer-not-regular"})
 
 
 def refusal(
-    steps: Steps, usd: str | os.PathLike[str]
+    workers: RobotWorkers, usd: str | os.PathLike[str]
 ) -> tuple[Diagnostic, ...] | Crashed:
     """Compose a USD; return why engines should not read it, nothing if they can.
 
     Args:
-        steps: Requests the composition from the worker of the OpenUSD engine.
+        workers: That of the OpenUSD engine composes the USD.
         usd: Root layer.
     """
     path = os.fspath(usd)
-    ending = steps.request(USD_ENGINE, compose, path).result()
+    ending = workers.request(USD_ENGINE, compose, path)()
     if not isinstance(ending, Crashed):
         return ending.value
     if not is_limit(ending):
         return ending
-    growth = steps.request(USD_ENGINE, find_growth, path).result()
+    growth = workers.request(USD_ENGINE, find_growth, path)()
     return (over_limits(path, ending, growth),)
 
 
 def refused_record(
-    steps: Steps, subject: Subject, usd: str | os.PathLike[str]
+    workers: RobotWorkers, subject: Subject, usd: str | os.PathLike[str]
 ) -> RobotRecord | None:
     """Return the record of a USD that engines should not read; None if they can."""
-    refused = refusal(steps, usd)
+    refused = refusal(workers, usd)
     if isinstance(refused, Crashed):
         reason = f"the USD cannot be composed: {refused.reason}"
         return unread_record(subject, Verdict.CRASHED, reason)

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import (
     Plan,

@@ -19,7 +19,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     Limits,
     processors,
 )
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import Resolved, UnavailableSource

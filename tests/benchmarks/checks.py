@@ -29,9 +29,7 @@ from urdf_usd.conformance.execution.examination import (
     subject_of,
 )
 from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import run_steps
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
@@ -123,17 +121,10 @@ def _checking(
     subject, layer = subject_of(here), conversion.root_layer
 
     def check() -> bool:
-        ending = run_steps(
-            pool,
-            examine_pair,
-            subject,
-            layer,
-            engines,
-            BaseOption.AUTO,
-            None,
-            parallel=parallel,
-        )
-        return isinstance(ending, Completed) and isinstance(ending.value, RobotRecord)
+        with RobotWorkers(pool, parallel=parallel) as workers:
+            base = BaseOption.AUTO
+            record = examine_pair(workers, subject, layer, engines, base)
+        return isinstance(record, RobotRecord)
 
     return check
 

@@ -15,7 +15,7 @@ from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.corpus import RobotSource, resolve_robot

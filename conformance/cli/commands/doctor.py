@@ -118,7 +118,7 @@ def _engines() -> Iterator[_Row]:
         start_loading()
         from urdf_usd.conformance.engines.protocol import Available, Crashed
         from urdf_usd.conformance.execution.engine_set import list_engines
-        from urdf_usd.conformance.execution.workers.worker import WorkerPool
+        from urdf_usd.conformance.execution.workers.pool import WorkerPool
 
     # In a child process, which discards what engines print as they are imported.
     with WorkerPool() as pool:

@@ -1,34 +1,28 @@
-"""Contexts of :mod:`multiprocessing` for workers, and the fork server.
+"""How worker processes are started: by a fork server, or by spawning.
 
-On Linux, workers are forked from a fork server that has imported everything they need
-(:mod:`urdf_usd.conformance.execution.workers.preloading`). On macOS and Windows they
-are spawned, because system libraries there do not allow a fork after their import.
-
-Workers do not import the main module of the program. Python's own contexts do: a
-script without ``if __name__ == "__main__"`` would run again in each worker, and a
-program on standard input would fail for want of a file.
+On Linux, workers are forked from the fork server of :mod:`multiprocessing`, which has
+imported everything that they need. On macOS and Windows they are spawned, because
+system libraries there do not allow a fork after their import.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import os
 import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from multiprocessing import resource_tracker, spawn, util
-from multiprocessing.context import SpawnProcess
+from collections.abc import Callable
+from multiprocessing import get_context, resource_tracker, spawn, util
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 from urdf_usd.converter.scratch import scratch_folder
+
+if sys.platform != "win32":
+    from multiprocessing import forkserver
 
 # Whether workers are forked from a server that has everything imported.
 FORKS = sys.platform == "linux"
@@ -37,9 +31,7 @@ FORKS = sys.platform == "linux"
 FOR_ROBOTS = "urdf_usd.conformance.execution.workers.preloading"
 FOR_USDS = "urdf_usd.conformance.execution.workers.preloading_usd"
 
-# Keys of the preparation data that name the main module.
-_MAIN_MODULE = ("init_main_from_name", "init_main_from_path")
-_MAIN = "__main__"
+_WORKER = "urdf-usd worker"
 # Of 107 bytes, 51 follow: ``/.urdf-usd-``, ``/pymp-`` and ``/listener-`` with eight
 # characters each.
 _LONGEST_SOCKET_FOLDER = 56
@@ -48,46 +40,22 @@ _AFTER_SOCKETS = -200
 _SHORT_FOLDER = "/tmp"  # noqa: S108  # the folder below it is made by mkdtemp
 _SAFE_PATH = "PYTHONSAFEPATH"
 
-_this_thread = threading.local()
 _get_preparation_data = spawn.get_preparation_data
 
 
 def _get_data_without_main_module(name: str) -> dict[str, Any]:
     data = _get_preparation_data(name)
-    if getattr(_this_thread, "starts_worker", False):
-        for key in _MAIN_MODULE:
-            data.pop(key, None)
+    if name == _WORKER:
+        data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
     return data
 
 
-# multiprocessing has no option for this. Replacing `sys.modules["__main__"]` while a
-# process starts would be visible to all threads of the user's program. This function
-# runs in the thread that starts a process, so the flag affects our processes alone.
+# A child process imports the main module again: a script without a guard would run
+# once more in each worker, and a program on standard input has no file to import.
+# multiprocessing has no option for this. The names of processes tell ours from those
+# of the user, who may start some in other threads.
 spawn.get_preparation_data = _get_data_without_main_module
-
-
-class _WithoutMainModule(BaseProcess):
-    """A process that does not import the main module."""
-
-    def start(self) -> None:
-        """Start it."""
-        _this_thread.starts_worker = True
-        try:
-            super().start()
-        finally:
-            _this_thread.starts_worker = False
-
-
-class _SpawnedProcess(_WithoutMainModule, SpawnProcess):
-    pass
-
-
-if sys.platform != "win32":
-    from multiprocessing import forkserver
-    from multiprocessing.context import ForkServerProcess
-
-    class _ForkedProcess(_WithoutMainModule, ForkServerProcess):
-        pass
 
 
 def new_process(
@@ -95,10 +63,11 @@ def new_process(
 ) -> BaseProcess:
     """Return a process, not yet started, that will call a function.
 
-    It is a daemon: Python stops it at exit if the pool has not.
+    It is a daemon: Python stops it at exit if the pool has not. It does not import the
+    main module.
     """
-    made = _ForkedProcess if FORKS else _SpawnedProcess
-    return made(target=function, args=arguments, daemon=True)
+    made = get_context("forkserver").Process if FORKS else get_context("spawn").Process
+    return made(target=function, args=arguments, name=_WORKER, daemon=True)
 
 
 def start_loading(module: str = FOR_ROBOTS) -> None:
@@ -113,7 +82,12 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
         return
     forkserver.set_forkserver_preload([module])
     _choose_socket_folder()
-    with _safe_path():
+    safe = os.environ.get(_SAFE_PATH)
+    # multiprocessing starts its helpers by `python -c`, which would import a
+    # `numpy.py` of the working directory, often a folder of robots from elsewhere.
+    # Workers get the module path of this process afterwards.
+    os.environ[_SAFE_PATH] = "1"
+    try:
         # The tracker unblocks signals as it starts: it must run before they are
         # blocked.
         resource_tracker.ensure_running()
@@ -124,6 +98,10 @@ def start_loading(module: str = FOR_ROBOTS) -> None:
             forkserver.ensure_running()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
+    finally:
+        os.environ.pop(_SAFE_PATH)
+        if safe is not None:
+            os.environ[_SAFE_PATH] = safe
 
 
 @functools.cache
@@ -150,46 +128,3 @@ def _choose_socket_folder() -> None:
     else:
         # The program has used multiprocessing before.
         opened.close()
-
-
-@contextlib.contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let Python processes that start meanwhile import nothing from their folder.
-
-    multiprocessing starts its helpers by ``python -c``, which would import a
-    ``numpy.py`` of the working directory, often a folder of robots from elsewhere.
-    Workers get the module path of this process afterwards.
-    """
-    former = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if former is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = former
-
-
-class _CallPickler(ForkingPickler):
-    """Refuses functions and classes of the main module, which workers do not have."""
-
-    def reducer_override(self, value: object) -> Any:  # noqa: ANN401  # as in pickle
-        """Refuse what a worker could not import."""
-        if isinstance(value, FunctionType | type) and value.__module__ == _MAIN:
-            raise ValueError(
-                f"{value.__qualname__} is defined in {_MAIN}, which child "
-                "processes do not import; define it in a module that they can import"
-            )
-        return NotImplemented
-
-
-def pickle_call(*values: object) -> bytes:
-    """Pickle what a worker is sent.
-
-    Raises:
-        ValueError: A function or class of the main module is among the values.
-    """
-    stream = io.BytesIO()
-    _CallPickler(stream, -1).dump(values)
-    return stream.getvalue()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 
 DEFAULT_TIMEOUT = 120.0
 # A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
 DEFAULT_MEMORY = 6144
-
-MEBIBYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +32,3 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def limit_memory(mebibytes: int) -> None:
-    """Limit the writable memory and files of this process; no effect outside Linux.
-
-    ``RLIMIT_DATA`` counts private writable memory. The address space would be no
-    measure: OpenUSD and the engines reserve a gigabyte before the first robot. macOS
-    does not enforce these limits, and Windows has none.
-
-    The size of a file is limited as well: what an engine prints goes to one, and an
-    engine that prints without end would fill the disk until its time limit.
-
-    Args:
-        mebibytes: The limit, in MiB.
-    """
-    if sys.platform == "linux":
-        import resource  # noqa: PLC0415  # not available on Windows
-
-        wanted = mebibytes * MEBIBYTE
-        for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
-            soft, most = resource.getrlimit(limit)
-            given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
-            resource.setrlimit(limit, (min([wanted, *given]), most))

@@ -1,30 +1,43 @@
-"""Imports OpenUSD for an export; only the fork server imports this module.
+"""Loads OpenUSD, for exports and robots; only the fork server imports this module.
 
-OpenUSD is limited to one thread, as in
-:mod:`urdf_usd.conformance.execution.workers.preloading`.
+A fork copies no threads, so libraries are limited to one thread each: the work is
+parallel over robots.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from importlib import import_module
+from types import TracebackType
 
 from urdf_usd.conformance.engines.native_output import captured
 
 _THREADS_OF_OPENUSD = "PXR_WORK_THREAD_LIMIT"
+_ONE_THREAD = (
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    _THREADS_OF_OPENUSD,
+)
 
 
-def _load() -> None:
-    import_module("urdf_usd.conformance.execution.export_process")
-    # With another limit of the user's, OpenUSD could start threads.
-    if os.environ[_THREADS_OF_OPENUSD] == "1":
-        usd = import_module("pxr.Usd")
-        usd.SchemaRegistry()
-        usd.Stage.CreateInMemory()
+def _print_error(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a traceback, except of a worker whose parent ended while it started."""
+    if not issubclass(kind, FileNotFoundError | EOFError):
+        sys.__excepthook__(kind, error, trace)
 
 
-for _name in (_THREADS_OF_OPENUSD, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+sys.excepthook = _print_error
+for _name in _ONE_THREAD:
     os.environ.setdefault(_name, "1")
 # OpenUSD prints that it is limited to one thread.
 with captured():
-    _load()
+    import_module("urdf_usd.conformance.execution.export_process")
+    # With another limit of the user's, OpenUSD could start threads.
+    if os.environ[_THREADS_OF_OPENUSD] == "1":
+        _usd = import_module("pxr.Usd")
+        _usd.SchemaRegistry()
+        _usd.Stage.CreateInMemory()

@@ -1,47 +1,38 @@
-"""Worker processes that serve calls, with limits of time and memory.
+"""One worker process, which serves calls with a limit of time.
 
 Whatever a function does to its process becomes a
 :class:`~urdf_usd.conformance.engines.protocol.Crashed`: an exception, an exit of any
 code, a signal, a stop, a hang, running out of memory, an answer that cannot be pickled
-or read. The process is then killed with everything that it started, and the next call
-starts a new one.
+or read.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import shutil
 import signal
-import socket
-import struct
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from multiprocessing.connection import Connection, Pipe, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Pipe, wait
 from pathlib import Path
-from types import TracebackType
-from typing import Generic, Self, TypeVar, cast
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.workers import context
-from urdf_usd.conformance.execution.workers.limits import (
-    DEFAULT_LIMITS,
-    DEFAULT_TIMEOUT,
-)
+from urdf_usd.conformance.execution.workers.context import new_process
+from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.serving import (
-    BEGUN,
-    COMPLETED,
-    CRASHED,
     OUT_OF_MEMORY,
     Completed,
     crash_reason,
-    output_tail,
     serve,
 )
-from urdf_usd.converter.scratch import temporary_folder
 
 _Result = TypeVar("_Result")
 
@@ -49,337 +40,157 @@ _Result = TypeVar("_Result")
 _STARTING = 300.0
 # How much later than its time limit a process is killed; it ends itself before [s].
 _GRACE = 5.0
-# For the next part of a message to pass [s].
-_PASSING = 60
 # multiprocessing polls all children of a process whenever it starts one; the exit code
 # of a child is lost if two threads do so at the same time.
-_PROCESSES = threading.Lock()
-
-
-def pack_call(function: Callable[..., object], arguments: tuple[object, ...]) -> bytes:
-    """Pickle a call, with the environment and working directory of this process.
-
-    Raises:
-        ValueError: A function or class of the main module is part of it.
-    """
-    return context.pickle_call(dict(os.environ), str(Path.cwd()), function, arguments)
+PROCESSES = threading.Lock()
 
 
 class Worker:
-    """One child process at a time, which serves one call at a time.
+    """A child process, which serves one call at a time until it ends.
 
-    Made by :meth:`WorkerPool.worker`; used by one thread at a time.
+    Made with :data:`PROCESSES` locked.
 
     Args:
         folder: Will be made; for output and temporary files of the process.
         memory: Memory limit of the process, in MiB; None for none.
-        closed: Set when the pool is closed.
+
+    Attributes:
+        running: Whether the process waits for a further call.
     """
 
-    def __init__(
-        self, folder: Path, memory: int | None, closed: threading.Event
-    ) -> None:
+    def __init__(self, folder: Path, memory: int | None) -> None:
+        self.running = True
         self._folder = folder
-        self._memory = memory
-        self._closed = closed
-        self._process: BaseProcess | None = None
-        self._connection: Connection | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether there is a process."""
-        return self._process is not None
+        self._cancelled = False
+        self._connection, theirs = Pipe()
+        self._process = new_process(serve, (theirs, str(folder), memory))
+        self._process.start()
+        theirs.close()
 
     def call(
         self,
         function: Callable[..., _Result],
         *arguments: object,
         timeout: float = DEFAULT_TIMEOUT,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Completed[_Result] | Crashed:
         """Call a function in the process, and wait for its end.
 
         Args:
-            function: Can be imported by a child process.
+            function: Can be imported by a child process, which does not import the main
+                module. It has the environment and working directory of this process.
             arguments: Its arguments; they and the result can be pickled.
             timeout: Time limit [s]; the start of the process does not count.
+            variables: Further environment variables.
 
         Raises:
-            CancelledError: The pool was closed meanwhile.
-            ValueError: The function or an argument is defined in the main module.
+            CancelledError: :meth:`cancel` was called.
         """
-        return self.start(function, *arguments, timeout=timeout).result()
-
-    def start(
-        self,
-        function: Callable[..., _Result],
-        *arguments: object,
-        timeout: float = DEFAULT_TIMEOUT,
-    ) -> Pending[_Result]:
-        """Begin a call as :meth:`call` does, and do not wait."""
-        return self.send(pack_call(function, arguments), timeout)
-
-    def send(
-        self,
-        call: bytes,
-        timeout: float,
-        *,
-        in_steps: bool = False,
-        largest: int | None = None,
-    ) -> Pending[_Result]:
-        """Begin a call made by :func:`pack_call`.
-
-        Args:
-            call: The call.
-            timeout: Time limit [s].
-            in_steps: Whether the function takes its
-                :class:`~urdf_usd.conformance.execution.workers.serving.Link` as its
-                first argument.
-            largest: Largest size of the answer [bytes]; a larger one is a crash.
-        """
-        if self._process is None:
-            self._start_process()
-        # The process may have ended after its last answer; `receive` finds that out.
-        with contextlib.suppress(OSError):
-            self._open_connection().send((timeout, in_steps, largest))
-            self._open_connection().send_bytes(call)
-        return Pending(self, timeout)
-
-    def reply(self, message: bytes) -> None:
-        """Send a message to a function that works in steps."""
-        with contextlib.suppress(OSError):
-            self._open_connection().send_bytes(message)
-
-    def receive(self, timeout: float, shown: float) -> bytes | Crashed:
-        """Wait for a message; the process is killed if there is none.
-
-        Args:
-            timeout: How long to wait [s].
-            shown: Time limit of the call, for the reason of a crash [s].
-        """
-        process, connection = self._process, self._open_connection()
-        assert process is not None  # noqa: S101  # started with the connection
-        ready = wait([connection, process.sentinel], timeout)
-        if connection in ready:
-            with contextlib.suppress(EOFError, OSError):
-                return connection.recv_bytes()
-            # It has ended; or it closed the connection, or stopped, and is there.
-            if not wait([process.sentinel], _GRACE):
-                self.stop()
-                return Crashed("the process closed its connection", self.output_tail())
-        if self._closed.is_set():
-            self.stop()
-            raise CancelledError
-        exitcode = None
-        if wait([process.sentinel], 0):
-            with _PROCESSES:
-                process.join(0)
-                exitcode = process.exitcode
-        self.stop()
-        return crash_reason(exitcode, str(self._folder), shown)
-
-    def stop(self) -> None:
-        """Kill the process, with everything that it started, if there is one."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        _kill(process)
-        self._open_connection().close()
-        wait([process.sentinel], _PASSING)
-        with _PROCESSES, contextlib.suppress(ValueError):
-            process.join(0)
-            process.close()
-
-    def kill(self) -> None:
-        """Kill the process for the pool; the thread that uses it cleans up."""
-        process = self._process
-        if process is not None:
-            _kill(process)
-
-    def remove(self) -> None:
-        """Stop the process, and remove its folder."""
-        self.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def output_tail(self) -> str:
-        """Return the end of what the process printed."""
-        return output_tail(str(self._folder))
-
-    def _start_process(self) -> None:
-        here, there = Pipe()
-        _limit_passing(here)
-        made = context.new_process(serve, (there, str(self._folder), self._memory))
-        with _PROCESSES:
-            if self._closed.is_set():
-                raise CancelledError
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder.mkdir()
-            made.start()
-            self._process, self._connection = made, here
-        there.close()
-
-    def _open_connection(self) -> Connection:
-        assert self._connection is not None  # noqa: S101  # there is a process
-        return self._connection
-
-
-class Pending(Generic[_Result]):
-    """A call that has begun; made by :meth:`Worker.start`."""
-
-    def __init__(self, worker: Worker, timeout: float) -> None:
-        self.timeout = timeout
-        self._worker = worker
-        self._limit = _STARTING
-
-    def result(self) -> Completed[_Result] | Crashed:
-        """Wait for the end of the call.
-
-        Raises:
-            CancelledError: The pool was closed meanwhile.
-        """
-        return cast("Completed[_Result] | Crashed", self.decode(self.answer()))
-
-    def decode(self, answer: bytes) -> object:
-        """Read an answer; one that cannot be read is a crash."""
+        header = timeout, {**os.environ, **variables}, str(Path.cwd())
+        call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
+        expired = threading.Event()
         try:
-            return pickle.loads(memoryview(answer)[1:])  # noqa: S301  # of our child
+            with self._killed_after(_STARTING, expired):
+                self._connection.send(header)
+                self._connection.send_bytes(call)
+                # That the call was received.
+                self._receive()
+            with self._killed_after(timeout + _GRACE, expired):
+                answer = self._receive()
+        except (EOFError, OSError):
+            return self._crash(timeout, expired=expired.is_set())
+        ending: Completed[_Result] | Crashed
+        try:
+            ending = _AnswerUnpickler(io.BytesIO(answer)).load()
         # What is raised is up to the classes of the values.
-        except Exception as error:  # noqa: BLE001
-            self._worker.stop()
-            return Crashed(f"the answer cannot be read: {error!r}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            reason = "".join(traceback.format_exception_only(error)).strip()
+            ending = Crashed(f"the answer cannot be read: {reason}")
+        if isinstance(ending, Crashed) and ending.reason == OUT_OF_MEMORY:
+            # What fills the memory may still be referred to.
+            self.end()
+        return ending
 
-    def answer(self) -> bytes:
-        """Wait for the end of the call; return :data:`COMPLETED` or :data:`CRASHED`."""
-        while (message := self.next_message())[:1] not in {COMPLETED, CRASHED}:
-            continue
-        return message
+    def cancel(self) -> None:
+        """Kill the process; a call that waits for it raises ``CancelledError``.
 
-    def next_message(self) -> bytes:
-        """Wait for the next message; the end of the process is one of a crash."""
-        while True:
-            received = self._worker.receive(self._limit, self.timeout)
-            if isinstance(received, Crashed):
-                return CRASHED + pickle.dumps(received)
-            if received[:1] == BEGUN:
-                self.restart_clock(self.timeout)
-                continue
-            if received[:1] == CRASHED and _reason(received) == OUT_OF_MEMORY:
-                # What fills the memory may still be referred to.
-                self._worker.stop()
-            return received
+        Any thread may call this; the one that uses the worker calls :meth:`end`.
+        """
+        self._cancelled = True
+        self._kill()
 
-    def restart_clock(self, timeout: float) -> None:
-        """Give the function this time from now on [s]."""
-        self.timeout = timeout
-        self._limit = timeout + _GRACE
-
-
-class WorkerPool:
-    """Starts workers and stops them on leaving; safe to use from threads.
-
-    Args:
-        memory: Memory limit of a process, in MiB; None for none.
-        loaded: Module whose import loads what functions need; the first pool of a
-            program decides.
-    """
-
-    def __init__(
-        self,
-        memory: int | None = DEFAULT_LIMITS.memory,
-        loaded: str = context.FOR_ROBOTS,
-    ) -> None:
-        self.memory = memory
-        self._opened = contextlib.ExitStack()
-        self._folder = self._opened.enter_context(temporary_folder())
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._count = 0
-        self._used: set[Worker] = set()
-        # Where processes are not forked they take a second to start, and are kept.
-        self._idle: dict[str, list[Worker]] = {}
-        context.start_loading(loaded)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop all workers; calls that are not done raise ``CancelledError``."""
-        self.close()
-
-    def close(self) -> None:
-        """Stop all workers; calls that are not done raise ``CancelledError``."""
-        # No process is started once the lock was free.
-        with _PROCESSES:
-            self._closed.set()
-        with self._lock:
-            used = tuple(self._used)
-            idle = [worker for kept in self._idle.values() for worker in kept]
-        for worker in (*used, *idle):
-            worker.kill()
-        for worker in idle:
-            worker.stop()
-        self._opened.close()
+    def end(self) -> None:
+        """Kill the process, with everything that it started, and remove its folder."""
+        if self.running:
+            self.running = False
+            self._kill()
+            self._connection.close()
+            wait([self._process.sentinel], _GRACE)
+            with PROCESSES, contextlib.suppress(ValueError):
+                self._process.join(0)
+                self._process.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextlib.contextmanager
-    def worker(self, purpose: str = "any") -> Iterator[Worker]:
-        """Have a worker for the block.
+    def _killed_after(self, seconds: float, expired: threading.Event) -> Iterator[None]:
+        """Kill the process if the block takes longer, in whatever it waits.
 
-        Args:
-            purpose: Workers of one purpose may be used again for it.
+        Raises:
+            TimeoutError: It did.
         """
-        with self._lock:
-            kept = self._idle.get(purpose)
-            worker = kept.pop() if kept else self._new_worker()
-            self._used.add(worker)
+
+        def kill() -> None:
+            expired.set()
+            self._kill()
+
+        timer = threading.Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
         try:
-            yield worker
+            yield
         finally:
-            if context.FORKS or not worker.running or self._closed.is_set():
-                worker.remove()
-            else:
-                with self._lock:
-                    self._idle.setdefault(purpose, []).append(worker)
-            with self._lock:
-                self._used.discard(worker)
+            timer.cancel()
+            timer.join()
+        if expired.is_set():
+            raise TimeoutError
 
-    def call(
-        self,
-        function: Callable[..., _Result],
-        *arguments: object,
-        timeout: float = DEFAULT_TIMEOUT,
-    ) -> Completed[_Result] | Crashed:
-        """Call a function as :meth:`Worker.call` does, in a process of its own."""
-        with self.worker() as worker:
-            return worker.call(function, *arguments, timeout=timeout)
+    def _receive(self) -> bytes:
+        """Wait for a message.
 
-    def _new_worker(self) -> Worker:
-        self._count += 1
-        folder = self._folder / str(self._count)
-        return Worker(folder, self.memory, self._closed)
+        Raises:
+            EOFError: The process has ended; what it started may keep the connection.
+            OSError: The connection is broken.
+        """
+        ready = wait([self._connection, self._process.sentinel])
+        if self._connection not in ready:
+            raise EOFError
+        return self._connection.recv_bytes()
 
+    def _crash(self, timeout: float, *, expired: bool) -> Crashed:
+        """Return why there is no answer; the process is killed if it goes on."""
+        # The connection may be closed shortly before the process ends.
+        ended = wait([self._process.sentinel], _GRACE)
+        with PROCESSES:
+            self._process.join(0)
+            exitcode = self._process.exitcode if ended else None
+        crash = crash_reason(self._folder, exitcode, timeout, expired=expired)
+        self.end()
+        if self._cancelled:
+            raise CancelledError
+        return crash
 
-def _limit_passing(connection: Connection) -> None:
-    """Let reading and writing fail where the other process stops within a message."""
-    # Pipes of Windows have no such limit.
-    if os.name == "posix":
-        with socket.socket(fileno=os.dup(connection.fileno())) as shared:
-            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-                limit = struct.pack("ll", _PASSING, 0)
-                shared.setsockopt(socket.SOL_SOCKET, option, limit)
-
-
-def _kill(process: BaseProcess) -> None:
-    # It may be closed by the thread that uses it, or not started yet.
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        process.kill()
-        if process.pid and hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
+    def _kill(self) -> None:
+        # It may be closed by the thread that uses it.
+        with contextlib.suppress(OSError, ValueError):
+            self._process.kill()
+            if self._process.pid and hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _reason(message: bytes) -> str:
-    crash = pickle.loads(message[1:])  # noqa: S301  # of our child process
-    return crash.reason if isinstance(crash, Crashed) else ""
+class _AnswerUnpickler(pickle.Unpickler):
+    """Imports nothing: an answer may refer to a library that only its engine loads."""
+
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  # as in pickle
+        if module not in sys.modules and not module.startswith("urdf_usd."):
+            raise pickle.UnpicklingError(f"{module}.{name} is not known here")
+        return super().find_class(module, name)

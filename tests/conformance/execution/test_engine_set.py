@@ -8,8 +8,8 @@ from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.engines.registry import MissingEngineError
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.tasks import InstalledEngine
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 _HERE = Available("1.0")
 _ABSENT = Unavailable("it is not installed", "install it")

@@ -20,8 +20,8 @@ from urdf_usd.conformance.execution.foreign_conversion import (
     root_layer_in,
     run_command,
 )
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 
 NAMES = ("dir--arm", "arm")
 
@@ -107,8 +107,8 @@ def test_child_processes_of_a_program_end_with_its_worker(tmp_path: Path) -> Non
         "child = subprocess.Popen(['sleep', '6000'])\n"
         "pathlib.Path(sys.argv[2], 'arm.usd').write_text(str(child.pid))\n"
     )
-    with WorkerPool() as pool, pool.worker() as worker:
-        ending = worker.call(_run, script, tmp_path)
+    with WorkerPool() as pool, RobotWorkers(pool) as workers:
+        ending = workers.call(_run, script, tmp_path)
         assert isinstance(ending, Completed), ending
         child = int(ending.value.root_layer.read_text())
         assert _runs(child)

@@ -13,13 +13,18 @@ from typing import Any, TypeVar
 import pybullet_data
 import pytest
 
-from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
-from urdf_usd.conformance.execution.tasks import convert_robot, lint_robot, read_robot
+from urdf_usd.conformance.execution.tasks import (
+    cache_meshes,
+    convert_robot,
+    lint_robot,
+    observe,
+    read_robot,
+)
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.execution.workers.steps import Steps
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.conformance.records.record import (
     EngineStatus,
     Grade,
@@ -368,25 +373,58 @@ def test_crash_of_every_step_is_recorded(
     assert (record.verdict, record.reason) == (Verdict.CRASHED, reason)
 
 
+def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The robot is not merely unreadable; other engines are recorded."""
+
+    def crash_of_reference(engine: str, request: Request) -> object:
+        if engine == "reference":
+            return Crashed("x")
+        return observe(engine, request)
+
+    _replace_steps(monkeypatch, {observe: crash_of_reference})
+
+    (record,) = _run(
+        resolve_corpora(["pybullet:torus_deform.urdf"]),
+        tmp_path,
+        RunOptions(engines=("mujoco",), jobs=1),
+    ).values()
+
+    assert record.verdict is Verdict.CRASHED
+    assert record.reason == "reference crashed: x"
+    status = {engine.name: engine.status for engine in record.engines}
+    assert status["reference"] is EngineStatus.CRASHED
+    assert status["mujoco"] is EngineStatus.ABSTAINED
+
+
 def _weld(path: str, directory: str, options: ConvertOptions) -> object:
     return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
 
 
-class _InProcess(Steps):
+class _InProcess(RobotWorkers):
     """Runs steps and requests in this process, with some functions replaced."""
 
-    def __init__(self, functions: dict[Callable[..., Any], Callable[..., Any]]) -> None:
-        super().__init__()
-        self._functions = functions
+    functions: dict[Callable[..., Any], Callable[..., Any]]
 
     def call(
         self, function: Callable[..., _Result], *arguments: object
     ) -> Completed[_Result] | Crashed:
         """Call the function or its replacement."""
         plain = partial(function)
-        replaced: Callable[..., Any] = self._functions.get(plain.func, plain.func)
+        replaced: Callable[..., Any] = self.functions.get(plain.func, plain.func)
         result = replaced(*plain.args, *arguments, **plain.keywords)
         return result if isinstance(result, Crashed) else Completed(result)
+
+    def request(
+        self,
+        purpose: str | None,
+        function: Callable[..., _Result],
+        *arguments: object,
+    ) -> Callable[[], Completed[_Result] | Crashed]:
+        """Run a request as a step."""
+        del purpose
+        return lambda: self.call(function, *arguments)
 
 
 def _replace_steps(
@@ -394,14 +432,11 @@ def _replace_steps(
     functions: dict[Callable[..., Any], Callable[..., Any]],
 ) -> None:
     """Run all steps in this process, with some functions replaced."""
-
-    def run_here(
-        _: WorkerPool, work: Callable[..., object], *arguments: object, **__: object
-    ) -> Completed[object]:
-        return Completed(work(_InProcess(functions), *arguments))
-
     monkeypatch.setattr(
-        "urdf_usd.conformance.execution.examination.run_steps", run_here
+        _InProcess, "functions", {cache_meshes: int, **functions}, False
+    )
+    monkeypatch.setattr(
+        "urdf_usd.conformance.execution.examination.RobotWorkers", _InProcess
     )
 
 

@@ -19,8 +19,8 @@ from urdf_usd.conformance.execution.export_process import export_within
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.execution.usd_limits import compose, is_limit
 from urdf_usd.conformance.execution.workers.limits import Limits
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.worker import WorkerPool
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.loading.layer_growth import find_growth
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import time
+import types
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
@@ -32,8 +33,9 @@ from tests.conformance.misbehaviour import (
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.execution.workers.worker import Worker, WorkerPool
+from urdf_usd.conformance.execution.workers.worker import Worker
 from urdf_usd.converter.scratch import remove_abandoned
 
 _LINUX = pytest.mark.skipif(
@@ -53,9 +55,10 @@ def pool() -> Iterator[WorkerPool]:
 @pytest.fixture
 def worker(pool: WorkerPool) -> Iterator[Worker]:
     """A worker that has served a call."""
-    with pool.worker() as opened:
-        assert _value(opened.call(abs, -1)) == 1
-        yield opened
+    started = pool.start_worker("test")
+    assert _value(started.call(abs, -1)) == 1
+    yield started
+    pool.release(started, "test")
 
 
 def _value(ending: Completed[Any] | Crashed) -> Any:  # noqa: ANN401  # as the function
@@ -82,12 +85,13 @@ def _runs(process: int) -> bool:
 
 @_LINUX
 @pytest.mark.parametrize("kind", CRASHES)
-def test_crash_is_reported_and_next_call_succeeds(worker: Worker, kind: str) -> None:
+def test_crash_is_reported_and_next_call_succeeds(pool: WorkerPool, kind: str) -> None:
     """Also an exit with code 0."""
-    ending = worker.call(crash, kind)
+    with RobotWorkers(pool) as workers:
+        ending = workers.call(crash, kind)
 
-    assert _reason(ending).startswith(CRASHES[kind][1])
-    assert _value(worker.call(divmod, 17, 5)) == (3, 2)
+        assert _reason(ending).startswith(CRASHES[kind][1])
+        assert _value(workers.call(divmod, 17, 5)) == (3, 2)
 
 
 @pytest.mark.parametrize("kind", HANGS)
@@ -99,7 +103,8 @@ def test_hang_ends_at_time_limit(worker: Worker, kind: str) -> None:
     assert _reason(ending) == "no answer after 0.5 s"
     assert isinstance(ending, Crashed)
     assert "in hang\n" in f"{ending.output}\n"
-    assert _value(worker.call(os.getpid)) != process
+    assert not worker.running
+    assert not _runs(process)
 
 
 def test_output_of_a_hanging_function_is_reported(worker: Worker) -> None:
@@ -140,8 +145,8 @@ def test_next_call_finds_the_process_as_it_was(worker: Worker, kind: str) -> Non
 @_LINUX
 def test_processes_that_a_function_starts_end_with_its_worker(pool: WorkerPool) -> None:
     """They are in its process group."""
-    with pool.worker() as worker:
-        child = _value(worker.call(litter, "leave-child"))
+    with RobotWorkers(pool) as workers:
+        child = _value(workers.call(litter, "leave-child"))
         assert isinstance(child, int)
         assert _runs(child)
 
@@ -158,7 +163,7 @@ def test_answer_that_cannot_be_read_is_a_crash(worker: Worker) -> None:
     """In this process."""
     reason = _reason(worker.call(unreadable))
 
-    assert reason.startswith("the answer cannot be read: ValueError(")
+    assert reason.startswith("the answer cannot be read: ValueError: ")
     assert _value(worker.call(abs, -2)) == 2
 
 
@@ -233,22 +238,20 @@ def _allocate(mebibytes: int) -> int:
     return len(bytearray(mebibytes * 2**20))
 
 
-def test_started_calls_run_at_the_same_time(pool: WorkerPool, tmp_path: Path) -> None:
-    """Each waits for the other."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    with pool.worker() as first, pool.worker() as second:
-        pending = (
-            first.start(_meet, str(one), str(other)),
-            second.start(_meet, str(other), str(one)),
-        )
-        assert [_value(each.result()) for each in pending] == [True, True]
+def test_answer_imports_nothing(worker: Worker) -> None:
+    """A library that crashes an engine must not be loaded here."""
+    reason = _reason(worker.call(_in_unknown_module))
+
+    assert "_workers_only._Value is not known here" in reason
+    assert "_workers_only" not in sys.modules
 
 
-def _meet(own: str, other: str) -> bool:
-    Path(own).touch()
-    while not Path(other).exists():
-        time.sleep(0.01)
-    return True
+def _in_unknown_module() -> object:
+    value = type("_Value", (), {"__module__": "_workers_only"})
+    module = types.ModuleType("_workers_only")
+    module._Value = value  # type: ignore[attr-defined]  # its own
+    sys.modules["_workers_only"] = module
+    return value()
 
 
 def test_exit_codes_are_not_confused_between_threads(pool: WorkerPool) -> None:
@@ -291,17 +294,18 @@ def test_no_process_outlives_the_program(
             f"""
             import sys, time
             from tests.conformance.misbehaviour import hang, litter
-            from urdf_usd.conformance.execution.workers.worker import WorkerPool
+            from urdf_usd.conformance.execution.workers.pool import WorkerPool
 
-            with WorkerPool() as pool, pool.worker() as worker, pool.worker() as other:
+            with WorkerPool() as pool:
+                worker, other = pool.start_worker("one"), pool.start_worker("other")
                 worker.call(abs, -1)
                 if {kind!r} == "leave-child":
                     worker.call(litter, {kind!r})
-                    pending = worker.start(time.sleep, 6000.0)
+                    print("ready", flush=True)
+                    worker.call(time.sleep, 6000.0)
                 else:
-                    pending = worker.start(hang, {kind!r}, timeout=6000.0)
-                print("ready", flush=True)
-                pending.result()
+                    print("ready", flush=True)
+                    worker.call(hang, {kind!r}, timeout=6000.0)
             """
         )
     )
@@ -336,7 +340,7 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
         textwrap.dedent(
             """
             import time
-            from urdf_usd.conformance.execution.workers.worker import WorkerPool
+            from urdf_usd.conformance.execution.workers.pool import WorkerPool
 
             try:
                 with WorkerPool() as pool:
@@ -371,7 +375,7 @@ def test_folder_for_temporary_files_may_be_too_long_for_sockets(
     folder.mkdir()
     program = (
         "import operator\n"
-        "from urdf_usd.conformance.execution.workers.worker import WorkerPool\n"
+        "from urdf_usd.conformance.execution.workers.pool import WorkerPool\n"
         "with WorkerPool(None) as pool:\n"
         "    print(pool.call(operator.add, 1, 2).value)\n"
     )

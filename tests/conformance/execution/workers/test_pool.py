@@ -1,0 +1,132 @@
+"""The workers of one robot: crashes, requests, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.misbehaviour import CRASHES, crash, unreadable
+from tests.conformance.runs import wait_until
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="memory limits are Linux's"
+)
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[WorkerPool]:
+    """One pool for all tests."""
+    with WorkerPool(memory=1024) as opened:
+        yield opened
+
+
+def _reasons(*endings: object) -> list[object]:
+    return [e.reason if isinstance(e, Crashed) else e.value for e in endings]  # type: ignore[attr-defined]  # else Completed
+
+
+@pytest.mark.parametrize("kind", ["exit-0", "panic", "interrupt", "abort"])
+def test_crash_of_a_step_costs_its_own_answer(pool: WorkerPool, kind: str) -> None:
+    """The next step has a process again."""
+    with RobotWorkers(pool) as workers:
+        endings = workers.call(crash, kind), workers.call(abs, -2)
+
+        assert _reasons(*endings) == [CRASHES[kind][1], 2]
+        assert workers.crashed
+
+
+def test_steps_share_a_process_and_requests_have_their_own(pool: WorkerPool) -> None:
+    """One for each purpose; the reference engine is a step."""
+    with RobotWorkers(pool) as workers:
+        requests = [
+            workers.request(purpose, os.getpid) for purpose in (None, "a", "a", "b")
+        ]
+        step, *others = _reasons(*(result() for result in requests))
+
+        assert step == _reasons(workers.call(os.getpid))[0]
+        assert others[0] == others[1] != others[2]
+        assert step not in others
+        assert not workers.crashed
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("kind", ["abort", "hard-exit-0", "exit-3", "allocate"])
+def test_crash_of_a_request_costs_its_own_answer(
+    pool: WorkerPool, kind: str, *, parallel: bool
+) -> None:
+    """Further requests of the same purpose, and those of others, succeed."""
+    with RobotWorkers(pool, parallel=parallel) as workers:
+        first = workers.request("first", crash, kind)
+        second = workers.request("second", abs, -1)
+        assert _reasons(first(), second()) == [CRASHES[kind][1], 1]
+        assert _reasons(workers.request("first", abs, -2)()) == [2]
+        (unread,) = _reasons(workers.request("second", unreadable)())
+        assert str(unread).startswith("the answer cannot be read: ValueError: ")
+        assert workers.crashed
+
+
+def test_parallel_requests_run_at_the_same_time(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    """Each waits for the other, and a step for both."""
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    with RobotWorkers(pool, parallel=True) as workers:
+        requests = (
+            workers.request("one", _meet, one, other),
+            workers.request("other", _meet, other, one),
+        )
+        assert _reasons(workers.call(_meet, one, other)) == [True]
+        assert _reasons(*(result() for result in requests)) == [True, True]
+
+
+def _meet(own: str, other: str) -> bool:
+    Path(own).touch()
+    while not Path(other).exists():
+        time.sleep(0.01)
+    return True
+
+
+def test_requests_that_nobody_waits_for_are_ended(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    """As after a robot whose conversion failed."""
+    with RobotWorkers(pool, parallel=True) as workers:
+        workers.request("endless", _meet, str(tmp_path / "begun"), "/nowhere")
+        wait_until((tmp_path / "begun").exists)
+        folder = workers.folder
+        assert folder.is_dir()
+
+    assert not folder.exists()
+
+
+def test_closing_the_pool_cancels_requests(tmp_path: Path) -> None:
+    """In the thread of the robot."""
+    begun = tmp_path / "begun"
+
+    def wait(pool: WorkerPool) -> object:
+        with RobotWorkers(pool, parallel=True) as workers:
+            return workers.request("endless", _meet, str(begun), "/nowhere")()
+
+    with ThreadPoolExecutor(1) as threads:
+        with WorkerPool() as pool:
+            waiting = threads.submit(wait, pool)
+            wait_until(begun.exists)
+        with pytest.raises(CancelledError):
+            waiting.result()
+
+
+def test_variables_are_those_of_the_robot(pool: WorkerPool) -> None:
+    """Besides those of this process."""
+    with RobotWorkers(pool, variables={"ROS_PACKAGE_PATH": "/robot"}) as workers:
+        endings = [
+            workers.call(os.getenv, name) for name in ("ROS_PACKAGE_PATH", "PATH")
+        ]
+
+        assert _reasons(*endings) == ["/robot", os.environ["PATH"]]
