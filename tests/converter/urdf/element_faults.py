@@ -111,6 +111,8 @@ NO_REPAIRS: Mapping[str, str] = {
     "attribute-version": "an attribute is ignored because the file's version lacks it",
     "element-incomplete": _LOST,
     "number-invalid": _LOST,
+    "xacro-ignored": _LOST,
+    "xacro-in-urdf": "the expansion is tested with xacro",
     "flag-invalid": _LOST,
     "vector-completed": "the completed vector is tested with its kind",
     "robot-unnamed": "the name is that of the file",

@@ -295,7 +295,7 @@ def _extension(name: str) -> Callable[[Gltf], object]:
         (edited(_extension("EXT_meshopt_compression")), "with meshoptimizer"),
         (edited(_extension("ACME_polygons")), "requires .* 'ACME_polygons'"),
         (edited(lambda d: d.root["asset"].update(version="1.0")), "glTF 1.0, not 2"),
-        (edited(lambda d: d.root["nodes"][0].update(children=[0])), "beyond all"),
+        (edited(lambda d: d.root["nodes"][0].update(children=[0])), "exceed the limit"),
         (edited(lambda d: d.root["nodes"][0].update(mesh=7)), "meshes 7, of 1"),
         (edited(lambda d: d.root["nodes"][0].update(scale=[1, 2])), "length 3"),
         (edited(lambda d: d.root["accessors"][2].update(count=9**9)), "more than"),
