@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,7 +47,7 @@ _STEP = Pose((0.3, -0.1, 0.2), quat_wxyz_from_rpy((0.1, 0.7, -0.3)))
 
 
 def _robot(
-    masses: dict[str, Inertial | None], *joints: tuple[str, str, JointKind]
+    masses: Mapping[str, Inertial | None], *joints: tuple[str, str, JointKind]
 ) -> Robot:
     return Robot(
         "r",
