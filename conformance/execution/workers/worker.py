@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.context import new_process
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.serving import (
+    BEGUN,
     OUT_OF_MEMORY,
     Completed,
     crash_reason,
@@ -93,10 +94,11 @@ class Worker:
             with self._killed_after(_STARTING, expired):
                 self._connection.send(header)
                 self._connection.send_bytes(call)
-                # That the call was received.
-                self._receive()
-            with self._killed_after(timeout + _GRACE, expired):
                 answer = self._receive()
+            # Without memory to begin, the first message is the answer.
+            if answer == BEGUN:
+                with self._killed_after(timeout + _GRACE, expired):
+                    answer = self._receive()
         except (EOFError, OSError):
             return self._crash(timeout, expired=expired.is_set())
         ending: Completed[_Result] | Crashed
