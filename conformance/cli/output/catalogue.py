@@ -17,7 +17,7 @@ from urdf_usd.converter import (
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-from urdf_usd.corpus import Candidate, Download, RobotSource
+from urdf_usd.corpus import Candidate, Download, Origin, RobotSource
 from urdf_usd.reports.text import plain
 
 UNKNOWN = "unknown"
@@ -130,19 +130,12 @@ def description(robot: RobotSource) -> dict[str, object]:
     names = [str(robot.path)]
     if parsed.markup.expanded:
         names += standalone_urdf(names[0], _packages(robot), _arguments(robot)).included
-    origin = robot.origin
     return {
         "reference": robot.reference,
         "id": robot.id,
         "name": read.name,
         "path": str(robot.path.absolute()),
-        "robot": origin.robot,
-        "maker": origin.maker,
-        "tags": list(origin.tags),
-        "license": origin.license or UNKNOWN,
-        "repository": origin.repository,
-        "commit": origin.commit,
-        "distribution": origin.distribution,
+        **_origin_facts(robot.origin),
         "arguments": _arguments(robot),
         "packages": {name: str(Path(path)) for name, path in robot.packages},
         "links": len(read.links),
@@ -158,10 +151,16 @@ def description(robot: RobotSource) -> dict[str, object]:
 
 def download_description(robot: Download) -> dict[str, object]:
     """Return what the catalogue of a robot states that is not downloaded, for JSON."""
-    origin = robot.origin
     return {
         "reference": robot.reference,
         "id": robot.id,
+        **_origin_facts(robot.origin),
+        "downloaded": False,
+    }
+
+
+def _origin_facts(origin: Origin) -> dict[str, object]:
+    return {
         "robot": origin.robot,
         "maker": origin.maker,
         "tags": list(origin.tags),
@@ -169,7 +168,6 @@ def download_description(robot: Download) -> dict[str, object]:
         "repository": origin.repository,
         "commit": origin.commit,
         "distribution": origin.distribution,
-        "downloaded": False,
     }
 
 
