@@ -84,8 +84,7 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
         _limit_memory(memory)
         # A comparison reads the observations of all engines within this limit.
         largest = min(memory * _MEBIBYTE // 8, largest)
-    # The parent closes the connection; or it has, and removed the folder.
-    with contextlib.suppress(EOFError, FileNotFoundError):
+    try:
         while True:
             timeout, environment, working_directory = connection.recv()
             call = connection.recv_bytes()
@@ -99,6 +98,9 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
             except MemoryError:
                 answer = pickle.dumps(Crashed(OUT_OF_MEMORY))
             connection.send_bytes(answer)
+    # The parent closed the connection, and perhaps removed the folder, or was killed.
+    except (EOFError, FileNotFoundError, ConnectionError):
+        _kill_group()
 
 
 def _limit_memory(mebibytes: int) -> None:
@@ -126,6 +128,10 @@ def _kill_when_parent_ends() -> None:
     parent = parent_process()
     assert parent is not None  # noqa: S101  # this is a child process
     wait([parent.sentinel])
+    _kill_group()
+
+
+def _kill_group() -> None:
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(os.getpid(), signal.SIGKILL)

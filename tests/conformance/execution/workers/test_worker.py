@@ -12,6 +12,7 @@ import time
 import types
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,12 @@ from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.workers.serving import (
+    BEGUN,
+    OUT_OF_MEMORY,
+    Completed,
+    serve,
+)
 from urdf_usd.conformance.execution.workers.worker import Worker
 from urdf_usd.converter.scratch import remove_abandoned
 
@@ -330,6 +336,25 @@ def test_no_process_outlives_the_program(
     if how is signal.SIGKILL:
         remove_abandoned(temporary)
     assert list(temporary.iterdir()) == []
+
+
+@_LINUX
+def test_a_closed_connection_ends_the_process_and_its_children(tmp_path: Path) -> None:
+    """A program that is killed between two calls closes it, and nothing else."""
+    connection, theirs = Pipe()
+    process = context.new_process(serve, (theirs, str(tmp_path / "folder"), None))
+    process.start()
+    theirs.close()
+    connection.send((60.0, dict(os.environ), str(tmp_path)))
+    connection.send((litter, ("leave-child",)))
+    assert connection.recv_bytes() == BEGUN
+    child = _value(connection.recv())
+    assert _runs(child)
+
+    connection.close()
+
+    wait_until(lambda: not _runs(child))
+    process.join()
 
 
 @_LINUX
