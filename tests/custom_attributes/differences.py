@@ -1,0 +1,53 @@
+"""Checks whose results differ between an asset and its copy without ``urdf:``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CheckChange:
+    """One check of one robot that differs.
+
+    Attributes:
+        check: Identifier of the check.
+        grades: With and without ``urdf:`` opinions.
+        values: Numbers of compared values, likewise.
+        findings: What the second check reports in addition to the first.
+    """
+
+    check: str
+    grades: tuple[str, str]
+    values: tuple[int, int]
+    findings: tuple[str, ...]
+
+
+def differing_checks(
+    whole: RobotRecord, stripped: RobotRecord
+) -> tuple[CheckChange, ...]:
+    """Return the checks that differ in grade, number of values or findings."""
+    before = {check.id: check for check in whole.checks}
+    after = {check.id: check for check in stripped.checks}
+    changes = []
+    for name in dict.fromkeys((*before, *after)):
+        first, second = _summary(before.get(name)), _summary(after.get(name))
+        if first != second:
+            known = set(first[2])
+            new = tuple(message for message in second[2] if message not in known)
+            changes.append(
+                CheckChange(name, (first[0], second[0]), (first[1], second[1]), new)
+            )
+    return tuple(changes)
+
+
+def _summary(check: CheckRecord | None) -> tuple[str, int, tuple[str, ...]]:
+    if check is None:
+        return "absent", 0, ()
+    messages = tuple(
+        finding.message
+        for finding in check.findings
+        if finding.grade in {Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE}
+    )
+    return check.grade.value, check.compared, messages
