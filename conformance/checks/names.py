@@ -6,6 +6,7 @@ import math
 from collections import Counter
 
 from urdf_usd.conformance.observation.robot import (
+    Base,
     JointObservation,
     JointType,
     Observation,
@@ -47,8 +48,8 @@ def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
 def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare the names of joints.
 
-    A fixed joint may be expressed by one body instead. A fixed joint between the base
-    and the world is covered by the check of the base.
+    A fixed joint may be expressed by one body instead, or by two frames without a body.
+    A fixed joint between the base and the world is covered by the check of the base.
     """
     ours = {joint.name: joint for joint in expected.joints}
     theirs = {joint.name: joint for joint in actual.joints}
@@ -102,13 +103,17 @@ def _repeated(name: str, times: int) -> Difference:
 
 
 def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:
-    """Whether one body carries both links of a fixed joint."""
+    """Whether one body carries both links of a fixed joint, or the world does."""
     body = {link.name: link.body for link in observation.links}
-    return (
-        joint.type is JointType.FIXED
-        and body.get(joint.parent) is not None
-        and body[joint.parent] == body.get(joint.child)
-    )
+    if (
+        joint.type is not JointType.FIXED
+        or not body.keys() >= {joint.parent, joint.child}
+        or body[joint.parent] != body[joint.child]
+    ):
+        return False
+    # None is the world, or unknown if the engine states no body of any link.
+    carried = body[joint.parent] is not None
+    return carried or any(body.values()) or observation.base is Base.STATIC
 
 
 def _holds_base(joint: JointObservation, expected: Observation) -> bool:

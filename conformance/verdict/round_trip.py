@@ -37,6 +37,7 @@ from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, r
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
+_OF_LINKS = {"mass.link.center", "mass.link.inertia"}
 # Not the equations of motion: engines use the written tensor even if they state
 # another.
 _OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
@@ -254,8 +255,11 @@ def _engine_errors(
     second_errors = _errors_of(after, trip.again.precision)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
     refused = _refused(trip, model)
+    # The reference states neither centre nor inertia of a link without <inertial>, so
+    # that it does not differ from what the engine assumes.
+    assumed = set(trip.there.invented) if check.direct in _OF_LINKS else set()
     return _EngineErrors(
-        welds | (failing & first_errors.keys() - second_errors.keys()),
+        welds | (failing & (first_errors.keys() | assumed) - second_errors.keys()),
         {
             item: second_errors[item].amount
             for item in failing & second_errors.keys()

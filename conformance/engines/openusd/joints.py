@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -125,8 +127,13 @@ class Connection:
 def connections(
     physics: Physics, links: LinkPrims, world: WorldTransforms
 ) -> tuple[tuple[Connection, ...], list[str]]:
-    """Return the joints that connect something, and notes on the others."""
+    """Return the joints that connect something, and notes on the others.
+
+    A disabled joint is a floating joint of URDF if it has no limits either, and nothing
+    else connects its bodies. Otherwise it has no effect.
+    """
     found: list[Connection] = []
+    free: list[Connection] = []
     notes: list[str] = []
     for path, descriptor in physics.joints.items():
         prim = physics.stage.GetPrimAtPath(path)
@@ -138,9 +145,10 @@ def connections(
             if not target.isEmpty and not physics.stage.GetPrimAtPath(target)
         )
         mobility = _mobility(descriptor, physics.units)
+        marked = text_attribute(prim, "urdf:joint:type") == "floating"
         if not descriptor.jointEnabled:
-            if text_attribute(prim, "urdf:joint:type") != "floating":
-                notes.append(f"joint {name} is disabled and connects nothing")
+            if not marked and mobility.type is not JointType.FLOATING:
+                notes.append(_no_effect(name))
                 continue
             mobility = Mobility(JointType.FLOATING)
         if absent := _absent_body(descriptor, physics):
@@ -157,7 +165,12 @@ def connections(
         if connection.bodies[0] == connection.bodies[1]:
             notes.append(f"joint {name} has one body, or none, on both sides")
             continue
-        found.append(connection)
+        (found if descriptor.jointEnabled or marked else free).append(connection)
+    for connection in free:
+        if _are_connected(*connection.bodies, found):
+            notes.append(_no_effect(connection.name))
+        else:
+            found.append(connection)
     stated = {connection.name for connection in found}
     found += (
         _floating_body(link, links, world)
@@ -168,6 +181,21 @@ def connections(
         and link.weld.joint not in stated
     )
     return tuple(found), notes
+
+
+def _no_effect(name: str) -> str:
+    return f"joint {name} is disabled and connects nothing"
+
+
+def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
+    """Whether a chain of joints connects two bodies."""
+    reached = {body}
+    added = True
+    while added:
+        ends = [joint.bodies for joint in joints if reached & set(joint.bodies)]
+        added = not reached.issuperset(itertools.chain(*ends))
+        reached.update(*ends)
+    return other in reached
 
 
 def _connection(

@@ -14,7 +14,7 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.spatial import inverse_transform, rotation_from_quat_wxyz
 from urdf_usd.converter.usd.reader.motions import is_floating
-from urdf_usd.converter.usd.reader.spanning import WORLD, Edge
+from urdf_usd.converter.usd.reader.spanning import WORLD, Edge, spanning_tree
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms
 
 Matrix: TypeAlias = "NDArray[np.float64]"
@@ -56,15 +56,18 @@ class Connection:
 
     @property
     def _closes(self) -> bool:
-        # Our own floating joints are excluded too, but close no loop.
+        # Floating joints are excluded too, but close no loop.
         excluded = bool(self.description.excludeFromArticulation)
-        return excluded and not is_floating(self.prim)
+        return excluded and not is_floating(self.prim, self.description)
 
 
 def read_connections(
     descriptions: Descriptions, transforms: PrimTransforms, robot: Sdf.Path
 ) -> Findings[tuple[Connection, ...]]:
     """Read all joints of bodies, in stage order.
+
+    A disabled joint without limits is a floating joint, unless other joints connect its
+    bodies.
 
     Args:
         descriptions: Output of OpenUSD's physics parser.
@@ -88,9 +91,8 @@ def read_connections(
     connections = []
     for description in found:
         prim = transforms.stage.GetPrimAtPath(description.primPath)
-        if not (description.jointEnabled or is_floating(prim)):
-            message = f"joint {prim.GetPath()} is disabled; omitted"
-            yield Diagnostic("joint-disabled", message)
+        if not (description.jointEnabled or is_floating(prim, description)):
+            yield _disabled(prim)
             continue
         sides = _sides(description)
         if absent := [
@@ -109,7 +111,21 @@ def read_connections(
             yield Diagnostic("joint-not-urdf", message)
         else:
             connections.append(connection)
-    return tuple(connections)
+    effective = [one for one in connections if one.description.jointEnabled]
+    for connection in connections:
+        if not connection.description.jointEnabled:
+            edge = connection.edge
+            reached = spanning_tree(edge.first, [one.edge for one in effective])
+            if edge.second in {step.child for step in reached}:
+                yield _disabled(connection.prim)
+            else:
+                effective.append(connection)
+    return tuple(one for one in connections if one in effective)
+
+
+def _disabled(prim: Usd.Prim) -> Diagnostic:
+    message = f"joint {prim.GetPath()} is disabled; omitted"
+    return Diagnostic("joint-disabled", message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,7 +51,7 @@ _NUMBERS = (Vt.FloatArray, Vt.DoubleArray)
 # Relative tolerance between a float32 sum and its parts in double.
 _ADDS_UP = 1e-5
 # Largest mass that a conversion adds, as a fraction of the robot's mass.
-_HARMLESS = 1e-6
+HARMLESS = 1e-6
 # A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
 _NONE_BESIDE_INVENTED = 3e-9
 
@@ -272,7 +272,7 @@ def adds_up(
     ]
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
-        return body.mass <= _HARMLESS * max(robot_mass, 1.0)
+        return body.mass <= HARMLESS * max(robot_mass, 1.0)
     moment = sum(
         inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
         for inertial, to_body in massive

@@ -39,9 +39,15 @@ _FREEDOMS = tuple(f"{motion}{axis}" for motion in ("Trans", "Rot") for axis in "
 _AT_ORIGIN = 1e-9
 
 
-def is_floating(prim: Usd.Prim) -> bool:
-    """Return whether a joint was written as a floating joint by a conversion."""
-    return read_text(prim, "joint:type") == "floating"
+def is_floating(prim: Usd.Prim, description: UsdPhysics.JointDesc) -> bool:
+    """Return whether a joint is a floating joint of URDF: disabled, without limits."""
+    if read_text(prim, "joint:type") == "floating":
+        return True
+    return (
+        not description.jointEnabled
+        and description.type == _KINDS.D6Joint
+        and not any(pair.second.enabled for pair in description.jointLimits)
+    )
 
 
 def joint_kind(
@@ -65,7 +71,7 @@ def joint_kind(
     Raises:
         StageError: The motion is not representable in URDF.
     """
-    if is_floating(prim):
+    if is_floating(prim, description):
         return Floating()
 
     def axis_of(token: str) -> Vec3:

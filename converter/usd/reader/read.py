@@ -7,6 +7,7 @@ the child of no joint. All units and up axes are supported.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -49,7 +50,11 @@ from urdf_usd.converter.usd.reader.links import (
     read_link_prims,
     read_shapes,
 )
-from urdf_usd.converter.usd.reader.masses import read_inertials, states_inertial
+from urdf_usd.converter.usd.reader.masses import (
+    HARMLESS,
+    read_inertials,
+    states_inertial,
+)
 from urdf_usd.converter.usd.reader.names import legible_name
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, prim_transforms
 from urdf_usd.converter.usd.reader.tree import StageTree, read_tree
@@ -198,18 +203,25 @@ def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
 def _without_second_world(robot: Robot, world: str | None) -> Robot:
     """Remove an added world link if the root is an empty link named world.
 
-    A conversion makes a body of such a root if several joints are connected to it.
+    A conversion makes a body of such a root, with a harmless mass, if several joints
+    or a moving one are connected to it. That mass is no data of the robot.
     """
     holds = [joint for joint in robot.joints if joint.parent == world]
     if len(holds) != 1 or holds[0].child != WORLD_LINK:
         return robot
     (weld,) = holds
     root = next(link for link in robot.links if link.name == weld.child)
-    if root.mass or root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY:
+    if root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY:
         return robot
+    if root.mass > HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0):
+        return robot
+    links = (link for link in robot.links if link.name != world)
     return replace(
         robot,
-        links=tuple(link for link in robot.links if link.name != world),
+        links=tuple(
+            replace(link, inertial=None) if link is root and link.mass else link
+            for link in links
+        ),
         joints=tuple(joint for joint in robot.joints if joint is not weld),
     )
 
