@@ -277,7 +277,6 @@ _MASS_DEVIATIONS = (
         _INERTIA,
         given.about_links(given.zeroed_inertia),
         "implausible-inertia",
-        predicts=_INERTIA,
     ),
     *_of(
         "drake",

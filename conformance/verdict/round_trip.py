@@ -239,7 +239,7 @@ def _engine_errors(
     deviation. Errors in the first observation alone do not excuse the second.
     """
     failing = {
-        one.item
+        one.item: one
         for one in comparison.differences
         if one.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
     }
@@ -259,11 +259,11 @@ def _engine_errors(
     # that it does not differ from what the engine assumes.
     assumed = set(trip.there.invented) if check.direct in _OF_LINKS else set()
     return _EngineErrors(
-        welds | (failing & (first_errors.keys() | assumed) - second_errors.keys()),
+        welds | (failing.keys() & (first_errors.keys() | assumed) - second_errors.keys()),
         {
             item: second_errors[item].amount
-            for item in failing & second_errors.keys()
-            if _is_predicted(check, second_errors[item], trip)
+            for item in failing.keys() & second_errors.keys()
+            if _is_predicted(check, second_errors[item], failing[item], trip)
             or _is_refused(check, second_errors[item], refused)
         },
     )
@@ -275,14 +275,24 @@ def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:
     }
 
 
-def _is_predicted(check: Check, difference: Difference, trip: _TripReadings) -> bool:
-    """Whether known deviations predict the stated value.
+def _is_predicted(
+    check: Check, error: Difference, change: Difference, trip: _TripReadings
+) -> bool:
+    """Whether known deviations predict the value that is read from the second file.
 
-    Deviations caused by the text of the first file do not apply to the second.
+    Deviations caused by the text of the first file do not apply to the second. Links
+    that the engine misreads alike in both files do not contribute to the change.
+
+    Args:
+        check: The check of the round trip.
+        error: Difference of the second file from the URDF.
+        change: Difference between the two files.
+        trip: The observations.
     """
     identifier = check.direct or check.id
     written = replace(trip.spec, repaired=(), quaternions=())
-    known = known_deviations(identifier, difference, written, trip.again)
+    error = structs.replace(error, traces=change.traces or error.traces)
+    known = known_deviations(identifier, error, written, trip.again)
     return bool(known) and all(identifier.startswith(one.predicts) for one in known)
 
 
