@@ -199,7 +199,16 @@ class EngineSet:
             return None
         usd = str(results.files[Side.USD])
         links = tuple(link.name for link in spec.links)
-        ending = self.workers.request(USD_ENGINE, write_back, usd, links)()
+        reversed_limits = tuple(
+            joint.name
+            for joint in spec.joints
+            if joint.lower is not None
+            and joint.upper is not None
+            and joint.lower > joint.upper
+        )
+        ending = self.workers.request(
+            USD_ENGINE, write_back, usd, links, reversed_limits
+        )()
         if isinstance(ending, Crashed):
             return RoundTripOutcomes(failure=ending.reason)
         if isinstance(ending.value, str):

@@ -198,18 +198,23 @@ def convert_robot(
         return error
 
 
-def write_back(usd: str, links: Sequence[str]) -> bytes | str:
+def write_back(
+    usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()
+) -> bytes | str:
     """Write the robot in a USD as URDF, without shapes, which are not compared.
 
     Args:
         usd: Root layer.
         links: Names of the robot's links, for frames that the USD does not mark.
+        reversed_limits: Names of joints whose lower limit is above the upper one in the
+            URDF, where that does not fix them.
 
     Returns:
         URDF; as text, why it cannot be written.
     """
     try:
-        return write(read_usd(usd, links, shapes=False).robot)
+        reading = read_usd(usd, links, shapes=False, reversed_limits=reversed_limits)
+        return write(reading.robot)
     except ConversionError as error:
         return error.diagnostics[0].message
 

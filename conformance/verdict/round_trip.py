@@ -37,7 +37,8 @@ from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, r
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
 _JOINTS = "structure.joints"
-_OF_LINKS = {"mass.link.center", "mass.link.inertia"}
+# What PyBullet assumes for a link without <inertial> [kg].
+_ASSUMED_MASS = 1.0
 # Not the equations of motion: engines use the written tensor even if they state
 # another.
 _OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
@@ -255,11 +256,9 @@ def _engine_errors(
     second_errors = _errors_of(after, trip.again.precision)
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
     refused = _refused(trip, model)
-    # The reference states neither centre nor inertia of a link without <inertial>, so
-    # that it does not differ from what the engine assumes.
-    assumed = set(trip.there.invented) if check.direct in _OF_LINKS else set()
+    misread = failing.keys() & first_errors.keys() - second_errors.keys()
     return _EngineErrors(
-        welds | (failing.keys() & (first_errors.keys() | assumed) - second_errors.keys()),
+        welds | misread | _assumed(check, trip, failing.keys(), model),
         {
             item: second_errors[item].amount
             for item in failing.keys() & second_errors.keys()
@@ -267,6 +266,39 @@ def _engine_errors(
             or _is_refused(check, second_errors[item], refused)
         },
     )
+
+
+def _assumed(
+    check: Check,
+    trip: _TripReadings,
+    failing: AbstractSet[str],
+    model: ToleranceModel,
+) -> frozenset[str]:
+    """Name items that differ only by mass that the engine assumes, in either file.
+
+    A USD may state the mass of a rigid group at another of its links, so that other
+    links have no ``<inertial>`` in the second file than in the first.
+    """
+    if not (check.direct or "").startswith("mass."):
+        return frozenset()
+    before, after = map(_without_assumed_mass, (trip.there, trip.again))
+    stated = compare(check, before, after, model)
+    if not isinstance(stated, Compared):
+        return frozenset()
+    precision = max(before.precision, after.precision)
+    return frozenset(failing - _errors_of(stated, precision).keys())
+
+
+def _without_assumed_mass(reading: Observation) -> Observation:
+    links = tuple(
+        replace(link, mass=None)
+        if link.name in reading.invented
+        and link.mass
+        and link.mass.mass == _ASSUMED_MASS
+        else link
+        for link in reading.links
+    )
+    return replace(reading, links=links)
 
 
 def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:

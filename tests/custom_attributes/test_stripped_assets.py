@@ -46,6 +46,16 @@ _ROBOTS = {
     f'<link name="tool">{_BODY}</link>'
     + _joint("f", "fixed", "base", "flange")
     + _joint("t", "fixed", "flange", "tool"),
+    "mass below a massless root": '<link name="footprint"/><link name="sensor"/>'
+    f'<link name="base">{_BODY}</link><link name="arm">{_BODY}</link>'
+    + _joint("r", "fixed", "footprint", "base")
+    + _joint("s", "fixed", "base", "sensor")
+    + _joint("j", "continuous", "base", "arm", _HINGE),
+    "reversed limits": f'<link name="base">{_BODY}</link><link name="arm">{_BODY}</link>'
+    + _joint(
+        *("j", "prismatic", "base", "arm"),
+        f'{_HINGE}<limit lower="1" upper="-1" effort="1" velocity="1"/>',
+    ),
 }
 
 

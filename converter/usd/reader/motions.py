@@ -57,6 +57,7 @@ def joint_kind(
     length: float,
     *,
     backwards: bool,
+    lockable: bool = True,
 ) -> Findings[JointKind]:
     """Read the type and limits of a joint.
 
@@ -67,6 +68,7 @@ def joint_kind(
         length: Unit of length [m].
         backwards: Whether the child is on side 0. Then the axis is negated, so that
             positions keep their sign.
+        lockable: Whether a lower limit above the upper one fixes the joint.
 
     Raises:
         StageError: The motion is not representable in URDF.
@@ -90,7 +92,7 @@ def joint_kind(
         case _KINDS.D6Joint:
             return (yield from _generic(prim, description, axis_of, length))
         case _:
-            return _limited(prim, description, axis_of, length)
+            return _limited(prim, description, axis_of, length, lockable=lockable)
 
 
 def _limited(
@@ -98,10 +100,12 @@ def _limited(
     description: UsdPhysics.RevoluteJointDesc | UsdPhysics.PrismaticJointDesc,
     axis_of: _AxisOf,
     length: float,
+    *,
+    lockable: bool,
 ) -> JointKind:
     limits = _range(description.limit)
     declared = read_text(prim, "joint:type")
-    if limits.lower > limits.upper and declared is None:
+    if limits.lower > limits.upper and declared is None and lockable:
         # Reversed limits lock a joint, except in our own conversions.
         return Fixed()
     # None if blocked; the parser uses the schema's fallback then.

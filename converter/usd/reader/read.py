@@ -83,7 +83,11 @@ class StageReading:
 
 
 def read_usd(
-    path: str | os.PathLike[str], frames: Iterable[str] = (), *, shapes: bool = True
+    path: str | os.PathLike[str],
+    frames: Iterable[str] = (),
+    *,
+    shapes: bool = True,
+    reversed_limits: Iterable[str] = (),
 ) -> StageReading:
     """Read a robot from a USD file of any converter.
 
@@ -94,6 +98,8 @@ def read_usd(
             in other USDs they cannot be distinguished from groups of shapes.
         shapes: Whether shapes are read, which takes half of the time. If false, they
             are only read if mass properties depend on them.
+        reversed_limits: Names of joints that keep their type although the lower limit
+            is above the upper one. Our own conversions mark them; others are fixed.
 
     Raises:
         StageError: The stage cannot be opened, contains no robot that URDF can
@@ -101,7 +107,8 @@ def read_usd(
             and memory are not limited otherwise; ``urdf-usd export`` therefore reads in
             a separate process.
     """
-    return read_stage(open_stage(path), frames, shapes=shapes)
+    stage = open_stage(path)
+    return read_stage(stage, frames, shapes=shapes, reversed_limits=reversed_limits)
 
 
 def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
@@ -134,7 +141,11 @@ def _reason(error: Tf.ErrorException) -> str:
 
 
 def read_stage(
-    stage: Usd.Stage, frames: Iterable[str] = (), *, shapes: bool = True
+    stage: Usd.Stage,
+    frames: Iterable[str] = (),
+    *,
+    shapes: bool = True,
+    reversed_limits: Iterable[str] = (),
 ) -> StageReading:
     """Read a robot from an open stage; see :func:`read_usd`.
 
@@ -143,7 +154,7 @@ def read_stage(
     """
     try:
         (robot, meshes), diagnostics = drain(
-            _read(stage, tuple(frames), with_shapes=shapes)
+            _read(stage, tuple(frames), frozenset(reversed_limits), with_shapes=shapes)
         )
     except Tf.ErrorException as error:
         path = stage.GetRootLayer().identifier
@@ -153,7 +164,11 @@ def read_stage(
 
 
 def _read(
-    stage: Usd.Stage, frames: tuple[str, ...], *, with_shapes: bool
+    stage: Usd.Stage,
+    frames: tuple[str, ...],
+    reversed_limits: frozenset[str],
+    *,
+    with_shapes: bool,
 ) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
     if unusable := (*missing_parts(stage), *unusable_values(stage)):
         raise StageError(unusable)
@@ -171,7 +186,9 @@ def _read(
         _refuse("the stage has no rigid body and no link")
     transforms = prim_transforms(stage)
     connections = yield from read_connections(descriptions, transforms, root.GetPath())
-    tree = yield from read_tree(found, connections, transforms, root.GetPath())
+    tree = yield from read_tree(
+        found, connections, transforms, root.GetPath(), reversed_limits
+    )
     shapes = NO_SHAPES
     if with_shapes or _decide(found, stage):
         shapes = yield from read_shapes(root, found, transforms)

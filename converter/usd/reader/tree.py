@@ -62,6 +62,7 @@ def read_tree(
     connections: Sequence[Connection],
     transforms: PrimTransforms,
     robot: Sdf.Path,
+    reversed_limits: frozenset[str] = frozenset(),
 ) -> Findings[StageTree]:
     """Choose the robot's links and joints.
 
@@ -70,6 +71,7 @@ def read_tree(
         connections: All joints.
         transforms: Where prims are.
         robot: Prim whose frame is used as the world frame.
+        reversed_limits: Names of joints that reversed limits do not lock.
 
     Raises:
         StageError: There are several robots, or a joint that URDF cannot represent.
@@ -87,7 +89,9 @@ def read_tree(
         if index not in chosen:
             message = f"joint {connection.prim.GetPath()} closes a loop; left out"
             yield Diagnostic("joint-loop-opened", message)
-    tree_joints = yield from _tree_joints(held, tree_edges, transforms)
+    tree_joints = yield from _tree_joints(
+        held, tree_edges, transforms, reversed_limits
+    )
     kept = tuple(link for link in links if link.body is None or link.body in members)
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
@@ -201,6 +205,7 @@ def _tree_joints(
     held: Sequence[Connection],
     tree_edges: Sequence[TreeEdge],
     transforms: PrimTransforms,
+    reversed_limits: frozenset[str],
 ) -> Findings[tuple[_TreeJoint, ...]]:
     ordered = sorted(tree_edges, key=lambda edge: edge.index)
     prims = [held[edge.index].prim for edge in ordered]
@@ -214,6 +219,7 @@ def _tree_joints(
             connection.frames[0 if edge.backwards else 1][:3, :3],
             transforms.units.length,
             backwards=edge.backwards,
+            lockable=name not in reversed_limits,
         )
         tree_joints.append(_TreeJoint(connection, edge, kind, name))
     driven = sum(has_drive(prim) for prim in prims)
