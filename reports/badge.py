@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from urdf_usd.conformance.records.record import RunSummary, Verdict
+from urdf_usd.reports.overview import values
 
 _LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.
@@ -18,10 +19,16 @@ _NOT_JUDGED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
 
 
 def write_badge(summary: RunSummary, path: Path) -> None:
-    """Write the badge of a run; unreadable and unavailable robots do not count."""
+    """Write the badge of a run; unreadable and unavailable robots do not count.
+
+    Its title also has the number of compared values.
+    """
     judged = [r for r in summary.robots if r.verdict not in _NOT_JUDGED]
     conforming = sum(robot.verdict.conforms for robot in judged)
     text = f"{conforming} of {len(judged)} conform" if judged else "no robots"
+    incomplete = sum(robot.verdict is Verdict.INCOMPLETE for robot in judged)
+    if incomplete:
+        text += f", {incomplete} incomplete"
     part = conforming / len(judged) if judged else 0.0
     tone = _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
     environment = Environment(
@@ -33,6 +40,7 @@ def write_badge(summary: RunSummary, path: Path) -> None:
     svg = environment.get_template("badge.svg.j2").render(
         label=_LABEL,
         text=text,
+        title=f"{text}; {values(sum(robot.compared for robot in judged))}",
         left=round(left, 1),
         right=round(right, 1),
         tone=tone if judged else _NONE,

@@ -36,6 +36,7 @@ class ConverterResults:
         robots: Number of robots with a readable URDF.
         converted: Number of those with a USD that could be compared.
         conforming: Number of those that are exact or close.
+        compared: Number of compared values.
         verdicts: Number of robots per verdict.
         median: Median duration of a conversion [s], over the robots that every
             converter converted; None if it was not timed.
@@ -47,6 +48,7 @@ class ConverterResults:
     robots: int
     converted: int
     conforming: int
+    compared: int
     verdicts: Mapping[Verdict, int]
     median: float | None
     slowest: float | None
@@ -162,6 +164,7 @@ def _results_of(
         robots=len(overview.readable(robots)),
         converted=sum(bool(robot.checks) for robot in robots),
         conforming=sum(robot.verdict.conforms for robot in robots),
+        compared=sum(robot.compared for robot in robots),
         verdicts={verdict: verdicts[verdict] for verdict in Verdict},
         median=statistics.median(times) if times else None,
         slowest=max(times, default=None),

@@ -4,7 +4,9 @@ A check that fails or is disputed is a *failure*. A robot whose converter or eng
 crashed is an *error*. *Skipped*, with a reason, are checks that compared nothing,
 robots that could not be fetched, invalid URDFs (for which a diagnostic is the right
 result), and failures that the baseline expects. A robot that was read and does not
-conform always has a failing case: if no check fails, the case ``conversion`` does.
+conform always has a failing case: if no check fails, the case ``conversion`` does. It
+is skipped for an incomplete robot. The attribute ``assertions`` is the number of
+compared values.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.reports.explanation import advice, explanation
+from urdf_usd.reports.overview import headline
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300
-_COUNTS = ("tests", "failures", "errors", "skipped")
+_COUNTS = ("tests", "assertions", "failures", "errors", "skipped")
 _WHOLE = "conversion"
 _FINDINGS_IN_TEXT = 20
-_NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
+_SKIPPED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE, Verdict.INCOMPLETE)
 _OUTCOMES = {
     Grade.FAILS: "failure",
     Grade.DISPUTED: "failure",
@@ -54,8 +57,9 @@ def write_junit(
         path: The file.
         summary: The run; failures that its baseline expects are skipped.
     """
-    root = ET.Element("testsuites", name="urdf-usd conformance")
     robots = tuple(robots)
+    name = f"urdf-usd conformance: {headline(robots)}"
+    root = ET.Element("testsuites", name=name)
     expected = _expected(summary.baseline) if summary else {}
     if len({robot.candidate for robot in robots}) > 1:
         expected = {
@@ -121,10 +125,11 @@ def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.El
     cases = [_check_case(robot, check) for check in robot.checks]
     failing = any(case.find("failure") is not None for case in cases)
     shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
-    if not cases or not shown:
+    if not cases or not shown or robot.verdict is Verdict.INCOMPLETE:
         cases.insert(0, _robot_case(robot))
     suite.extend(_accepted(robot, case, expected) for case in cases)
     suite.set("tests", str(len(cases)))
+    suite.set("assertions", str(robot.compared))
     for count, tag in (
         ("failures", "failure"),
         ("errors", "error"),
@@ -136,9 +141,9 @@ def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.El
 
 def _robot_case(robot: RobotRecord) -> ET.Element:
     case = _case(robot, _WHOLE)
-    if robot.verdict.agrees:
+    if robot.verdict.conforms:
         return case
-    tag = "skipped" if robot.verdict in _NOT_READ else "failure"
+    tag = "skipped" if robot.verdict in _SKIPPED else "failure"
     if robot.verdict is Verdict.CRASHED:
         tag = "error"
     outcome = _outcome(case, tag, f"{robot.verdict}: {robot.reason}")
@@ -159,6 +164,7 @@ def _robot_case(robot: RobotRecord) -> ET.Element:
 
 def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
     case = _case(robot, check.id)
+    case.set("assertions", str(check.compared))
     tag = _OUTCOMES.get(check.grade)
     if tag is None:
         return case

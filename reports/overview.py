@@ -149,11 +149,12 @@ def statement(finding: FindingRecord) -> str:
 
 
 def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
-    """Return how many of the available robots conform.
+    """Return how many of the available robots conform, and how much was compared.
 
     Incomplete robots, of which parts could not be compared, are counted separately. So
     are robots that could not be fetched.
     """
+    robots = tuple(robots)
     verdicts = [robot.verdict for robot in robots]
     available = [
         verdict for verdict in verdicts if verdict is not Verdict.NOT_AVAILABLE
@@ -165,8 +166,14 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     rest = f", {absent} more {'is' if absent == 1 else 'are'} not available"
     return (
         f"{conforming} of {len(available)} robots conform"
-        f"{parts if incomplete else ''}{rest if absent else ''}"
+        f"{parts if incomplete else ''}{rest if absent else ''}; "
+        f"{values(sum(robot.compared for robot in robots))}"
     )
+
+
+def values(count: int) -> str:
+    """Return how many values were compared."""
+    return f"{count:,} value{'' if count == 1 else 's'} compared"
 
 
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:

@@ -71,7 +71,7 @@ def terminal_summary(
         sections = (
             *_counts(summary, robots),
             *_since(summary),
-            *_nonconforming(robots),
+            *_listed(robots),
             *_worst(robots),
             *_engines(robots),
         )
@@ -140,28 +140,36 @@ def _since(summary: RunSummary) -> Iterator[RenderableType]:
         yield Text(f"\n{line}")
 
 
-def _nonconforming(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    wrong = [r for r in overview.most_urgent_first(robots) if not r.verdict.conforms]
-    if not wrong:
-        return
-    yield _heading("Robots that do not conform")
-    table = _table()
-    for robot in wrong[:_ROBOTS]:
-        mark = VERDICTS[robot.verdict]
-        table.add_row(
-            Text(mark.sign, style=mark.style),
-            Text(one_line(robot.source.reference, _NAME_LIMIT)),
-            Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
-        )
-    yield _indented(table)
-    if more := wrong[_ROBOTS:]:
-        yield _indented(Text(f"and {len(more)} more", style="dim"))
+def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+    """List robots that do not conform, incomplete and close ones, with the reason."""
+    ordered = overview.most_urgent_first(robots)
+    for heading, chosen in (
+        ("Robots that do not conform", [r for r in ordered if not r.verdict.agrees]),
+        ("Incomplete robots", [r for r in ordered if r.verdict is Verdict.INCOMPLETE]),
+        ("Close robots", [r for r in ordered if r.verdict is Verdict.CLOSE]),
+    ):
+        if not chosen:
+            continue
+        yield _heading(heading)
+        table = _table()
+        for robot in chosen[:_ROBOTS]:
+            mark = VERDICTS[robot.verdict]
+            table.add_row(
+                Text(mark.sign, style=mark.style),
+                Text(one_line(robot.source.reference, _NAME_LIMIT)),
+                Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
+            )
+        yield _indented(table)
+        if more := chosen[_ROBOTS:]:
+            yield _indented(Text(f"and {len(more)} more", style="dim"))
 
 
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
     line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
+    if robot.checks:
+        line.append(f"  {overview.values(robot.compared)}", style="not bold dim")
     yield line
     yield from _reason(robot)
     findings = [

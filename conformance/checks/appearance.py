@@ -152,17 +152,17 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
     del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:
-        # The USD cannot have this texture, so it does not fail.
+        # The USD cannot have this texture, so it does not fail; the robot is incomplete.
         return Difference(
             item=part.link,
             subject=f"link {part.link}",
-            amount=1.0,
-            tolerance=1.0,
+            amount=math.nan,
             describe=lambda: Description(
                 f"link {part.link}: {ours.problem}; not compared",
                 expected=ours.problem,
                 actual=_image(theirs),
             ),
+            unknown=True,
         )
     return _difference(
         part,

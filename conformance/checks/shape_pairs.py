@@ -254,8 +254,11 @@ def _point_bound(corner: float, origin: float) -> float:
 
 
 def worst_of(differences: Sequence[Difference]) -> Difference:
-    """Return the difference to report of a link: the largest, failures first."""
-    return max(differences, key=lambda one: (one.grade is Grade.FAILS, one.severity))
+    """Return the difference to report of a link: that of the worst grade, the largest.
+
+    A part that cannot be compared comes before equal ones.
+    """
+    return max(differences, key=lambda one: (one.grade.severity, one.severity))
 
 
 def direction_text(index: int) -> str:

@@ -280,6 +280,7 @@ def _summary(robot: RobotRecord) -> RobotSummary:
         worst={c.id: c.worst for c in robot.checks if c.worst is not None},
         engines={engine.name: engine.status for engine in robot.engines},
         candidate=robot.candidate,
+        compared=robot.compared,
     )
 
 

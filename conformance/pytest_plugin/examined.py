@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,10 @@ _CHECKS = 6
 _FINDINGS = 3
 _LONGEST = 200
 _ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE)
+
+
+class IncompleteWarning(UserWarning):
+    """Parts of a robot that passed a test could not be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,9 @@ class Examined:
             fail_on: ``incomplete`` to fail also if parts could not be compared,
                 ``close`` also on differences within the tolerance.
 
+        Warns:
+            IncompleteWarning: It does as far as it could be compared.
+
         Raises:
             AssertionError: It does not; the message has the worst findings.
         """
@@ -54,6 +62,13 @@ class Examined:
         )
         if found:
             raise AssertionError(failure_message(self.record, found))
+        if self.verdict is Verdict.INCOMPLETE:
+            message = (
+                f"{self.record.id} is incomplete: "
+                f"{one_line(self.record.reason, _LONGEST)}; "
+                'assert_conforms("incomplete") fails'
+            )
+            warnings.warn(message, IncompleteWarning, stacklevel=2)
 
 
 def failure_message(record: RobotRecord, found: Sequence[Failure]) -> str:

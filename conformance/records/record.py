@@ -367,9 +367,18 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     ledger: tuple[LedgerRecord, ...] = ()
     __repr__ = _robot_record_line
 
+    @property
+    def compared(self) -> int:
+        """Number of compared values, over all checks."""
+        return sum(check.compared for check in self.checks)
+
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
-    """One line of ``summary.json``: a robot and a converter."""
+    """One line of ``summary.json``: a robot and a converter.
+
+    Attributes:
+        compared: Number of compared values, over all checks.
+    """
 
     id: str
     name: str
@@ -380,6 +389,7 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
     worst: dict[str, float]
     engines: dict[str, EngineStatus]
     candidate: str = ""
+    compared: int = 0
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):

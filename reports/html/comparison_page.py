@@ -80,9 +80,10 @@ def write_comparison_markdown(
 
 
 def headline(comparison: Comparison) -> str:
-    """Return how many robots conform, for each converter."""
+    """Return how many robots conform and values were compared, for each converter."""
     return "; ".join(
-        f"{one.converter.name}: {one.conforming} of {one.robots} robots conform"
+        f"{one.converter.name}: {one.conforming} of {one.robots} robots conform, "
+        f"{overview.values(one.compared)}"
         for one in comparison.results
     )
 

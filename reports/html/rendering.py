@@ -147,6 +147,7 @@ def page_environment() -> Environment:
         "page": lambda robot: quote(page_name(robot)),
         "title": overview.title,
         "statement": overview.statement,
+        "compared": overview.values,
         "group_grades": overview.group_grades,
         "not_comparable_checks": overview.not_comparable_checks,
         "position_check": overview.position_check,

@@ -297,7 +297,7 @@ def test_texture_factors_are_compared_as_colours() -> None:
     assert _visual_checks([ours], [plain])["visual.texture"].grade is Grade.FAILS
 
 
-def test_image_that_urdf_engines_ignore_is_close() -> None:
+def test_missing_image_of_the_urdf_is_not_comparable() -> None:
     """And the opacity of the USD is not compared."""
     ours = _visual(Appearance(0.4, RED, problem="texture a.png is not found"))
     theirs = _visual(Appearance(0.4, RED, mask="ab" * 32))
@@ -305,8 +305,20 @@ def test_image_that_urdf_engines_ignore_is_close() -> None:
     finding = checks["visual.texture"].findings[0]
 
     assert "texture a.png is not found; not compared" in finding.message
-    assert checks["visual.texture"].grade is Grade.CLOSE
+    assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
+    assert checks["visual.texture"].compared == 0
     assert checks["visual.opacity"].grade is Grade.EXACT
+
+
+def test_missing_image_on_one_of_two_parts_is_reported() -> None:
+    """The other part is equal."""
+    ours = _visual(
+        Appearance(0.2, RED, problem="texture a.png is not found"),
+        Appearance(0.2, BLUE),
+    )
+    checks = _visual_checks([ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))])
+
+    assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
 
 
 def test_undecidable_opacity_is_not_compared() -> None:
