@@ -104,6 +104,23 @@ def test_asset_without_a_mesh_is_incomplete(
     assert "gone.stl" in result.output
 
 
+def test_asset_without_a_texture_is_incomplete(tmp_path: Path) -> None:
+    """The colour is compared; the image is shown by nothing that reads the URDF."""
+    (tmp_path / "plate.mtl").write_text("newmtl m\nKd 1 0 0\nmap_Kd gone.png\n")
+    (tmp_path / "plate.obj").write_text(
+        "mtllib plate.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\n"
+        "usemtl m\nf 1/1 2/2 3/3\n"
+    )
+    record = _checked(
+        f"""<robot name="plain"><link name="a">{_BODY}<visual><geometry>
+        <mesh filename="plate.obj"/></geometry></visual></link></robot>""",
+        tmp_path,
+    )
+
+    assert record.verdict is Verdict.INCOMPLETE
+    assert "gone.png" in record.reason
+
+
 def test_record_names_the_link_of_a_missing_mesh(tmp_path: Path) -> None:
     """The link's other shape is compared."""
     record = _checked(_MESHLESS, tmp_path)

@@ -374,6 +374,7 @@ def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
                     if check.worst is not None
                 },
                 engines={w.name: w.status for w in one.engines},
+                compared=one.compared,
             )
             for one in robots
         ),

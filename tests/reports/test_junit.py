@@ -193,3 +193,28 @@ def test_expected_failure_is_skipped_with_its_reason(tmp_path: Path) -> None:
         "0",
         "2",
     )
+
+
+def test_incomplete_robot_has_a_skipped_case(tmp_path: Path) -> None:
+    """With the reason, also if every check passes."""
+    robot = records.robot(Verdict.INCOMPLETE, reason="arm.usda is missing")
+    (suite,) = _written((robot,), tmp_path).iterchildren()
+    case = suite[0]
+
+    assert case.get("name") == "conversion"
+    assert case[0].tag == "skipped"
+    assert case[0].get("message") == "incomplete: arm.usda is missing"
+    assert suite.get("failures") == "0"
+
+
+def test_assertions_are_compared_values(tmp_path: Path) -> None:
+    """Of a check, of a robot and of the run, whose name has the headline."""
+    robots = records.corpus()
+    root = _written(robots, tmp_path)
+
+    assert root.get("assertions") == str(sum(robot.compared for robot in robots))
+    assert "values compared" in str(root.get("name"))
+    for suite, robot in zip(root, robots, strict=True):
+        assert suite.get("assertions") == str(robot.compared)
+        stated = [int(case.get("assertions", "0")) for case in suite]
+        assert sum(stated) == robot.compared

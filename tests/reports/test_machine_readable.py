@@ -133,6 +133,7 @@ def test_run_without_checks_gives_an_empty_table(tmp_path: Path) -> None:
         ((Verdict.EXACT, Verdict.CLOSE), "2 of 2 conform"),
         ((Verdict.EXACT, Verdict.FAILS, Verdict.CRASHED), "1 of 3 conform"),
         ((Verdict.EXACT, Verdict.UNREADABLE), "1 of 1 conform"),
+        ((Verdict.EXACT, Verdict.INCOMPLETE), "1 of 2 conform, 1 incomplete"),
         ((Verdict.NOT_AVAILABLE,), "no robots"),
     ],
 )
@@ -146,6 +147,9 @@ def test_badge_counts_readable_robots(
     write_badge(records.summary(robots), path)
     svg = etree.fromstring(path.read_bytes())
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
+    judged = sum(one not in (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE) for one in verdicts)
+    (title,) = (one.text for one in svg.iter(f"{_SVG}title"))
+    assert f"; {judged * robot.compared:,} values compared" in str(title)
 
 
 @pytest.mark.parametrize("kind", RECORDS)

@@ -25,7 +25,10 @@ def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:
 def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> None:
     """The three tables, most urgent rows first."""
     lines = _written(records.corpus(), tmp_path)
-    assert lines[0] == "## 2 of 7 robots conform, 1 more is not available"
+    values = sum(robot.compared for robot in records.corpus())
+    assert lines[0] == (
+        f"## 2 of 7 robots conform, 1 more is not available; {values:,} values compared"
+    )
     assert "| ✗ | fails | 1 |" in lines
     start = lines.index("### Robots that do not conform")
     assert lines[start + 4] == (

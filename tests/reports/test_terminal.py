@@ -38,7 +38,10 @@ def test_run_summary_has_about_thirty_lines() -> None:
     )
     text = _shown(robots)
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert lines[0] == "2 of 47 robots conform, 1 more is not available"
+    values = sum(check.compared for robot in robots for check in robot.checks)
+    assert lines[0] == (
+        f"2 of 47 robots conform, 1 more is not available; {values:,} values compared"
+    )
     assert "and 40 more" in text
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines
     assert "openusd 45 of 46 1 crashed: signal 11" in lines
@@ -51,7 +54,7 @@ def test_single_robot_shows_its_findings() -> None:
     """The output of `check`."""
     robot = next(r for r in records.corpus() if r.name == "Shifted")
     lines = [" ".join(line.split()) for line in _shown((robot,)).splitlines()]
-    assert lines[0] == "✗ fails Shifted"
+    assert lines[0] == "✗ fails Shifted 289 values compared"
     (finding,) = [line for line in lines if line.startswith("✗ link wrist")]
     assert "link position: The wrist is 3.1 mm away" in finding
     assert len(lines) <= 30
@@ -97,4 +100,24 @@ def test_control_characters_in_names_are_replaced() -> None:
 
 def test_empty_run_has_a_summary() -> None:
     """A selection may match no robot."""
-    assert _shown(()).strip() == "0 of 0 robots conform"
+    assert _shown(()).strip() == "0 of 0 robots conform; 0 values compared"
+
+
+def test_incomplete_and_close_robots_are_listed_with_their_reason() -> None:
+    """After those that do not conform."""
+    robots = (
+        records.robot(Verdict.CLOSE, name="Near", id="near", reason="a rounded mass"),
+        records.robot(
+            Verdict.INCOMPLETE, name="Part", id="part", reason="arm.stl is not found"
+        ),
+        records.robot(Verdict.FAILS, name="Wrong", id="wrong", reason="a lost link"),
+        records.robot(name="Same", id="same"),
+    )
+    lines = [" ".join(line.split()) for line in _shown(robots).splitlines()]
+    found = [line for line in lines if line.startswith(("✗", "◐", "≈", "Robots", "Inc"))]
+
+    assert "Robots that do not conform" in lines
+    assert found.index("Robots that do not conform") < found.index("Incomplete robots")
+    assert any(line.endswith("incomplete: arm.stl is not found") for line in found)
+    assert any(line.endswith("close: a rounded mass") for line in lines)
+    assert not any("Same" in line for line in found)

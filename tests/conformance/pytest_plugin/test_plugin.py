@@ -184,6 +184,27 @@ def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize(("fail_on", "failed"), [("fails", 0), ("incomplete", 1)])
+def test_incomplete_robot_warns_or_fails(
+    fail_on: str, failed: int, project: pytest.Pytester
+) -> None:
+    """Its mesh is not there."""
+    (project.path / "part.urdf").write_text(
+        """<robot name="part"><link name="a"><visual><geometry>
+        <mesh filename="gone.stl"/></geometry></visual></link></robot>"""
+    )
+    project.makepyfile(
+        f"""
+        def test_my_robot(conformance):
+            conformance("part.urdf").assert_conforms({fail_on!r})
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=1 - failed, failed=failed, warnings=1 - failed)
+    result.stdout.fnmatch_lines(["*gone.stl*"])
+
+
 def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> None:
     """Expected and actual values, and a remedy."""
     usd = _wrong_usd(project.path)

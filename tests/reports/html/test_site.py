@@ -66,7 +66,11 @@ def _named(name: str) -> RobotRecord:
 def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
     """Two of the eight do."""
     page = _index(records.corpus(), tmp_path)
-    assert _text(_one(page, "//h1")) == "2 of 7 robots conform, 1 more is not available"
+    title = _text(_one(page, "//h1"))
+    values = sum(robot.compared for robot in records.corpus())
+    assert title == (
+        f"2 of 7 robots conform, 1 more is not available; {values:,} values compared"
+    )
     counts = [_text(item) for item in page.xpath("//ul[@class='counts']/li")]
     assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
 
@@ -497,7 +501,7 @@ def test_damaged_scene_costs_the_3d_view_alone(
 def test_empty_run_has_an_index(tmp_path: Path) -> None:
     """A selection may match no robot."""
     page = _index((), tmp_path)
-    assert _text(_one(page, "//h1")) == "0 of 0 robots conform"
+    assert _text(_one(page, "//h1")) == "0 of 0 robots conform; 0 values compared"
 
 
 def test_index_of_1200_robots_is_small(tmp_path: Path) -> None:
