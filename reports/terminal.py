@@ -1,4 +1,4 @@
-"""Summary of a run for the terminal, in about thirty lines."""
+"""Summary of a run for the terminal, in about forty lines at most."""
 
 from __future__ import annotations
 

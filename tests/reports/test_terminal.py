@@ -31,7 +31,7 @@ def _shown(
     return stream.getvalue()
 
 
-def test_run_summary_has_about_thirty_lines() -> None:
+def test_run_summary_has_at_most_forty_lines() -> None:
     """Verdicts, failures, largest differences and engines."""
     robots = records.corpus() + tuple(
         records.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40)
@@ -46,7 +46,7 @@ def test_run_summary_has_about_thirty_lines() -> None:
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines
     assert "openusd 45 of 46 1 crashed: signal 11" in lines
     assert "reference, mujoco read all 46" in lines
-    assert len(lines) <= 30
+    assert len(lines) <= 40
     assert not [line for line in text.splitlines() if line != line.rstrip()]
 
 
