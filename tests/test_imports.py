@@ -67,12 +67,12 @@ ARROWS = (
         "converter.colors",
         "converter.file_content",
     ),
-    _arrow("corpus"),
+    _arrow("corpus", "installation"),
     _arrow("reports", "conformance.records"),
     _arrow("conformance.observation"),
     _arrow("conformance.records"),
     # Engines share no mathematics and no file reader with the converter.
-    _arrow("conformance.engines", "conformance.observation"),
+    _arrow("conformance.engines", "conformance.observation", "installation"),
     # The reference engine uses the converter's URDF reader, so it never decides alone.
     # It reads meshes with its own libraries.
     _arrow(
@@ -124,6 +124,7 @@ ARROWS = (
         "conformance",
         "converter",
         "corpus",
+        "installation",
         barred=(
             "conformance.cli",
             "conformance.pytest_plugin",
@@ -140,6 +141,7 @@ ARROWS = (
         barred=("conformance.cli", "conformance.pytest_plugin", "conformance.suite"),
     ),
     _arrow("conformance.cli", *FOLDERS),
+    _arrow("installation"),
     _arrow(
         "robots",
         "conformance.execution.run",

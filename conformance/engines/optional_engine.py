@@ -6,8 +6,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from urdf_usd.conformance.engines.protocol import Availability, Available, Unavailable
-
-_DISTRIBUTION = "urdf-usd-conformance"
+from urdf_usd.installation import install_command
 
 
 def optional_engine(module: str, distribution: str, extra: str) -> Availability:
@@ -20,8 +19,7 @@ def optional_engine(module: str, distribution: str, extra: str) -> Availability:
     """
     if find_spec(module) is None:
         return Unavailable(
-            f"{distribution} is not installed",
-            f"pip install '{_DISTRIBUTION}[{extra}]'",
+            f"{distribution} is not installed", install_command(extra)
         )
     try:
         return Available(f"{distribution} {metadata.version(distribution)}")

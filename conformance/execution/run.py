@@ -57,7 +57,9 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import Resolved, UnavailableSource
+from urdf_usd.installation import install_command
 from urdf_usd.corpus.resolution import announce_on_stderr
+from urdf_usd.installation import install_command
 
 EXTERNAL = "unknown"
 
@@ -397,8 +399,7 @@ def _cluster() -> ModuleType:
         from urdf_usd.conformance.execution import cluster  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
-            f"a scheduler needs Dask ({error}): "
-            "pip install 'urdf-usd-conformance[cluster]'"
+            f"a scheduler needs Dask ({error}): {install_command('cluster')}"
         ) from error
     return cluster
 

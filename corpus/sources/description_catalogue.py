@@ -21,9 +21,10 @@ from urdf_usd.corpus.robots import (
     UnavailableSource,
     UnknownRobotError,
 )
+from urdf_usd.installation import install_command
 
-REMEDY = "pip install 'urdf-usd-conformance[robot-descriptions]'"
 _PACKAGE = "robot_descriptions"
+_EXTRA = "robot-descriptions"
 _SHA1_LENGTH = 40
 
 
@@ -95,7 +96,7 @@ def _descriptions() -> Mapping[str, Any]:
         package = importlib.import_module(_PACKAGE)
     except ModuleNotFoundError:
         raise UnavailableError(
-            f"robot_descriptions is not installed; {REMEDY}"
+            f"robot_descriptions is not installed; {install_command(_EXTRA)}"
         ) from None
     known: Mapping[str, Any] = package.DESCRIPTIONS
     return known

@@ -15,9 +15,10 @@ from urdf_usd.corpus.robots import (
     UnavailableError,
     UnknownRobotError,
 )
+from urdf_usd.installation import install_command
 
 DISTRIBUTION = "example-robot-data"
-REMEDY = "pip install 'urdf-usd-conformance[example-robot-data]'"
+_EXTRA = "example-robot-data"
 
 
 def names() -> tuple[str, ...]:
@@ -112,4 +113,4 @@ def _root() -> Path:
         if "robots" in parts and file.suffix == ".urdf":
             depth = len(parts) - parts.index("robots")
             return Path(str(file.locate())).resolve().parents[depth - 1]
-    raise UnavailableError(f"{DISTRIBUTION} is not installed; {REMEDY}")
+    raise UnavailableError(f"{DISTRIBUTION} is not installed; {install_command(_EXTRA)}")

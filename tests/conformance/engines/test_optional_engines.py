@@ -84,7 +84,7 @@ def test_missing_engine_gives_the_install_command() -> None:
     found = optional_engine("surely_no_module", "no-engine", "newton")
 
     assert found == Unavailable(
-        "no-engine is not installed", "pip install 'urdf-usd-conformance[newton]'"
+        "no-engine is not installed", "pip install 'newton>=1.8'"
     )
 
 

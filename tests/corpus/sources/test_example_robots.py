@@ -90,4 +90,4 @@ def test_missing_wheel_is_reported_with_the_install_command(
 
     assert isinstance(found, UnavailableSource)
     assert (found.id, found.reference) == ("erd", "erd")
-    assert "pip install 'urdf-usd-conformance[example-robot-data]'" in found.reason
+    assert "pip install 'example-robot-data>=" in found.reason

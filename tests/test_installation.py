@@ -1,0 +1,46 @@
+"""Commands that install optional parts."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+from urdf_usd.installation import install_command
+
+
+@pytest.mark.parametrize(
+    ("extra", "command"),
+    [
+        ("physx", "pip install 'ovphysx>=0.7' 'physx-usd-schemas>=0.7'"),
+        ("newton", "pip install 'newton>=1.8'"),
+    ],
+)
+def test_command_names_the_requirements_of_an_extra(extra: str, command: str) -> None:
+    """As pyproject.toml states them, wherever the package was installed from."""
+    assert install_command(extra) == command
+
+
+def test_markers_besides_the_extra_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata of a wheel has both in one expression."""
+    stated = [
+        "numpy>=2.0",
+        "one>=1; (python_version < '3.13') and extra == 'fast'",
+        'two; extra == "slow"',
+    ]
+    monkeypatch.setattr(metadata, "requires", lambda _: stated)
+
+    assert install_command("fast") == "pip install 'one>=1'"
+
+
+def test_package_without_metadata_is_named_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A checkout on the search path is not installed."""
+
+    def missing(name: str) -> list[str]:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", missing)
+
+    assert install_command("fast") == "pip install 'urdf-usd-conformance[fast]'"

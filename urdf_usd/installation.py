@@ -1,0 +1,29 @@
+"""How to install optional parts of this package."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+_DISTRIBUTION = "urdf-usd-conformance"
+# As build tools write it: `ovphysx>=0.7; extra == "physx"`.
+_OF_EXTRA = re.compile(r"""([^;]+);.*\bextra\s*==\s*['"]([^'"]+)['"]""")
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs what an extra of this package requires.
+
+    It names the requirements, not the package, which pip would look for on PyPI: it
+    also works for a package from a checkout, a wheel file or a repository.
+    """
+    try:
+        stated = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        stated = []
+    found = [
+        match[1].strip()
+        for requirement in stated
+        if (match := _OF_EXTRA.fullmatch(requirement)) and match[2] == extra
+    ]
+    requirements = found or [f"{_DISTRIBUTION}[{extra}]"]
+    return " ".join(("pip install", *(f"'{one}'" for one in requirements)))
