@@ -174,6 +174,19 @@ def agreement(session: nox.Session) -> None:
 
 
 @nox.session
+def custom_attributes(session: nox.Session) -> None:
+    """Compare checks of assets with and without their `urdf:` opinions.
+
+    Arguments are those of `python -m tests.custom_attributes`, `pybullet` unless told.
+    Results are kept in custom-attributes.jsonl: robots that it has are not checked
+    again. Fails if a check depends on an attribute that is not a value of URDF alone.
+    """
+    session.install(".[example-robot-data]")
+    command = ("-m", "tests.custom_attributes", "--out", "custom-attributes.jsonl")
+    session.run("python", *command, *session.posargs)
+
+
+@nox.session
 def renders(session: nox.Session) -> None:
     """Draw robots from URDF and USD, side by side; arguments are the robots.
 

@@ -18,9 +18,7 @@ def optional_engine(module: str, distribution: str, extra: str) -> Availability:
         extra: The extra of this project that installs it.
     """
     if find_spec(module) is None:
-        return Unavailable(
-            f"{distribution} is not installed", install_command(extra)
-        )
+        return Unavailable(f"{distribution} is not installed", install_command(extra))
     try:
         return Available(f"{distribution} {metadata.version(distribution)}")
     except metadata.PackageNotFoundError:

@@ -274,19 +274,22 @@ def _assumed(
     failing: AbstractSet[str],
     model: ToleranceModel,
 ) -> frozenset[str]:
-    """Name items that differ only by mass that the engine assumes, in either file.
+    """Name items that differ only by mass that the engine assumes.
 
     A USD may state the mass of a rigid group at another of its links, so that other
-    links have no ``<inertial>`` in the second file than in the first.
+    links have no ``<inertial>`` in the second file than in the first. Without the
+    assumed mass, the second observation has to equal the first one or the URDF.
     """
     if not (check.direct or "").startswith("mass."):
         return frozenset()
     before, after = map(_without_assumed_mass, (trip.there, trip.again))
-    stated = compare(check, before, after, model)
-    if not isinstance(stated, Compared):
-        return frozenset()
     precision = max(before.precision, after.precision)
-    return frozenset(failing - _errors_of(stated, precision).keys())
+    equal: set[str] = set()
+    for reading in (before, trip.spec):
+        stated = compare(check, reading, after, model)
+        if isinstance(stated, Compared):
+            equal |= failing - _errors_of(stated, precision).keys()
+    return frozenset(equal)
 
 
 def _without_assumed_mass(reading: Observation) -> Observation:

@@ -113,4 +113,6 @@ def _root() -> Path:
         if "robots" in parts and file.suffix == ".urdf":
             depth = len(parts) - parts.index("robots")
             return Path(str(file.locate())).resolve().parents[depth - 1]
-    raise UnavailableError(f"{DISTRIBUTION} is not installed; {install_command(_EXTRA)}")
+    raise UnavailableError(
+        f"{DISTRIBUTION} is not installed; {install_command(_EXTRA)}"
+    )

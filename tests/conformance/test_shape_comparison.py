@@ -315,7 +315,9 @@ def test_missing_image_on_one_of_two_parts_is_reported() -> None:
         Appearance(0.2, RED, problem="texture a.png is not found"),
         Appearance(0.2, BLUE),
     )
-    checks = _visual_checks([ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))])
+    checks = _visual_checks(
+        [ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))]
+    )
 
     assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
 

@@ -51,3 +51,35 @@ def _summary(check: CheckRecord | None) -> tuple[str, int, tuple[str, ...]]:
         if finding.grade in {Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE}
     )
     return check.grade.value, check.compared, messages
+
+
+# Values of joints for which UsdPhysics has no schema; other profiles have.
+_WITHOUT_SCHEMA = (
+    "limits.effort",
+    "limits.velocity",
+    "dynamics.damping",
+    "dynamics.friction",
+    "dynamics.rollout",
+    "structure.mimic",
+)
+_WORSE = {Grade.FAILS.value, Grade.DISPUTED.value, Grade.NOT_COMPARABLE.value}
+# No schema can state this velocity limit.
+_ZERO = "velocity is absent, not 0"
+
+
+def is_kept_by_urdf_alone(profile: str, change: CheckChange) -> bool:
+    """Return whether docs/decisions.md explains a change by a value of URDF alone.
+
+    Args:
+        profile: Of the assets.
+        change: The change; one that leaves the check exact, close or without values is
+            explained as well.
+    """
+    check = change.check.removeprefix("round-trip.")
+    if change.grades[1] not in _WORSE or change.grades[0] == change.grades[1]:
+        return True
+    if profile == "usdphysics" and check in _WITHOUT_SCHEMA:
+        return True
+    return check == "limits.velocity" and all(
+        message.endswith(_ZERO) for message in change.findings
+    )

@@ -147,7 +147,9 @@ def test_badge_counts_readable_robots(
     write_badge(records.summary(robots), path)
     svg = etree.fromstring(path.read_bytes())
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
-    judged = sum(one not in (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE) for one in verdicts)
+    judged = sum(
+        one not in (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE) for one in verdicts
+    )
     (title,) = (one.text for one in svg.iter(f"{_SVG}title"))
     assert f"; {judged * robot.compared:,} values compared" in str(title)
 

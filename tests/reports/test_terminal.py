@@ -114,7 +114,9 @@ def test_incomplete_and_close_robots_are_listed_with_their_reason() -> None:
         records.robot(name="Same", id="same"),
     )
     lines = [" ".join(line.split()) for line in _shown(robots).splitlines()]
-    found = [line for line in lines if line.startswith(("✗", "◐", "≈", "Robots", "Inc"))]
+    found = [
+        line for line in lines if line.startswith(("✗", "◐", "≈", "Robots", "Inc"))
+    ]
 
     assert "Robots that do not conform" in lines
     assert found.index("Robots that do not conform") < found.index("Incomplete robots")

@@ -89,9 +89,7 @@ def read_tree(
         if index not in chosen:
             message = f"joint {connection.prim.GetPath()} closes a loop; left out"
             yield Diagnostic("joint-loop-opened", message)
-    tree_joints = yield from _tree_joints(
-        held, tree_edges, transforms, reversed_limits
-    )
+    tree_joints = yield from _tree_joints(held, tree_edges, transforms, reversed_limits)
     kept = tuple(link for link in links if link.body is None or link.body in members)
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
