@@ -152,7 +152,7 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
     del model
     ours, theirs = pair.ours, pair.theirs
     if ours.problem:
-        # The USD cannot have this texture, so it does not fail; the robot is incomplete.
+        # The USD cannot have this texture, so it does not fail.
         return Difference(
             item=part.link,
             subject=f"link {part.link}",

@@ -25,7 +25,6 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     QUATERNION,

@@ -57,7 +57,6 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import Resolved, UnavailableSource
-from urdf_usd.installation import install_command
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 

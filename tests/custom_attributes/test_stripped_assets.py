@@ -14,7 +14,8 @@ from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.robot.model import Floating
 
 _BODY = """<inertial><origin xyz="0.1 0.2 0.3"/><mass value="1.5"/>
-  <inertia ixx="0.2" ixy="0.01" ixz="0.02" iyy="0.3" iyz="0.03" izz="0.4"/></inertial>"""
+  <inertia ixx="0.2" ixy="0.01" ixz="0.02" iyy="0.3" iyz="0.03" izz="0.4"/>
+  </inertial>"""
 _PLACE = '<origin xyz="0.1 0.2 0.5" rpy="0.1 0.2 0.3"/>'
 
 
@@ -51,7 +52,8 @@ _ROBOTS = {
     + _joint("r", "fixed", "footprint", "base")
     + _joint("s", "fixed", "base", "sensor")
     + _joint("j", "continuous", "base", "arm", _HINGE),
-    "reversed limits": f'<link name="base">{_BODY}</link><link name="arm">{_BODY}</link>'
+    "reversed limits": f'<link name="base">{_BODY}</link>'
+    f'<link name="arm">{_BODY}</link>'
     + _joint(
         *("j", "prismatic", "base", "arm"),
         f'{_HINGE}<limit lower="1" upper="-1" effort="1" velocity="1"/>',

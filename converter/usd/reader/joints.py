@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -111,6 +111,11 @@ def read_connections(
             yield Diagnostic("joint-not-urdf", message)
         else:
             connections.append(connection)
+    return (yield from _effective(connections))
+
+
+def _effective(connections: Sequence[Connection]) -> Findings[tuple[Connection, ...]]:
+    """Omit disabled joints whose bodies other joints connect."""
     effective = [one for one in connections if one.description.jointEnabled]
     for connection in connections:
         if not connection.description.jointEnabled:
