@@ -154,8 +154,8 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     Incomplete robots, of which parts could not be compared, are counted separately. So
     are robots that could not be fetched.
     """
-    robots = tuple(robots)
-    verdicts = [robot.verdict for robot in robots]
+    counted = [(robot.verdict, robot.compared) for robot in robots]
+    verdicts = [verdict for verdict, _ in counted]
     available = [
         verdict for verdict in verdicts if verdict is not Verdict.NOT_AVAILABLE
     ]
@@ -167,7 +167,7 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     return (
         f"{conforming} of {len(available)} robots conform"
         f"{parts if incomplete else ''}{rest if absent else ''}; "
-        f"{values(sum(robot.compared for robot in robots))}"
+        f"{values(sum(compared for _, compared in counted))}"
     )
 
 
