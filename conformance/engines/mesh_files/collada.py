@@ -81,7 +81,17 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
     _require_numbers(document)
     mesh = joined_parts(part for part, _ in found)
     has_coordinates = any(has for _, has in found)
-    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+    with_normals = sum(part.normals is not None for part, _ in found)
+    return replace(
+        mesh,
+        materials=materials,
+        has_coordinates=has_coordinates,
+        has_normals=True
+        if with_normals == len(found)
+        else None
+        if with_normals
+        else False,
+    )
 
 
 def _require_bounded(content: bytes) -> None:
@@ -189,8 +199,33 @@ class _Scene:
             if self._values > MOST_NUMBERS:
                 raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
             material = bound.get(surface.material, -1)
-            has_coordinates = bool(surface.sources.get("TEXCOORD"))
-            yield MeshPart(points, triangles, transform, material), has_coordinates
+            sets = surface.sources.get("TEXCOORD") or ()
+            normals = _corner_values(surface.normal, surface.normal_index, 3)
+            coordinates = None
+            # With several sets, the material's binding selects one.
+            if len(sets) == 1:
+                coordinates = _corner_values(
+                    surface.texcoordset[0], surface.texcoord_indexset[0], 2
+                )
+            part = MeshPart(
+                points, triangles, transform, material, normals, coordinates
+            )
+            yield part, bool(sets)
+
+
+def _corner_values(
+    values: NDArray[np.floating] | None,
+    indices: NDArray[np.integer] | None,
+    width: int,
+) -> NDArray[np.floating] | None:
+    """Return the (M, 3, width) values of the corners of triangles; None without."""
+    if values is None or indices is None or not len(values):
+        return None
+    numbers = np.asarray(indices).reshape(-1, 3)
+    if numbers.min() < 0 or numbers.max() >= len(values):
+        return None
+    found: NDArray[np.floating] = np.asarray(values)[numbers, :width]
+    return found
 
 
 def _require_numbers(document: collada.Collada) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -63,6 +64,8 @@ _MALFORMED = (
     struct.error,
 )
 _COMPONENTS = {"VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+# Number of a set of texture coordinates other than the first.
+_OTHER_SET = re.compile(r'"texCoord": [1-9]')
 _GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 
 
@@ -89,11 +92,13 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         look = _Materials(document, binary, folder)
         materials = tuple(look.of(primitive) for primitive in primitives)
         has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
+        with_normals = sum("NORMAL" in one["attributes"] for one in primitives)
     except _MALFORMED as error:
         message = f"its document is malformed: {type(error).__name__}: {error}"
         raise UnreadMeshError(message) from error
     form = "glb" if content.startswith(_MAGIC) else "gltf"
-    scene = read_scene(content, form, folder)
+    has_all = 0 < with_normals == len(primitives)
+    scene = read_scene(content, form, folder, with_normals=has_all)
     read = [
         number
         for number, primitive in enumerate(primitives)
@@ -106,7 +111,19 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
         for number, part in scene.parts
     )
-    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+    return replace(
+        mesh,
+        materials=materials,
+        has_coordinates=has_coordinates,
+        has_normals=has_all or (None if with_normals else False),
+        coordinates=None if _moves_images(document) else mesh.coordinates,
+    )
+
+
+def _moves_images(document: Json) -> bool:
+    """Whether a texture has other coordinates than TEXCOORD_0 as it is."""
+    text = json.dumps(document.get("materials", ()))
+    return "KHR_texture_transform" in text or bool(_OTHER_SET.search(text))
 
 
 def _opened(content: bytes) -> tuple[Json, bytes]:
