@@ -29,6 +29,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
     effective_opacity,
+    emitting,
     light,
 )
 
@@ -37,6 +38,18 @@ Array: TypeAlias = NDArray[np.float64]
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
+# Inputs of a surface that effects, their samplers and extensions can define.
+_UNREAD = frozenset(
+    {
+        "clearcoat",
+        "ior",
+        "normal",
+        "opacity.",
+        "roughness",
+        "specularColor",
+        "useSpecularWorkflow",
+    }
+)
 # Children of a node that define its transform and its surfaces.
 _TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
@@ -268,7 +281,24 @@ def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
         image=image,
         mask=mask,
         has_more=is_map or (glow is not None and any(glow[:_RGB])),
+        properties=()
+        if is_map or glow is None or len(glow) < _RGB
+        else emitting(light([float(c) for c in glow])),
+        unread=_UNREAD
+        | ({"emissiveColor"} if is_map else set())
+        | _sampler_inputs(effect),
     )
+
+
+def _sampler_inputs(effect: collada.material.Effect) -> set[str]:
+    """Return the inputs that samplers define, which pycollada does not read."""
+    wraps = {
+        _local_name(one.tag): (one.text or "").strip()
+        for one in effect.xmlnode.iter("{*}wrap_s", "{*}wrap_t")
+    }
+    if set(wraps.values()) <= {"WRAP"}:
+        return set()
+    return {"diffuseColor.wrapS", "diffuseColor.wrapT"}
 
 
 def _opacity(

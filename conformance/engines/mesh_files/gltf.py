@@ -33,6 +33,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
     clamped,
+    emitting,
 )
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
@@ -42,6 +43,23 @@ _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")
 _CHUNK = struct.Struct("<II")
 _JSON = 0x4E4F534A
+# Wrap mode by its constant of OpenGL.
+_REPEAT = 10497
+_BLACK = (0.0, 0.0, 0.0)
+_STRENGTH = "KHR_materials_emissive_strength"
+# Inputs of a preview surface that are not compared: samplers, images, extensions.
+_UNREAD = frozenset(
+    {
+        "clearcoat",
+        "clearcoatRoughness",
+        "ior",
+        "normal",
+        "occlusion",
+        "opacity.",
+        "specularColor",
+        "useSpecularWorkflow",
+    }
+)
 _WHITE = (1.0, 1.0, 1.0, 1.0)
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 _TRIANGLES, _FAN = 4, 6
@@ -174,6 +192,45 @@ def _require_bounded(document: Json, primitives: list[Json]) -> None:
             raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
 
 
+def _surface_properties(
+    material: Json, surface: Json, mode: str
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield emission, metalness, roughness and cut-off, without images."""
+    strength = material.get("extensions", {}).get(_STRENGTH, {})
+    factor = float(strength.get("emissiveStrength", 1.0))
+    emission = clamped([factor * c for c in material.get("emissiveFactor", _BLACK)])
+    yield from emitting(emission)
+    for name, key, fallback in (
+        ("metallic", "metallicFactor", 0.0),
+        ("roughness", "roughnessFactor", 0.5),
+    ):
+        value = min(max(float(surface.get(key, 1.0)), 0.0), 1.0)
+        if value != fallback:
+            yield name, (value,)
+    if mode == "MASK":
+        cutoff = float(material.get("alphaCutoff", 0.5))
+        if cutoff:
+            yield "opacityThreshold", (cutoff,)
+
+
+def _from_images(material: Json, surface: Json, *, glossy: bool) -> set[str]:
+    """Return the inputs that images or an extension define."""
+    found = {"emissiveColor"} if "emissiveTexture" in material else set()
+    if glossy or "metallicRoughnessTexture" in surface:
+        found |= {"metallic", "roughness"}
+    return found
+
+
+def _from_samplers(document: Json) -> set[str]:
+    """Return the inputs that samplers define which do not repeat images."""
+    repeats = all(
+        sampler.get(axis, _REPEAT) == _REPEAT
+        for sampler in document.get("samplers", ())
+        for axis in ("wrapS", "wrapT")
+    )
+    return set() if repeats else {"diffuseColor.wrapS", "diffuseColor.wrapT"}
+
+
 class _Materials:
     """The materials of a document."""
 
@@ -199,7 +256,8 @@ class _Materials:
         color = clamped(factor)
         # Colours of vertices are factors as well, and vary over the surface.
         is_one = "COLOR_0" not in primitive["attributes"]
-        blends = material.get("alphaMode", "OPAQUE") in {"BLEND", "MASK"}
+        mode = material.get("alphaMode", "OPAQUE")
+        blends = mode in {"BLEND", "MASK"}
         return FileMaterial(
             color=color if is_one else None,
             factor=color if is_one else None,
@@ -207,6 +265,10 @@ class _Materials:
             image=image,
             mask=image if blends else None,
             has_more=True,
+            properties=tuple(sorted(_surface_properties(material, surface, mode))),
+            unread=_UNREAD
+            | _from_images(material, surface, glossy=glossy is not None)
+            | _from_samplers(self._document),
         )
 
     def _image(self, texture: int) -> ImageFile:
