@@ -19,6 +19,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
+    DOUBLE_SIDED,
     Appearance,
     Mapping,
     Role,
@@ -214,6 +215,9 @@ def properties(
         return None
     for name in sorted({*ours, *theirs}):
         if name in unread or f"{name.partition('.')[0]}." in unread:
+            continue
+        if name == DOUBLE_SIDED and name not in ours:
+            # A file without it leaves it to the renderer.
             continue
         wanted, found = (side.get(name, _FALLBACKS.get(name)) for side in (ours, theirs))
         if not _same_value(wanted, found):

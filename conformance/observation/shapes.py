@@ -40,6 +40,10 @@ class ShapeKind(StrEnum):
     OTHER = "other shape"
 
 
+DOUBLE_SIDED = "doubleSided"
+"""Property of an appearance: both sides of faces are shown."""
+
+
 def _directions(count: int) -> tuple[Vec3, ...]:
     """Return both ways along each axis, and a sphere of directions, evenly spread."""
     golden = math.pi * (3.0 - math.sqrt(5.0))

@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
+    both_sides,
     effective_opacity,
     emitting,
     light,
@@ -281,9 +282,12 @@ def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
         image=image,
         mask=mask,
         has_more=is_map or (glow is not None and any(glow[:_RGB])),
-        properties=()
+        properties=both_sides(effect.double_sided)
         if is_map or glow is None or len(glow) < _RGB
-        else emitting(light([float(c) for c in glow])),
+        else (
+            *both_sides(effect.double_sided),
+            *emitting(light([float(c) for c in glow])),
+        ),
         unread=_UNREAD
         | ({"emissiveColor"} if is_map else set())
         | _sampler_inputs(effect),

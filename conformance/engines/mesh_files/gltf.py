@@ -32,6 +32,7 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
+    both_sides,
     clamped,
     emitting,
 )
@@ -200,6 +201,7 @@ def _surface_properties(
     factor = float(strength.get("emissiveStrength", 1.0))
     emission = clamped([factor * c for c in material.get("emissiveFactor", _BLACK)])
     yield from emitting(emission)
+    yield from both_sides(material.get("doubleSided", False))
     for name, key, fallback in (
         ("metallic", "metallicFactor", 0.0),
         ("roughness", "roughnessFactor", 0.5),

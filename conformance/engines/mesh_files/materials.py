@@ -15,7 +15,7 @@ from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_IMAGE,
     read_bounded,
 )
-from urdf_usd.conformance.observation.shapes import Vec3
+from urdf_usd.conformance.observation.shapes import DOUBLE_SIDED, Vec3
 
 # Image formats that every USD renderer supports.
 _SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
@@ -109,6 +109,11 @@ class FileMaterial:
 def emitting(emission: Vec3 | None) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """Return the property of a linear emitted colour; none if it is black."""
     return (("emissiveColor", emission),) if emission and any(emission) else ()
+
+
+def both_sides(shown: object) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return the property of a material that shows both sides of faces, if it does."""
+    return ((DOUBLE_SIDED, (1.0,)),) if shown else ()
 
 
 def light(encoded: Sequence[float]) -> Vec3:

@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.surfaces import (
     measured_shading,
 )
 from urdf_usd.conformance.observation.shapes import (
+    DOUBLE_SIDED,
     Appearance,
     Mapping,
     Shading,
@@ -49,6 +50,8 @@ _NEEDS = {
     "clearcoatRoughness": "clearcoat",
 }
 _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
+# Colour spaces of the preview surface.
+_LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
 # Purposes of bindings, apart from the one for all purposes.
 _PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
 # Nodes of MaterialX whose colour is read, with the input.
@@ -259,7 +262,8 @@ def _shown(
         return Appearance(area, color, 1.0 if opacity is None else opacity)
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
-        return None
+        # Renderers without this shader show their own colour.
+        return Appearance(area, None, None)
     texture = _texture(shader, "diffuseColor")
     mask = _texture(shader, "opacity")
     look = Appearance(
@@ -271,6 +275,8 @@ def _shown(
         mask=mask.digest if mask else None,
     )
     properties = [*_surface_properties(shader, look), *_outputs(material, look)]
+    if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
+        properties.append((DOUBLE_SIDED, (1.0,)))
     mapping = None
     for name, image in (("diffuseColor", texture), ("opacity", mask)):
         if image is None:
@@ -304,6 +310,10 @@ def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[P
     """Yield the inputs of a preview surface whose values have another effect."""
     opaque = look.mask is None and look.opacity == 1.0
     specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
+    for source in _sources(shader, "diffuseColor"):
+        space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
+        if space and space not in _LINEAR and source.Get() is not None:
+            yield "diffuseColor.colorSpace", space
     for name, fallback in node_inputs(_PREVIEW).items():
         needed = _NEEDS.get(name)
         if (
