@@ -53,8 +53,8 @@ _FALLBACKS: dict[str, tuple[float, ...]] = {
 _COORDINATE = 64 * RELATIVE + ARITHMETIC
 # Largest difference of texture coordinates that is not visible: a pixel in a thousand.
 _MOVED = 1e-3
-# Largest difference of the means of normals.
-_NORMALS = 1e-3
+# Largest difference of the means of normals: a mean cosine of an angle of 0.8 degrees.
+_NORMALS = 1e-4
 # Smallest mean cosine, and largest part of the surface on which normals point inwards,
 # of normals that a converter computed.
 _SMOOTHED = 0.5

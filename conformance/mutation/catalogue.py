@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urdf_usd.conformance.mutation.appearance_faults import APPEARANCE_FAULTS
 from urdf_usd.conformance.mutation.asset_faults import ASSET_FAULTS
+from urdf_usd.conformance.mutation.authored_faults import AUTHORED_FAULTS
 from urdf_usd.conformance.mutation.body_faults import BODY_FAULTS
 from urdf_usd.conformance.mutation.coupling_faults import COUPLING_FAULTS
 from urdf_usd.conformance.mutation.drive_faults import DRIVE_FAULTS
@@ -26,4 +27,5 @@ FAULTS = (
     *SETTING_FAULTS,
     *SHAPE_FAULTS,
     *APPEARANCE_FAULTS,
+    *AUTHORED_FAULTS,
 )
