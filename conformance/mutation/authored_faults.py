@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Sdf, Ts, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.mutation.fault import (
@@ -34,7 +35,7 @@ _NAN = math.nan
 # Mean of normals that have no common direction.
 _SCATTERED = 0.4
 # Mean cosine of the angle between the normals of points and faces of a smooth mesh.
-_SMOOTH = 0.999
+_SMOOTH = 0.9997
 
 PrimEdit = Callable[[Usd.Prim], None]
 
@@ -86,10 +87,12 @@ def _has_normals(site: ShapeSite) -> bool:
     counts = UsdGeom.Mesh(site.prim).GetFaceVertexCountsAttr().Get()
     if primvar.GetInterpolation() == _TOKENS.vertex:
         own = own[np.array(UsdGeom.Mesh(site.prim).GetFaceVertexIndicesAttr().Get())]
-    flat = np.repeat(np.array(_face_normals(site.prim)), counts, axis=0)
-    length = np.linalg.norm(own, axis=1)
-    cosines = (own * flat).sum(axis=1) / np.where(length, length, 1.0)
-    return float(cosines.mean()) < _SMOOTH
+    areas = _face_areas(site.prim)
+    length = np.linalg.norm(own, axis=1, keepdims=True)
+    unit = own / np.where(length, length, 1.0)
+    shares = np.repeat(1.0 / np.array(counts), counts)
+    facing = (unit * np.repeat(areas, counts, axis=0)).sum(axis=1) @ shares
+    return bool(facing < _SMOOTH * np.linalg.norm(areas, axis=1).sum())
 
 
 def _once(edit: Callable[[str, Usd.Stage], None], asset: GoodAsset) -> Iterator[Seed]:
@@ -272,19 +275,27 @@ def _overlap(prim: Usd.Prim) -> None:
 # Normals.
 
 
-def _face_normals(prim: Usd.Prim) -> list[Gf.Vec3f]:
-    """Return a unit normal per face, by Newell's method."""
+def _face_areas(prim: Usd.Prim) -> NDArray[np.float64]:
+    """Return the (F, 3) area vectors of faces, by Newell's method."""
     mesh = UsdGeom.Mesh(prim)
     points = np.array(mesh.GetPointsAttr().Get(), np.float64)
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get())
-    found, start = [], 0
-    for count in mesh.GetFaceVertexCountsAttr().Get():
-        ring = points[corners[start : start + count]]
-        normal = np.cross(ring, np.roll(ring, -1, axis=0)).sum(axis=0)
-        size = float(np.linalg.norm(normal))
-        found.append(Gf.Vec3f(*(normal / size if size else normal).tolist()))
-        start += count
-    return found
+    counts = np.array(mesh.GetFaceVertexCountsAttr().Get())
+    starts = np.cumsum(counts) - counts
+    following = np.arange(1, len(corners) + 1)
+    following[starts + counts - 1] = starts
+    placed = points[corners]
+    crossed = np.cross(placed, placed[following])
+    summed: NDArray[np.float64] = np.add.reduceat(crossed, starts) / 2.0
+    return summed
+
+
+def _face_normals(prim: Usd.Prim) -> list[Gf.Vec3f]:
+    """Return a unit normal per face."""
+    areas = _face_areas(prim)
+    size = np.linalg.norm(areas, axis=1, keepdims=True)
+    units = areas / np.where(size, size, 1.0)
+    return [Gf.Vec3f(*unit) for unit in units.tolist()]
 
 
 def _author_normals(
