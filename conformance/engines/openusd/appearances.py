@@ -42,6 +42,8 @@ _PREVIEW = "UsdPreviewSurface"
 _TEXTURE = "UsdUVTexture"
 _READER = "UsdPrimvarReader_float2"
 _PLACEMENT = "UsdTransform2d"
+NODES = (_PREVIEW, _TEXTURE, _READER, _PLACEMENT)
+"""Shader nodes of which the appearance of a visual is computed."""
 # Compared by fields of their own.
 _OWN_FIELDS = frozenset({"diffuseColor", "opacity"})
 # Inputs without effect at the fallback of another input.
@@ -316,6 +318,10 @@ def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[P
             yield "diffuseColor.colorSpace", space
     for name, fallback in node_inputs(_PREVIEW).items():
         needed = _NEEDS.get(name)
+        if name == "opacity" and look.mask is None:
+            value = _input_value(shader, name)
+            if isinstance(value, str):
+                yield name, value
         if (
             name in _OWN_FIELDS
             or (opaque and name in _OF_OPACITY)

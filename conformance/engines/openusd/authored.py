@@ -179,7 +179,12 @@ def _of_properties(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
         if isinstance(property_, Usd.Attribute):
             yield from _over_time(property_, parts)
             yield from _unusable(property_, parts)
-        if in_schema and not name.startswith(NAMESPACES) and not accounted(name):
+        if (
+            in_schema
+            and not name.startswith(NAMESPACES)
+            and not accounted(name)
+            and str(prim.GetTypeName()) not in HARMLESS_TYPES
+        ):
             yield from _unaccounted(property_, definition, parts)
 
 
