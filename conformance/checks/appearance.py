@@ -53,6 +53,8 @@ _FALLBACKS: dict[str, tuple[float, ...]] = {
 _COORDINATE = 64 * RELATIVE + ARITHMETIC
 # Largest difference of texture coordinates that is not visible: a pixel in a thousand.
 _MOVED = 1e-3
+# Largest distance of the centres of a part, relative to the size of the surface.
+_SHIFTED = 5e-3
 # Largest difference of the means of normals: a mean cosine of an angle of 0.8 degrees.
 _NORMALS = 1e-4
 # Smallest mean cosine, and largest part of the surface on which normals point inwards,
@@ -207,36 +209,63 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
 def properties(
     part: LinkShapes, pair: _Pair, model: ToleranceModel
 ) -> Difference | None:
-    """Compare the other inputs of surfaces and of their textures."""
+    """Compare the other inputs of surfaces and of their textures, and their places."""
     del model
-    ours, theirs = (dict(side.properties) for side in (pair.ours, pair.theirs))
-    unread = pair.ours.unread
-    if "*" in unread:
+    if "*" in pair.ours.unread:
         return None
-    for name in sorted({*ours, *theirs}):
-        if name in unread or f"{name.partition('.')[0]}." in unread:
+    wrong = next(_differing_properties(pair), None) or _misplaced(part, pair)
+    words = Description(f"link {part.link}: no other input differs")
+    if wrong:
+        name, expected, actual = wrong
+        message = f"{name} of {named(part.ours)} is {actual}, not {expected}"
+        words = Description(f"link {part.link}: {message}", expected, actual)
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=math.inf if wrong else 0.0,
+        describe=lambda: words,
+    )
+
+
+def _differing_properties(pair: _Pair) -> Iterator[tuple[str, str, str]]:
+    """Yield names of inputs whose values differ, and both values."""
+    ours, theirs = (dict(side.properties) for side in (pair.ours, pair.theirs))
+    for name in sorted({*ours, *theirs} - pair.ours.unread):
+        if f"{name.partition('.')[0]}." in pair.ours.unread:
             continue
         if name == DOUBLE_SIDED and name not in ours:
             # A file without it leaves it to the renderer.
             continue
-        wanted, found = (side.get(name, _FALLBACKS.get(name)) for side in (ours, theirs))
+        fallback = _FALLBACKS.get(name)
+        wanted, found = ours.get(name, fallback), theirs.get(name, fallback)
         if not _same_value(wanted, found):
-            expected, actual = map(_property, (wanted, found))
-            message = f"link {part.link}: {name} of {named(part.ours)} is {actual}"
-            return Difference(
-                item=part.link,
-                subject=f"link {part.link}",
-                amount=math.inf,
-                describe=lambda: Description(
-                    f"{message}, not {expected}", expected, actual
-                ),
-            )
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=0.0,
-        describe=lambda: Description(f"link {part.link}: no other input differs"),
-    )
+            yield name, _property(wanted), _property(found)
+
+
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
+    """Compare the places of parts of one area on two surfaces."""
+    ours, theirs = pair.ours, pair.theirs
+    single = len(part.ours) == 1 == len(part.theirs)
+    if (
+        not single
+        or not ours.center
+        or not theirs.center
+        or not math.isclose(ours.area, theirs.area, rel_tol=_MOVED)
+        or not math.isclose(pair.share * _whole(part), ours.area, rel_tol=_MOVED)
+    ):
+        return None
+    if math.dist(ours.center, theirs.center) <= _SHIFTED * math.sqrt(_whole(part)):
+        return None
+    expected, actual = map(_place, (ours.center, theirs.center))
+    return "the centre of a part with its material", expected, actual
+
+
+def _whole(part: LinkShapes) -> float:
+    return math.fsum(each.area for shape in part.ours for each in shape.appearances)
+
+
+def _place(center: Vec3) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in center) + ") m"
 
 
 def _same_value(

@@ -169,6 +169,25 @@ def measured_shading(
     )
 
 
+def surface_center(
+    points: Array, triangles: Indices, areas: Array, transform: Array
+) -> Vec3 | None:
+    """Return the centroid of triangles [m]; None without area.
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        triangles: (M, 3) indices of points.
+        areas: (M) areas of the triangles [m^2].
+        transform: (4, 4) from that frame to the link's [m].
+    """
+    total = float(areas.sum())
+    if not total:
+        return None
+    middles = points[triangles].mean(axis=1)
+    center = (areas @ middles / total)[np.newaxis]
+    return _vec3(_moved(center.T, transform)[:, 0])
+
+
 def measured_mapping(
     points: Array, triangles: Indices, coordinates: Array, transform: Array
 ) -> Mapping:

@@ -7,7 +7,7 @@ faces, without points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -172,6 +172,8 @@ class Appearance(CompactPickle):
         unread: Names of inputs that the file may define and that the engine does not
             read; ``*`` stands for all of them.
         mapping: Texture coordinates of the colour texture; None if unknown.
+        center: Centroid of the part in the link frame [m]; None if it is all of the
+            surface.
     """
 
     area: float
@@ -184,22 +186,41 @@ class Appearance(CompactPickle):
     properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
     unread: frozenset[str] = frozenset()
     mapping: Mapping | None = None
+    center: Vec3 | None = None
 
 
 def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
-    """Merge parts of equal appearance, apart from their texture coordinates."""
+    """Merge parts of equal appearance, wherever they are."""
     parts: dict[Appearance, list[Appearance]] = {}
     for appearance in appearances:
-        kind = replace(appearance, area=0.0, mapping=None)
+        kind = replace(appearance, area=0.0, mapping=None, center=None)
         parts.setdefault(kind, []).append(appearance)
     return tuple(
         replace(
             kind,
             area=math.fsum(part.area for part in same),
             mapping=merge_mappings(part.mapping for part in same),
+            center=_common_center(same),
         )
         for kind, same in parts.items()
     )
+
+
+def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
+    """Return the centroid of several parts; None if that of one is unknown."""
+    area = math.fsum(part.area for part in parts)
+    centers = [part.center for part in parts if part.center]
+    if len(centers) < len(parts) or not area:
+        return None
+    x, y, z = (
+        math.fsum(
+            part.area * center[axis]
+            for part, center in zip(parts, centers, strict=True)
+        )
+        / area
+        for axis in range(3)
+    )
+    return x, y, z
 
 
 def merge_mappings(mappings: Iterable[Mapping | None]) -> Mapping | None:

@@ -149,8 +149,8 @@ def _statements(content: bytes) -> _Statements:
                 material_of.append((worn, triangles))
                 has_coordinates |= _MAPPED.search(words) is not None
                 faces += len(sizes)
-                if len(_NORMAL.findall(words)) == sum(sizes):
-                    with_normals += len(sizes)
+                has_all = len(_NORMAL.findall(words)) == sum(sizes)
+                with_normals += has_all * len(sizes)
                 relative |= _FROM_THE_END.search(words) is not None
                 if _ZERO.search(words):
                     raise UnreadMeshError("trimesh reads index 0 as the first vertex")

@@ -28,6 +28,4 @@ def read_binary_stl(content: bytes) -> LoadedMesh:
     if not len(triangles):
         raise UnreadMeshError("it holds no triangles")
     # Its normals are those of the faces, and many files leave them zero.
-    return LoadedMesh(
-        points, triangles, np.full(len(triangles), -1), has_normals=False
-    )
+    return LoadedMesh(points, triangles, np.full(len(triangles), -1), has_normals=False)

@@ -26,6 +26,7 @@ from urdf_usd.conformance.engines.surfaces import (
     fan_places,
     measured_mapping,
     measured_shading,
+    surface_center,
 )
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
@@ -178,14 +179,14 @@ def _corner_values(
 def state_appearances(
     prim: Usd.Prim, area: float, faces: MeshFaces | None
 ) -> tuple[Appearance, ...]:
-    """State the appearance of a Gprim, part by part; empty if a part is unknown.
+    """State the appearance of a Gprim, part by part.
 
     Args:
         prim: The Gprim.
         area: Of its surface [m^2].
         faces: Its faces, if it is a mesh.
     """
-    looks: list[Appearance | None] = []
+    looks: list[Appearance] = []
     rest = area
     subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
     left = None if faces is None else np.ones(len(faces.triangles), dtype=bool)
@@ -199,12 +200,10 @@ def state_appearances(
     # The faces in no subset, except for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, prim, rest, faces, left))
-    return merge_appearances(look for look in looks if look) if all(looks) else ()
+    return merge_appearances(looks)
 
 
-def _triangles_of(
-    subset: UsdGeom.Subset, faces: MeshFaces | None
-) -> NDArray[np.bool_]:
+def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np.bool_]:
     """Return whether each of the (M) triangles is in a subset."""
     if faces is None:
         return np.zeros(0, dtype=bool)
@@ -221,7 +220,7 @@ def _look(
     area: float,
     faces: MeshFaces | None,
     chosen: NDArray[np.bool_] | None,
-) -> Appearance | None:
+) -> Appearance:
     """State the appearance of a part.
 
     Args:
@@ -234,8 +233,6 @@ def _look(
     binding = UsdShade.MaterialBindingAPI(part)
     material, _ = binding.ComputeBoundMaterial()
     look = _shown(material, gprim, area, faces, chosen)
-    if look is None:
-        return None
     others: list[Property] = []
     for purpose in _PURPOSES:
         other, _ = binding.ComputeBoundMaterial(purpose)
@@ -245,9 +242,13 @@ def _look(
             and _shown(other, gprim, area, faces, chosen) != look
         ):
             others.append((f"material:binding:{purpose}", other.GetPath().name))
-    if not others:
-        return look
-    return replace(look, properties=tuple(sorted((*look.properties, *others))))
+    center = None
+    if faces is not None and chosen is not None and not chosen.all():
+        center = surface_center(
+            faces.points, faces.triangles[chosen], faces.areas[chosen], faces.to_link
+        )
+    properties = tuple(sorted((*look.properties, *others)))
+    return replace(look, properties=properties, center=center)
 
 
 def _shown(
@@ -256,8 +257,8 @@ def _shown(
     area: float,
     faces: MeshFaces | None,
     chosen: NDArray[np.bool_] | None,
-) -> Appearance | None:
-    """State what a material shows; None if it has no preview surface."""
+) -> Appearance:
+    """State what a material shows; no colour if it has no preview surface."""
     color = _displayed_color(gprim)
     opacity = _displayed_opacity(gprim)
     if not material:
@@ -289,10 +290,10 @@ def _shown(
             mapping = found
     if not texture and look.color and color and _differ(look.color, color):
         properties.append(("primvars:displayColor", color))
+    # Viewers without materials show these primvars.
     if not mask and opacity is not None and look.opacity is not None:
-        # Viewers without materials show these primvars.
-        if abs(look.opacity - opacity) > _APART:
-            properties.append(("primvars:displayOpacity", (opacity,)))
+        opaque = _differ((look.opacity,), (opacity,))
+        properties += [("primvars:displayOpacity", (opacity,))] if opaque else []
     return replace(look, properties=tuple(sorted(properties)), mapping=mapping)
 
 
@@ -308,7 +309,9 @@ def node_inputs(identifier: str) -> dict[str, object]:
     }
 
 
-def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[Property]:
+def _surface_properties(
+    shader: UsdShade.Shader, look: Appearance
+) -> Iterator[Property]:
     """Yield the inputs of a preview surface whose values have another effect."""
     opaque = look.mask is None and look.opacity == 1.0
     specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
@@ -375,9 +378,7 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
         for source in output.GetValueProducingAttributes():
             node = UsdShade.Shader(source.GetPrim())
             name = _MATERIALX.get(str(node.GetShaderId())) if node else None
-            value = (
-                [one.Get() for one in _sources(node, name)] if node and name else []
-            )
+            value = [one.Get() for one in _sources(node, name)] if node and name else []
             if value and value[0] is not None and look.color and not look.texture:
                 color = _components(value[0])
                 if _differ(color, look.color):
@@ -417,9 +418,7 @@ def _image_properties(
         found.append((f"{name}.st", f"texture coordinates {error}"))
     if coordinates is not None and faces is not None and len(coordinates):
         triangles = faces.triangles[chosen]
-        mapping = measured_mapping(
-            faces.points, triangles, coordinates, faces.to_link
-        )
+        mapping = measured_mapping(faces.points, triangles, coordinates, faces.to_link)
         # (2) by coordinate.
         low, high = coordinates.min(axis=(0, 1)), coordinates.max(axis=(0, 1))
         for axis, key in enumerate(("wrapS", "wrapT")):
@@ -462,9 +461,7 @@ def _coordinates(
     return _corner_values(constant, str(UsdGeom.Tokens.constant), faces, 2)
 
 
-def _read_primvar(
-    name: str, gprim: Usd.Prim, faces: MeshFaces
-) -> NDArray[np.floating]:
+def _read_primvar(name: str, gprim: Usd.Prim, faces: MeshFaces) -> NDArray[np.floating]:
     primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
     if not primvar or not primvar.HasValue():
         raise _UnusableError(f"are missing: there is no primvar {name!r}")

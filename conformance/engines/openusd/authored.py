@@ -107,7 +107,9 @@ TYPES = frozenset(
 )
 """Types of prims that a robot consists of, besides joints and shapes."""
 
-HARMLESS_TYPES = frozenset({"Backdrop", "RenderPass", "RenderProduct", "RenderSettings", "RenderVar"})
+HARMLESS_TYPES = frozenset(
+    {"Backdrop", "RenderPass", "RenderProduct", "RenderSettings", "RenderVar"}
+)
 """Types of prims that are settings of renderers and editors, not of the robot."""
 
 # Names of attributes with an effect that no prim definition has.

@@ -27,6 +27,7 @@ from urdf_usd.conformance.engines.surfaces import (
     measured_mesh,
     measured_shading,
     primitive_surface,
+    surface_center,
 )
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
@@ -36,6 +37,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
     Surface,
+    Vec3,
     merge_appearances,
 )
 from urdf_usd.converter.robot.model import (
@@ -265,7 +267,10 @@ def state_appearances(
         # Texture coordinates of primitives are not defined.
         return (_look(replace(own, image=None, mask=None), area),)
     found = (
-        _part_appearance(mesh, own, material, part_area, placed)
+        replace(
+            _part_appearance(mesh, own, material, part_area, placed),
+            center=_part_center(mesh, material, areas, placed),
+        )
         for material, part_area in _parts(mesh, area, areas)
     )
     return merge_appearances(found)
@@ -280,6 +285,15 @@ def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, f
         return
     for material in used.tolist():
         yield material, float(areas[mesh.material_of == material].sum())
+
+
+def _part_center(
+    mesh: LoadedMesh, material: int, areas: Array, placed: Array
+) -> Vec3 | None:
+    part = mesh.material_of == material
+    if part.all() or not len(areas):
+        return None
+    return surface_center(mesh.points, mesh.triangles[part], areas[part], placed)
 
 
 def _part_appearance(

@@ -13,7 +13,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, Vt
 
 from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault, Scale, Seed
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, shown_name
-from urdf_usd.conformance.mutation.shape_faults import shape_sites
+from urdf_usd.conformance.mutation.shapes.shape_faults import shape_sites
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -254,7 +254,9 @@ def _bind(path: str, material: str, stage: Usd.Stage, _: float) -> None:
     UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(bound)
 
 
-def _surfaces(edit: Callable[[UsdShade.Shader], None], asset: GoodAsset) -> Iterator[Seed]:
+def _surfaces(
+    edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
+) -> Iterator[Seed]:
     """Edit the surface shaders of parts."""
     for part in _painted(asset):
         yield Seed(part.subject, partial(_edit_shader, _path(part), edit))
@@ -294,7 +296,7 @@ def _specular(shader: UsdShade.Shader) -> None:
 
 
 def _speculars(asset: GoodAsset) -> Iterator[Seed]:
-    """Edit parts with materials of the URDF, or of formats without a specular colour."""
+    """Edit parts whose material defines no specular colour."""
     defined = {
         shape.link
         for shape in asset.spec.shapes
@@ -311,7 +313,9 @@ def _misname(shader: UsdShade.Shader) -> None:
     shader.GetIdAttr().Set("UsdPreviewSurfac")
 
 
-def _images(edit: Callable[[UsdShade.Shader], None], asset: GoodAsset) -> Iterator[Seed]:
+def _images(
+    edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
+) -> Iterator[Seed]:
     """Edit the nodes that read colour textures."""
     for part in _painted(asset):
         if image := part.image("diffuseColor"):
@@ -475,10 +479,46 @@ def _surface(
 
 
 def _image(
-    identifier: str, title: str, edit: Callable[[UsdShade.Shader], None],
+    identifier: str,
+    title: str,
+    edit: Callable[[UsdShade.Shader], None],
     aims: tuple[str, ...] = ("visual.material",),
 ) -> Fault:
     return Fault(f"texture.{identifier}", title, aims, partial(_images, edit))
+
+
+def _misplaced(asset: GoodAsset) -> Iterator[Seed]:
+    """Let two parts of one mesh with different materials exchange a triangle each."""
+    meshes: dict[str, list[_Painted]] = {}
+    for part in _painted(asset):
+        if part.path != part.mesh:
+            meshes.setdefault(part.mesh, []).append(part)
+    for parts in meshes.values():
+        for part, other in pairwise(parts):
+            same = part.appearance == other.appearance
+            edit = partial(_exchange_faces, part.path, other.path)
+            if not same:
+                yield Seed(part.subject, edit)
+
+
+def _exchange_faces(path: str, other: str, stage: Usd.Stage, _: float) -> None:
+    one, two = (
+        UsdGeom.Subset(stage.GetPrimAtPath(each)).GetIndicesAttr()
+        for each in (path, other)
+    )
+    first, second = one.Get(), two.Get()
+    one.Set(second)
+    two.Set(first)
+
+
+def _timed_color(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
+        if part.color is not None:
+            yield Seed(part.subject, partial(_edit_shader, _path(part), _fade))
+
+
+def _fade(shader: UsdShade.Shader) -> None:
+    shader.GetInput("diffuseColor").GetAttr().Set((0.02, 0.98, 0.51), 12.0)
 
 
 def _mapped(
@@ -546,15 +586,21 @@ APPEARANCE_FAULTS = (
         _overruled,
     ),
     Fault("look.displayed", "displayed colour differs", _MATERIAL, _displayed),
-    _image("raw", "colours of image read as linear", _input(
-        "sourceColorSpace", _TYPES.Token, "raw"
-    )),
-    _image("bias", "bias of image", _input(
-        "bias", _TYPES.Float4, Gf.Vec4f(0.2, 0.2, 0.2, 0.0)
-    )),
+    _image(
+        "raw",
+        "colours of image read as linear",
+        _input("sourceColorSpace", _TYPES.Token, "raw"),
+    ),
+    _image(
+        "bias",
+        "bias of image",
+        _input("bias", _TYPES.Float4, Gf.Vec4f(0.2, 0.2, 0.2, 0.0)),
+    ),
     _image("red", "one component of image", _take_red),
     _image("misnamed", "primvar of image misspelt", _misread_coordinates, _MAPPING),
-    _image("disconnected", "image without coordinates", _disconnect_coordinates, _MAPPING),
+    _image(
+        "disconnected", "image without coordinates", _disconnect_coordinates, _MAPPING
+    ),
     _image("placed", "image turned by a node", _place, _MAPPING),
     _mapped("flipped", "texture coordinates flipped", _flip),
     _mapped("doubled", "texture coordinates doubled", _double),
@@ -562,4 +608,13 @@ APPEARANCE_FAULTS = (
     _mapped("count", "texture coordinate missing", _shorten),
     Fault("texture.unmapped", "texture coordinates lost", _MAPPING, _unmapped),
     Fault("texture.clamped", "image not repeated", _MATERIAL, _clamped),
+    Fault(
+        "look.misplaced",
+        "material subsets exchanged",
+        (*_COLOR, *_OPACITY, *_TEXTURE, *_MATERIAL),
+        _misplaced,
+    ),
+    Fault(
+        "time.color", "colour at a time sample", ("structure.animation",), _timed_color
+    ),
 )
