@@ -120,7 +120,10 @@ def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
 
 
 def measured_shading(
-    points: Array, triangles: Indices, normals: Array | None, transform: Array
+    points: Array,
+    triangles: Indices,
+    normals: NDArray[np.floating] | None,
+    transform: Array,
 ) -> Shading:
     """Measure the normals of a surface of triangles.
 
@@ -189,7 +192,10 @@ def surface_center(
 
 
 def measured_mapping(
-    points: Array, triangles: Indices, coordinates: Array, transform: Array
+    points: Array,
+    triangles: Indices,
+    coordinates: NDArray[np.floating],
+    transform: Array,
 ) -> Mapping:
     """Measure the texture coordinates of a surface of triangles.
 

@@ -169,8 +169,8 @@ def document() -> str:
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
-        further = (rows[name] for name in sorted(rows.keys() - listed))
-        tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(further))
+        own = (rows[name] for name in sorted(rows.keys() - listed))
+        tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(own))
         listed |= rows.keys()
     return "".join((_HEADING, *tables, _nodes(), _metadata()))
 
