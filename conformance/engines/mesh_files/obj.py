@@ -67,8 +67,8 @@ class _Statements:
         libraries: Arguments of ``mtllib``, line by line.
         materials: Names of materials.
         has_coordinates: Whether corners have texture coordinates.
-        with_normals: Number of faces whose corners all have normals.
-        faces: Number of faces.
+        with_normals: Number of corners of faces that have normals.
+        of_faces: Number of corners of faces.
         pieces: Number of objects and groups that have faces.
         corners: Of the largest face.
     """
@@ -78,7 +78,7 @@ class _Statements:
     materials: tuple[str, ...]
     has_coordinates: bool
     with_normals: int
-    faces: int
+    of_faces: int
     pieces: int
     corners: int
 
@@ -96,7 +96,7 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     stated = _statements(content)
-    all_normals = 0 < stated.faces == stated.with_normals
+    all_normals = 0 < stated.of_faces == stated.with_normals
     scene = read_scene(_decoded(content), "obj", folder, with_normals=all_normals)
     # One geometry for each ``usemtl`` that faces follow, and the last one first.
     parts = dict(scene.parts)
@@ -110,7 +110,7 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
         mesh,
         material_of=np.repeat(kinds, counts),
         has_coordinates=stated.has_coordinates,
-        has_normals=_all_or_none(stated.with_normals, stated.faces),
+        has_normals=_all_or_none(stated.with_normals, stated.of_faces),
         pieces=stated.pieces,
         corners=stated.corners,
     )
@@ -126,7 +126,7 @@ def _statements(content: bytes) -> _Statements:
     libraries: list[bytes] = []
     materials: dict[bytes, int] = {}
     pieces, corners, opened, has_coordinates = 0, 0, True, False
-    with_normals = faces = 0
+    with_normals = of_faces = 0
     worn, relative = -1, False
     for kind, words in _lines(content):
         match kind:
@@ -148,9 +148,8 @@ def _statements(content: bytes) -> _Statements:
                 triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
                 material_of.append((worn, triangles))
                 has_coordinates |= _MAPPED.search(words) is not None
-                faces += len(sizes)
-                has_all = len(_NORMAL.findall(words)) == sum(sizes)
-                with_normals += has_all * len(sizes)
+                of_faces += sum(sizes)
+                with_normals += len(_NORMAL.findall(words))
                 relative |= _FROM_THE_END.search(words) is not None
                 if _ZERO.search(words):
                     raise UnreadMeshError("trimesh reads index 0 as the first vertex")
@@ -166,7 +165,7 @@ def _statements(content: bytes) -> _Statements:
         materials=tuple(map(_decoded, materials)),
         has_coordinates=has_coordinates,
         with_normals=with_normals,
-        faces=faces,
+        of_faces=of_faces,
         pieces=pieces,
         corners=corners,
     )
