@@ -75,6 +75,8 @@ _PLACES = {
     "structure.initial": (
         "velocities and startsAsleep of the body, and the state of the joint"
     ),
+    "structure.animation": "time samples and splines of the attribute",
+    "structure.values": "the value of the attribute",
     "structure.base": (
         "the fixed joint between the world and the base; --base chooses whether there "
         "is one"
@@ -109,6 +111,14 @@ _PLACES = {
     "collision.materials": "the physics material that is bound to the collider",
     "collision.shapes": "prims with PhysicsCollisionAPI below the link",
     "visual": _SIZE,
+    "visual.normals": "primvars:normals, or normals, of the mesh",
+    "visual.mapping": (
+        "the primvar that the texture's primvar reader names, and UsdTransform2d"
+    ),
+    "visual.material": (
+        "inputs of the material's shaders, and the bindings of the visual"
+    ),
+    "visual.geometry": "the attribute of the visual that the message names",
     "visual.subdivision": "subdivisionScheme of the mesh, which has to be none",
     "visual.shapes": ("visible shapes below the link, of purpose default or render"),
     "visual.colour": (

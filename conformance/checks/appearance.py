@@ -18,7 +18,15 @@ from urdf_usd.conformance.checks.shape_pairs import (
     worst_of,
 )
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import Appearance, Role, Vec3
+from urdf_usd.conformance.observation.shapes import (
+    DOUBLE_SIDED,
+    Appearance,
+    Mapping,
+    Role,
+    Shading,
+    ShapeObservation,
+    Vec3,
+)
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -32,6 +40,29 @@ from urdf_usd.conformance.tolerance.comparison import (
 _SLIVER = 1e-4
 # Components in [0, 1] are stored in float32.
 _BOUND = RELATIVE + ARITHMETIC
+# Other inputs of surfaces are lost or invented if they differ by more than this.
+_INPUT = 1e-3
+# Values of inputs that are stated on one side only.
+_FALLBACKS: dict[str, tuple[float, ...]] = {
+    "emissiveColor": (0.0, 0.0, 0.0),
+    "metallic": (0.0,),
+    "opacityThreshold": (0.0,),
+    "roughness": (0.5,),
+}
+# Rounding of texture coordinates in float32, relative, times what sums of them lose.
+_COORDINATE = 64 * RELATIVE + ARITHMETIC
+# Largest difference of texture coordinates that is not visible: a pixel in a thousand.
+_MOVED = 1e-3
+# Largest distance of the centres of a part, relative to the size of the surface.
+_SHIFTED = 5e-3
+# Largest difference of the means of normals: a mean cosine of an angle of 0.8 degrees.
+_NORMALS = 1e-4
+# Smallest mean cosine, and largest part of the surface on which normals point inwards,
+# of normals that a converter computed.
+_SMOOTHED = 0.5
+_INWARDS = 0.05
+_NO_MESH = "no link has a visual mesh whose normals both sides state"
+NO_IMAGE = "no texture coordinates are stated on both sides"
 _NONE = "no appearance of a visual is stated on both sides"
 
 
@@ -53,6 +84,7 @@ def compare_visuals(
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
+    note: str = _NONE,
 ) -> Comparison:
     """Compare visuals by one measure; one difference per link, its worst one."""
     differences = []
@@ -65,7 +97,7 @@ def compare_visuals(
         ]
         if of_link:
             differences.append(worst_of(of_link))
-    return Compared(tuple(differences), note=None if differences else _NONE)
+    return Compared(tuple(differences), note=None if differences else note)
 
 
 def _pairs(part: LinkShapes) -> Iterator[_Pair]:
@@ -171,6 +203,233 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
         (0.0, 0.0),
         _image,
         "texture",
+    )
+
+
+def properties(
+    part: LinkShapes, pair: _Pair, model: ToleranceModel
+) -> Difference | None:
+    """Compare the other inputs of surfaces and of their textures, and their places."""
+    del model
+    if "*" in pair.ours.unread:
+        return None
+    wrong = next(_differing_properties(pair), None) or _misplaced(part, pair)
+    words = Description(f"link {part.link}: no other input differs")
+    if wrong:
+        name, expected, actual = wrong
+        message = f"{name} of {named(part.ours)} is {actual}, not {expected}"
+        words = Description(f"link {part.link}: {message}", expected, actual)
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=math.inf if wrong else 0.0,
+        describe=lambda: words,
+    )
+
+
+def _differing_properties(pair: _Pair) -> Iterator[tuple[str, str, str]]:
+    """Yield names of inputs whose values differ, and both values."""
+    ours, theirs = (dict(side.properties) for side in (pair.ours, pair.theirs))
+    for name in sorted({*ours, *theirs} - pair.ours.unread):
+        if f"{name.partition('.')[0]}." in pair.ours.unread:
+            continue
+        if name == DOUBLE_SIDED and name not in ours:
+            # A file without it leaves it to the renderer.
+            continue
+        fallback = _FALLBACKS.get(name)
+        wanted, found = ours.get(name, fallback), theirs.get(name, fallback)
+        if not _same_value(wanted, found):
+            yield name, _property(wanted), _property(found)
+
+
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
+    """Compare the places of parts of one area on two surfaces."""
+    ours, theirs = pair.ours, pair.theirs
+    single = len(part.ours) == 1 == len(part.theirs)
+    if (
+        not single
+        or not ours.center
+        or not theirs.center
+        or not math.isclose(ours.area, theirs.area, rel_tol=_MOVED)
+        or not math.isclose(pair.share * _whole(part), ours.area, rel_tol=_MOVED)
+    ):
+        return None
+    if math.dist(ours.center, theirs.center) <= _SHIFTED * math.sqrt(_whole(part)):
+        return None
+    expected, actual = map(_place, (ours.center, theirs.center))
+    return "the centre of a part with its material", expected, actual
+
+
+def _whole(part: LinkShapes) -> float:
+    return math.fsum(each.area for shape in part.ours for each in shape.appearances)
+
+
+def _place(center: Vec3) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in center) + ") m"
+
+
+def _same_value(
+    wanted: tuple[float, ...] | str | None, found: tuple[float, ...] | str | None
+) -> bool:
+    if isinstance(wanted, tuple) and isinstance(found, tuple):
+        pairs = zip(wanted, found, strict=False)
+        return len(wanted) == len(found) and all(
+            abs(one - other) <= _INPUT for one, other in pairs
+        )
+    return wanted == found
+
+
+def _property(value: tuple[float, ...] | str | None) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(f"{number:.4g}" for number in value)
+    return "the fallback" if value is None else value
+
+
+def mapping(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Compare texture coordinates, by their means and products with positions."""
+    del model
+    ours, theirs = pair.ours, pair.theirs
+    if (
+        ours.mapping is None
+        or "mapping" in ours.unread
+        or ours.texture is None
+        or ours.texture != theirs.texture
+        or not math.isclose(ours.area, theirs.area, rel_tol=_MOVED)
+    ):
+        return None
+    there = theirs.mapping
+    amount = math.inf if there is None else _unlike_mappings(ours, ours.mapping, there)
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=_COORDINATE,
+        tolerance=_MOVED,
+        describe=lambda: Description(
+            f"link {part.link}: texture coordinates of {named(part.ours)} "
+            + ("are missing" if there is None else f"differ: {_mapped(theirs, there)}"),
+            expected=_mapped(ours, ours.mapping),
+            actual=_mapped(theirs, there),
+        ),
+    )
+
+
+def _unlike_mappings(part: Appearance, ours: Mapping, theirs: Mapping) -> float:
+    """Return the largest difference of the measures of two mappings.
+
+    Means, second moments, products with positions from the centre relative to the size
+    of the part, and orientation; relative to the largest coordinates above one.
+    """
+    one, other = (_measures(part.area, side, ours) for side in (ours, theirs))
+    scale = max(1.0, math.sqrt(abs(ours.moments[2]) / part.area or 1.0))
+    scale = max(scale, math.sqrt(abs(ours.moments[3]) / part.area or 1.0))
+    amounts = [abs(a - b) / scale for a, b in zip(one, other, strict=True)]
+    # NaN is no small difference.
+    return max(amounts) if all(map(math.isfinite, amounts)) else math.inf
+
+
+def _measures(area: float, side: Mapping, reference: Mapping) -> list[float]:
+    means = [value / area for value in side.moments]
+    centre = [value / area for value in side.center]
+    size = math.sqrt(area)
+    products = [
+        (means[4 + 3 * axis + place] - means[axis] * centre[place]) / size
+        for axis in range(2)
+        for place in range(3)
+    ]
+    spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
+    turned = side.oriented / reference.unsigned if reference.unsigned else 0.0
+    return [*means[:2], *spread, *products, turned]
+
+
+def _mapped(part: Appearance, side: Mapping | None) -> str:
+    if side is None:
+        return "none"
+    u, v = (value / part.area for value in side.moments[:2])
+    spread = [math.sqrt(max(value / part.area, 0.0)) for value in side.moments[2:4]]
+    way = "" if side.oriented >= 0 else ", mirrored"
+    return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
+
+
+def normals(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare the normals of visual meshes with those of the mesh files.
+
+    If the file has none, faces may be flat or smooth, with normals that point outwards.
+    """
+    differences = []
+    for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
+        of_link = [
+            difference
+            for part in matched_shapes(shapes)
+            if (difference := _shaded(part))
+        ]
+        if of_link:
+            differences.append(worst_of(of_link))
+    return Compared(tuple(differences), note=None if differences else _NO_MESH)
+
+
+def _shaded(part: LinkShapes) -> Difference | None:
+    theirs = _combined(part.theirs)
+    if theirs is None:
+        return None
+    if theirs.problem:
+        return _misshaded(part, math.inf, theirs.problem, "usable normals")
+    ours = _combined(part.ours)
+    text = f"mean cosine {theirs.facing:.4g} to the faces"
+    if ours is None or not ours.stated:
+        inwards = not theirs.facing >= _SMOOTHED or theirs.against > _INWARDS
+        wrong = theirs.stated and inwards
+        wanted = "flat, or smooth and outwards"
+        return _misshaded(part, math.inf if wrong else 0.0, text, wanted)
+    if not theirs.stated:
+        text = "missing, so that faces are flat"
+    pairs = (
+        (ours.facing, theirs.facing),
+        *zip(ours.mean, theirs.mean, strict=True),
+    )
+    amounts = [abs(one - other) for one, other in pairs]
+    # NaN is no small difference.
+    amount = max(amounts) if all(map(math.isfinite, amounts)) else math.inf
+    return _misshaded(part, amount, text, f"mean cosine {ours.facing:.4g}")
+
+
+def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
+    """Combine the normals of meshes; None if they are unknown, or there is no mesh."""
+    meshes = [(s.shading, s.surface.area) for s in shapes if s.shading and s.surface]
+    total = math.fsum(area for _, area in meshes)
+    if len(meshes) < len(shapes) or not total:
+        return None
+
+    def mean(value: Callable[[Shading], float]) -> float:
+        return math.fsum(area * value(one) for one, area in meshes) / total
+
+    return Shading(
+        stated=any(one.stated for one, _ in meshes),
+        facing=mean(lambda one: one.facing),
+        against=mean(lambda one: one.against),
+        mean=(
+            mean(lambda one: one.mean[0]),
+            mean(lambda one: one.mean[1]),
+            mean(lambda one: one.mean[2]),
+        ),
+        problem=next((one.problem for one, _ in meshes if one.problem), None),
+    )
+
+
+def _misshaded(part: LinkShapes, amount: float, text: str, wanted: str) -> Difference:
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=_COORDINATE,
+        tolerance=_NORMALS,
+        describe=lambda: Description(
+            f"link {part.link}: normals of {named(part.ours)}: {text}, not {wanted}",
+            expected=wanted,
+            actual=text,
+        ),
     )
 
 

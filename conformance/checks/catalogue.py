@@ -233,6 +233,26 @@ CHECKS = (
         usd_alone=True,
     ),
     Check(
+        "structure.animation",
+        "values over time",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "No value of the USD changes over time: all time samples of an attribute equal "
+        "its default value. Consumers read one or the other.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.values",
+        "usable values",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "No number of the USD that has an effect is NaN or infinite, and quaternions "
+        "are unit quaternions: consumers differ in what they compute from others.",
+        usd_alone=True,
+    ),
+    Check(
         "structure.base",
         "base",
         "structure",
@@ -517,6 +537,51 @@ CHECKS = (
         usd_alone=True,
     ),
     *_about_shapes(Role.VISUAL, Quantity.VISUAL),
+    Check(
+        "visual.normals",
+        "normals of visuals",
+        "visual",
+        "1",
+        Quantity.VISUAL,
+        "Normals of meshes are those of the mesh file, by their mean and their mean "
+        "cosine to the faces over the surface. If the file has none, faces are flat, "
+        "or smooth with normals that point outwards.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.mapping",
+        "texture coordinates of visuals",
+        "visual",
+        "1",
+        Quantity.VISUAL,
+        "Texture coordinates, as the image receives them, are those of the mesh file: "
+        "means, second moments, products with positions, and orientation, by area.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.material",
+        "other properties of materials",
+        "visual",
+        "",
+        Quantity.VISUAL,
+        "Emission, metalness, roughness and every other input of a surface are those "
+        "of the mesh file, or the fallback for a material of the URDF, which defines "
+        "colour and texture alone. Images are read in their colour space, without "
+        "bias, and repeat. Bindings for other purposes, displayed colours and outputs "
+        "for other renderers show the same.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.geometry",
+        "other properties of visuals",
+        "visual",
+        "",
+        Quantity.VISUAL,
+        "The extent of every shape is that of its points or size; primitives are "
+        "right-handed; a mesh has no holes, and no face in two material subsets; and "
+        "no other property of UsdGeom has an effect.",
+        usd_alone=True,
+    ),
     Check(
         "visual.subdivision",
         "subdivision of visuals",

@@ -37,6 +37,8 @@ COMPARERS: dict[str, Comparer] = {
     "structure.bodies": structure.bodies,
     "structure.scene": settings.scene,
     "structure.initial": partial(settings.of_links, SettingKind.INITIAL_STATE),
+    "structure.animation": partial(settings.of_everything, SettingKind.ANIMATION),
+    "structure.values": partial(settings.of_everything, SettingKind.VALUES),
     "structure.base": structure.base,
     "kinematics.position": partial(kinematics.frames, "position"),
     "kinematics.rotation": partial(kinematics.frames, "rotation"),
@@ -80,6 +82,12 @@ COMPARERS: dict[str, Comparer] = {
     "visual.colour": partial(appearance.compare_visuals, appearance.color),
     "visual.opacity": partial(appearance.compare_visuals, appearance.opacity),
     "visual.texture": partial(appearance.compare_visuals, appearance.texture),
+    "visual.normals": appearance.normals,
+    "visual.mapping": partial(
+        appearance.compare_visuals, appearance.mapping, note=appearance.NO_IMAGE
+    ),
+    "visual.material": partial(appearance.compare_visuals, appearance.properties),
+    "visual.geometry": partial(settings.of_shapes, SettingKind.GEOMETRY),
     "visual.subdivision": partial(settings.of_shapes, SettingKind.SUBDIVISION),
 }
 

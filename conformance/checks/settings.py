@@ -26,6 +26,7 @@ _ROLES = {
     SettingKind.FILTER: (Role.COLLISION, frozenset(ShapeKind)),
     SettingKind.APPROXIMATION: (Role.COLLISION, frozenset(ShapeKind)),
     SettingKind.MATERIAL: (Role.COLLISION, frozenset(ShapeKind)),
+    SettingKind.GEOMETRY: (Role.VISUAL, frozenset(ShapeKind)),
     SettingKind.SUBDIVISION: (Role.VISUAL, frozenset({ShapeKind.MESH})),
 }
 
@@ -51,6 +52,15 @@ def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         if links.isdisjoint(names)
     ]
     return Compared(_differences((_EVERYTHING,), (*found, *surplus)))
+
+
+def of_everything(
+    kind: SettingKind, _: Observation, actual: Observation, __: ToleranceModel
+) -> Comparison:
+    """Check the settings of any part of the robot."""
+    if actual.unimplied is None:
+        return _unread(actual)
+    return Compared(_differences((_EVERYTHING,), settings_of(kind, actual)))
 
 
 def of_joints(

@@ -12,7 +12,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface, Vec3
+from urdf_usd.conformance.observation.shapes import (
+    DIRECTIONS,
+    Mapping,
+    Shading,
+    ShapeKind,
+    Surface,
+    Vec3,
+)
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.integer]
@@ -110,6 +117,117 @@ def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
     cones = (a * normals).sum()
     centers = (a + b + c) @ areas / 3.0
     return areas, np.array([edges, cones, *normals.sum(axis=1), *centers])
+
+
+def measured_shading(
+    points: Array,
+    triangles: Indices,
+    normals: NDArray[np.floating] | None,
+    transform: Array,
+) -> Shading:
+    """Measure the normals of a surface of triangles.
+
+    Normals are transformed by the inverse transpose, as by renderers.
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
+        normals: (M, 3, 3) of the corners of triangles, of any length, likewise; None
+            for the normals of the faces.
+        transform: (4, 4) from there to the link's frame [m]; it may scale and shear.
+    """
+    linear = transform[:3, :3]
+    outwards = math.copysign(1.0, float(np.linalg.det(linear)))
+    area = facing = against = 0.0
+    total = np.zeros(3)
+    # Cofactors are the inverse transpose apart from a factor, also without an inverse.
+    cofactors = _cross(np.roll(linear, -1, axis=1), np.roll(linear, -2, axis=1))
+    for start in range(0, len(triangles), _TRIANGLES):
+        block = triangles[start : start + _TRIANGLES]
+        a, b, c = (_moved(points[corner].T, transform) for corner in _columns(block))
+        faces = _cross(b - a, c - a) * (outwards / 2.0)
+        areas = _lengths(faces)
+        area += float(areas.sum())
+        if normals is None:
+            total += faces.sum(axis=1)
+            continue
+        mean = np.zeros_like(faces)
+        for corner in range(_TRIANGLE):
+            own = normals[start : start + _TRIANGLES, corner].astype(np.float64)
+            turned = np.einsum("ij,mj->im", cofactors * outwards, own)
+            length = _lengths(turned)
+            mean += turned / np.where(length > 0.0, length, 1.0) / _TRIANGLE
+        along = (mean * faces).sum(axis=0)
+        facing += float(along.sum())
+        against += float(areas[along < 0.0].sum())
+        total += mean @ areas
+    whole = area or 1.0
+    if normals is None:
+        facing = area
+    return Shading(
+        stated=normals is not None,
+        facing=facing / whole,
+        against=against / whole,
+        mean=_vec3(total / whole),
+    )
+
+
+def surface_center(
+    points: Array, triangles: Indices, areas: Array, transform: Array
+) -> Vec3 | None:
+    """Return the centroid of triangles [m]; None without area.
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        triangles: (M, 3) indices of points.
+        areas: (M) areas of the triangles [m^2].
+        transform: (4, 4) from that frame to the link's [m].
+    """
+    total = float(areas.sum())
+    if not total:
+        return None
+    middles = points[triangles].mean(axis=1)
+    center = (areas @ middles / total)[np.newaxis]
+    return _vec3(_moved(center.T, transform)[:, 0])
+
+
+def measured_mapping(
+    points: Array,
+    triangles: Indices,
+    coordinates: NDArray[np.floating],
+    transform: Array,
+) -> Mapping:
+    """Measure the texture coordinates of a surface of triangles.
+
+    A product of two functions that are linear on a triangle, p and q, has the mean
+    (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
+
+    Args:
+        points: (N, 3) in the mesh's own frame.
+        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
+        coordinates: (M, 3, 2) of the corners of triangles.
+        transform: (4, 4) from that frame to the link's [m]; it may scale and shear.
+    """
+    outwards = math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
+    a, b, c = (_moved(points[corner].T, transform) for corner in _columns(triangles))
+    areas = _lengths(_cross(b - a, c - a)) / 2.0
+    # (3, M) by corner.
+    u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
+    places = np.stack([a, b, c])
+
+    def integral(one: Array, other: Array) -> float:
+        products = (one * other).sum(axis=0) + one.sum(axis=0) * other.sum(axis=0)
+        return float(areas @ products) / 12.0
+
+    first = [float(areas @ each.sum(axis=0)) / 3.0 for each in (u, v)]
+    along = [integral(each, places[:, axis]) for each in (u, v) for axis in range(3)]
+    signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
+    return Mapping(
+        moments=(*first, integral(u, u), integral(v, v), *along),
+        center=_vec3(places.sum(axis=0) @ areas / 3.0),
+        oriented=float(signed.sum()) * outwards,
+        unsigned=float(np.abs(signed).sum()),
+    )
 
 
 def moved(points: Array, transform: Array) -> Array:

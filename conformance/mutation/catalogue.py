@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from urdf_usd.conformance.mutation.appearance_faults import APPEARANCE_FAULTS
 from urdf_usd.conformance.mutation.asset_faults import ASSET_FAULTS
+from urdf_usd.conformance.mutation.authored_faults import AUTHORED_FAULTS
 from urdf_usd.conformance.mutation.body_faults import BODY_FAULTS
 from urdf_usd.conformance.mutation.coupling_faults import COUPLING_FAULTS
 from urdf_usd.conformance.mutation.drive_faults import DRIVE_FAULTS
@@ -11,7 +11,9 @@ from urdf_usd.conformance.mutation.joint_faults import JOINT_FAULTS
 from urdf_usd.conformance.mutation.limit_faults import LIMIT_FAULTS
 from urdf_usd.conformance.mutation.mass_faults import MASS_FAULTS
 from urdf_usd.conformance.mutation.setting_faults import SETTING_FAULTS
-from urdf_usd.conformance.mutation.shape_faults import SHAPE_FAULTS
+from urdf_usd.conformance.mutation.shapes.appearance_faults import APPEARANCE_FAULTS
+from urdf_usd.conformance.mutation.shapes.mesh_faults import MESH_FAULTS
+from urdf_usd.conformance.mutation.shapes.shape_faults import SHAPE_FAULTS
 from urdf_usd.conformance.mutation.topology_faults import TOPOLOGY_FAULTS
 
 FAULTS = (
@@ -26,4 +28,6 @@ FAULTS = (
     *SETTING_FAULTS,
     *SHAPE_FAULTS,
     *APPEARANCE_FAULTS,
+    *MESH_FAULTS,
+    *AUTHORED_FAULTS,
 )

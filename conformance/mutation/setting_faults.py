@@ -9,7 +9,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault, Seed, on_prim
 from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
-from urdf_usd.conformance.mutation.shape_faults import ShapeSite, shape_sites
+from urdf_usd.conformance.mutation.shapes.shape_faults import ShapeSite, shape_sites
 from urdf_usd.conformance.observation.robot import COORDINATES
 from urdf_usd.conformance.observation.shapes import Role
 

@@ -325,6 +325,9 @@ class SettingKind(StrEnum):
     APPROXIMATION = "collision approximation"
     MATERIAL = "contact material"
     SUBDIVISION = "subdivision"
+    GEOMETRY = "geometry"
+    ANIMATION = "animation"
+    VALUES = "unusable values"
 
 
 @dataclass(frozen=True, slots=True)

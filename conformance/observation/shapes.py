@@ -7,7 +7,7 @@ faces, without points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -38,6 +38,10 @@ class ShapeKind(StrEnum):
     SPHERE = "sphere"
     MESH = "mesh"
     OTHER = "other shape"
+
+
+DOUBLE_SIDED = "doubleSided"
+"""Property of an appearance: both sides of faces are shown."""
 
 
 def _directions(count: int) -> tuple[Vec3, ...]:
@@ -99,8 +103,59 @@ class Surface(CompactPickle):
 
 
 @dataclass(frozen=True, slots=True)
+class Mapping(CompactPickle):
+    """Texture coordinates over a part of a surface, as integrals over its area.
+
+    They do not depend on how the surface is cut into faces; u and v are linear on each
+    triangle. Positions are in the link frame.
+
+    Attributes:
+        moments: Integrals of u, v, u^2, v^2, u x, u y, u z, v x, v y and v z.
+        center: Integrals of x, y and z [m^3].
+        oriented: Sum of the signed areas of triangles in texture coordinates, positive
+            if they are counter-clockwise seen from outside.
+        unsigned: Sum of the same areas without sign.
+    """
+
+    moments: tuple[float, ...]
+    center: Vec3
+    oriented: float
+    unsigned: float
+
+    def plus(self, other: Mapping) -> Mapping:
+        """Return the integrals over this part and another one."""
+        x, y, z = (a + b for a, b in zip(self.center, other.center, strict=True))
+        sums = zip(self.moments, other.moments, strict=True)
+        return Mapping(
+            tuple(a + b for a, b in sums),
+            (x, y, z),
+            self.oriented + other.oriented,
+            self.unsigned + other.unsigned,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shading(CompactPickle):
+    """Normals of a mesh, in the link frame, as means over its area.
+
+    Attributes:
+        stated: Whether the file has normals; without, they are those of the faces.
+        facing: Mean cosine of the angle to the outward normal of the face, [-1, 1].
+        against: Part of the area on whose faces the cosine is negative, in [0, 1].
+        mean: Mean normal.
+        problem: Why the normals cannot be used.
+    """
+
+    stated: bool
+    facing: float
+    against: float
+    mean: Vec3
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Appearance(CompactPickle):
-    """Colour, opacity and textures of a part of a surface.
+    """Colour, opacity, textures and other properties of a part of a surface.
 
     Attributes:
         area: Of that part [m^2].
@@ -111,6 +166,14 @@ class Appearance(CompactPickle):
         image: Name of that file.
         mask: SHA-256 of the image file that gives the opacity of every point.
         problem: Why a referenced image cannot be used.
+        properties: Names of other inputs of the surface's shader and of its textures
+            whose values differ from the fallback, with these values, sorted. Numbers
+            are compared with a tolerance, texts as they are.
+        unread: Names of inputs that the file may define and that the engine does not
+            read; ``*`` stands for all of them.
+        mapping: Texture coordinates of the colour texture; None if unknown.
+        center: Centroid of the part in the link frame [m]; None if it is all of the
+            surface.
     """
 
     area: float
@@ -120,15 +183,54 @@ class Appearance(CompactPickle):
     image: str | None = None
     mask: str | None = None
     problem: str | None = None
+    properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
+    unread: frozenset[str] = frozenset()
+    mapping: Mapping | None = None
+    center: Vec3 | None = None
 
 
 def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
-    """Merge parts of equal appearance."""
-    areas: dict[Appearance, float] = {}
+    """Merge parts of equal appearance, wherever they are."""
+    parts: dict[Appearance, list[Appearance]] = {}
     for appearance in appearances:
-        kind = replace(appearance, area=0.0)
-        areas[kind] = areas.get(kind, 0.0) + appearance.area
-    return tuple(replace(kind, area=area) for kind, area in areas.items())
+        kind = replace(appearance, area=0.0, mapping=None, center=None)
+        parts.setdefault(kind, []).append(appearance)
+    return tuple(
+        replace(
+            kind,
+            area=math.fsum(part.area for part in same),
+            mapping=merge_mappings(part.mapping for part in same),
+            center=_common_center(same),
+        )
+        for kind, same in parts.items()
+    )
+
+
+def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
+    """Return the centroid of several parts; None if that of one is unknown."""
+    area = math.fsum(part.area for part in parts)
+    centers = [part.center for part in parts if part.center]
+    if len(centers) < len(parts) or not area:
+        return None
+    x, y, z = (
+        math.fsum(
+            part.area * center[axis]
+            for part, center in zip(parts, centers, strict=True)
+        )
+        / area
+        for axis in range(3)
+    )
+    return x, y, z
+
+
+def merge_mappings(mappings: Iterable[Mapping | None]) -> Mapping | None:
+    """Add texture coordinates of several parts; None if those of one are unknown."""
+    merged = None
+    for mapping in mappings:
+        if mapping is None:
+            return None
+        merged = merged.plus(mapping) if merged else mapping
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +254,7 @@ class ShapeObservation(CompactPickle):
         corners: Of the largest face in its mesh file.
         stated: Whether the engine can state this shape. If not, the shapes of the link
             in this role are not compared with this engine.
+        shading: Normals of a visual mesh; None if the engine does not read them.
     """
 
     link: str
@@ -167,6 +270,7 @@ class ShapeObservation(CompactPickle):
     pieces: int = 1
     corners: int = 3
     stated: bool = True
+    shading: Shading | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

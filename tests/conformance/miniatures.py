@@ -104,7 +104,8 @@ _PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
 _WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
 _PEN = Capsule(0.01, 0.08)
 RUST = Material("rust", (0.55, 0.25, 0.1, 0.6))
-MOSS = Material("moss", (0.2, 0.45, 0.3, 1.0))
+_MOSS = Path(mutation.__file__).parent / "robots" / "moss.png"
+MOSS = Material("moss", (0.2, 0.45, 0.3, 1.0), "moss.png", str(_MOSS))
 
 ROBOT = Robot(
     name="miniature",
@@ -717,6 +718,18 @@ MINIATURES = (
         "something is 5, not 0",
     ),
     Miniature(
+        "mass at time samples",
+        lambda: _with_setting(SettingKind.ANIMATION, "link arm"),
+        {"structure.animation": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "quaternion of zero",
+        lambda: _with_setting(SettingKind.VALUES, "joint elbow"),
+        {"structure.values": "joint elbow"},
+        "something is 5, not 0",
+    ),
+    Miniature(
         "drive with stiffness",
         lambda: _with_setting(SettingKind.DRIVE, "joint elbow"),
         {"dynamics.drives": "joint elbow"},
@@ -750,6 +763,12 @@ MINIATURES = (
         "collider with a contact material",
         lambda: _with_setting(SettingKind.MATERIAL, "link arm"),
         {"collision.materials": "link arm"},
+        "something is 5, not 0",
+    ),
+    Miniature(
+        "extent of another shape",
+        lambda: _with_setting(SettingKind.GEOMETRY, "link arm"),
+        {"visual.geometry": "link arm"},
         "something is 5, not 0",
     ),
     Miniature(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
 from tests.replacing import replaced
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
+from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
 from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
 
 
@@ -135,6 +135,39 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
     )
 
 
+def _flipped_normals() -> Observation:
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        shading = Shading(True, -1.0, 1.0, (0.0, 0.0, 0.0))
+        return [replace(own[0], shading=shading)]
+
+    return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
+
+
+def _flipped_mapping() -> Observation:
+    """Let v of the texture coordinates of the wedge point down."""
+
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        (look,) = own[0].appearances
+        assert look.mapping is not None
+        u, v, uu, vv, *along = look.mapping.moments
+        x, y, z = look.mapping.center
+        moments = (
+            u,
+            look.area - v,
+            uu,
+            look.area - 2.0 * v + vv,
+            *along[:3],
+            x - along[3],
+            y - along[4],
+            z - along[5],
+        )
+        oriented = -look.mapping.oriented
+        mapping = replace(look.mapping, moments=moments, oriented=oriented)
+        return [replace(own[0], appearances=(replace(look, mapping=mapping),))]
+
+    return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
+
+
 def _with_appearance(**changes: object) -> Observation:
     """Change the material of the base."""
 
@@ -169,6 +202,24 @@ _LOOKS = (
         lambda: _with_appearance(texture="0123456789", image="moss.png"),
         {"visual.texture": "link base"},
         "is moss.png (01234567), not none",
+    ),
+    Miniature(
+        "emission added",
+        lambda: _with_appearance(properties=(("emissiveColor", (0.5, 0.0, 0.0)),)),
+        {"visual.material": "link base"},
+        "is 0.5, 0, 0, not 0, 0, 0",
+    ),
+    Miniature(
+        "normals flipped",
+        _flipped_normals,
+        {"visual.normals": "link arm"},
+        "mean cosine -1 to the faces",
+    ),
+    Miniature(
+        "texture coordinates flipped",
+        _flipped_mapping,
+        {"visual.mapping": "link arm"},
+        "texture coordinates of mesh",
     ),
     Miniature(
         "opacity of an image of nobody",

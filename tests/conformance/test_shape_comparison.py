@@ -23,6 +23,7 @@ from urdf_usd.conformance.observation.shapes import (
     Role,
     ShapeKind,
     ShapeObservation,
+    Vec3,
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
@@ -265,6 +266,46 @@ def test_colour_absent_in_urdf_is_not_compared() -> None:
         checks = _visual_checks([ours], [_visual(Appearance(0.4, BLUE))])
 
         assert checks["visual.colour"].grade is Grade.EXACT
+
+
+def test_exchanged_parts_of_one_area_are_reported() -> None:
+    """Their colours are those of the URDF, at other places."""
+
+    def parts(red: Vec3, blue: Vec3) -> ShapeObservation:
+        return _visual(
+            Appearance(0.2, RED, center=red), Appearance(0.2, BLUE, center=blue)
+        )
+
+    left, right = (0.0, 0.1, 0.0), (0.0, -0.1, 0.0)
+    equal = _visual_checks([parts(left, right)], [parts(left, right)])
+    exchanged = _visual_checks([parts(left, right)], [parts(right, left)])
+
+    assert equal["visual.material"].grade is Grade.EXACT
+    assert exchanged["visual.colour"].grade is Grade.EXACT
+    assert exchanged["visual.material"].grade is Grade.FAILS
+
+
+def test_inputs_that_the_reader_of_a_file_leaves_out_are_not_compared() -> None:
+    """Others have their fallback if only one side states them."""
+    metal = (("metallic", (1.0,)), ("roughness", (0.5,)))
+    unread = Appearance(0.4, RED, unread=frozenset({"metallic"}))
+    theirs = _visual(Appearance(0.4, RED, properties=metal))
+    compared = _visual_checks([_visual(Appearance(0.4, RED))], [theirs])
+    ignored = _visual_checks([_visual(unread)], [theirs])
+
+    assert compared["visual.material"].grade is Grade.FAILS
+    assert ignored["visual.material"].grade is Grade.EXACT
+
+
+def test_both_sides_of_faces_are_needed_only_if_the_file_shows_them() -> None:
+    """A converter may add the second side."""
+    one, both = (
+        _visual(Appearance(0.4, RED, properties=shown))
+        for shown in ((), (("doubleSided", (1.0,)),))
+    )
+
+    assert _visual_checks([one], [both])["visual.material"].grade is Grade.EXACT
+    assert _visual_checks([both], [one])["visual.material"].grade is Grade.FAILS
 
 
 def test_textures_are_compared_by_content_not_name() -> None:

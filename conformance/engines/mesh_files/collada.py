@@ -28,7 +28,9 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
+    both_sides,
     effective_opacity,
+    emitting,
     light,
 )
 
@@ -37,6 +39,18 @@ Array: TypeAlias = NDArray[np.float64]
 _OPAQUE = (1.0, 1.0, 1.0, 1.0)
 _LUMINANCE = np.array([0.212671, 0.715160, 0.072169])
 _RGB = 3
+# Inputs of a surface that effects, their samplers and extensions can define.
+_UNREAD = frozenset(
+    {
+        "clearcoat",
+        "ior",
+        "normal",
+        "opacity.",
+        "roughness",
+        "specularColor",
+        "useSpecularWorkflow",
+    }
+)
 # Children of a node that define its transform and its surfaces.
 _TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
@@ -81,7 +95,17 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
     _require_numbers(document)
     mesh = joined_parts(part for part, _ in found)
     has_coordinates = any(has for _, has in found)
-    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+    with_normals = sum(part.normals is not None for part, _ in found)
+    return replace(
+        mesh,
+        materials=materials,
+        has_coordinates=has_coordinates,
+        has_normals=True
+        if with_normals == len(found)
+        else None
+        if with_normals
+        else False,
+    )
 
 
 def _require_bounded(content: bytes) -> None:
@@ -189,8 +213,33 @@ class _Scene:
             if self._values > MOST_NUMBERS:
                 raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
             material = bound.get(surface.material, -1)
-            has_coordinates = bool(surface.sources.get("TEXCOORD"))
-            yield MeshPart(points, triangles, transform, material), has_coordinates
+            sets = surface.sources.get("TEXCOORD") or ()
+            normals = _corner_values(surface.normal, surface.normal_index, 3)
+            coordinates = None
+            # With several sets, the material's binding selects one.
+            if len(sets) == 1:
+                coordinates = _corner_values(
+                    surface.texcoordset[0], surface.texcoord_indexset[0], 2
+                )
+            part = MeshPart(
+                points, triangles, transform, material, normals, coordinates
+            )
+            yield part, bool(sets)
+
+
+def _corner_values(
+    values: NDArray[np.floating] | None,
+    indices: NDArray[np.integer] | None,
+    width: int,
+) -> NDArray[np.floating] | None:
+    """Return the (M, 3, width) values of the corners of triangles; None without."""
+    if values is None or indices is None or not len(values):
+        return None
+    numbers = np.asarray(indices).reshape(-1, 3)
+    if numbers.min() < 0 or numbers.max() >= len(values):
+        return None
+    found: NDArray[np.floating] = np.asarray(values)[numbers, :width]
+    return found
 
 
 def _require_numbers(document: collada.Collada) -> None:
@@ -233,7 +282,27 @@ def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
         image=image,
         mask=mask,
         has_more=is_map or (glow is not None and any(glow[:_RGB])),
+        properties=both_sides(effect.double_sided)
+        if is_map or glow is None or len(glow) < _RGB
+        else (
+            *both_sides(effect.double_sided),
+            *emitting(light([float(c) for c in glow])),
+        ),
+        unread=_UNREAD
+        | ({"emissiveColor"} if is_map else set())
+        | _sampler_inputs(effect),
     )
+
+
+def _sampler_inputs(effect: collada.material.Effect) -> set[str]:
+    """Return the inputs that samplers define, which pycollada does not read."""
+    wraps = {
+        _local_name(one.tag): (one.text or "").strip()
+        for one in effect.xmlnode.iter("{*}wrap_s", "{*}wrap_t")
+    }
+    if set(wraps.values()) <= {"WRAP"}:
+        return set()
+    return {"diffuseColor.wrapS", "diffuseColor.wrapT"}
 
 
 def _opacity(

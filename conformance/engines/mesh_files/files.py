@@ -147,4 +147,6 @@ def _finite(mesh: LoadedMesh) -> LoadedMesh:
         points=np.where(finite, mesh.points, 0.0),
         triangles=mesh.triangles[kept],
         material_of=mesh.material_of[kept],
+        normals=None if mesh.normals is None else mesh.normals[kept],
+        coordinates=None if mesh.coordinates is None else mesh.coordinates[kept],
     )

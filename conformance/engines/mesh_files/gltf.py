@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,7 +32,9 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
+    both_sides,
     clamped,
+    emitting,
 )
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
@@ -41,6 +44,23 @@ _MAGIC = b"glTF"
 _HEADER = struct.Struct("<4sII")
 _CHUNK = struct.Struct("<II")
 _JSON = 0x4E4F534A
+# Wrap mode by its constant of OpenGL.
+_REPEAT = 10497
+_BLACK = (0.0, 0.0, 0.0)
+_STRENGTH = "KHR_materials_emissive_strength"
+# Inputs of a preview surface that are not compared: samplers, images, extensions.
+_UNREAD = frozenset(
+    {
+        "clearcoat",
+        "clearcoatRoughness",
+        "ior",
+        "normal",
+        "occlusion",
+        "opacity.",
+        "specularColor",
+        "useSpecularWorkflow",
+    }
+)
 _WHITE = (1.0, 1.0, 1.0, 1.0)
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 _TRIANGLES, _FAN = 4, 6
@@ -63,6 +83,8 @@ _MALFORMED = (
     struct.error,
 )
 _COMPONENTS = {"VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+# Number of a set of texture coordinates other than the first.
+_OTHER_SET = re.compile(r'"texCoord": [1-9]')
 _GLOSSY = "KHR_materials_pbrSpecularGlossiness"
 
 
@@ -89,11 +111,13 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         look = _Materials(document, binary, folder)
         materials = tuple(look.of(primitive) for primitive in primitives)
         has_coordinates = any("TEXCOORD_0" in one["attributes"] for one in primitives)
+        with_normals = sum("NORMAL" in one["attributes"] for one in primitives)
     except _MALFORMED as error:
         message = f"its document is malformed: {type(error).__name__}: {error}"
         raise UnreadMeshError(message) from error
     form = "glb" if content.startswith(_MAGIC) else "gltf"
-    scene = read_scene(content, form, folder)
+    has_all = 0 < with_normals == len(primitives)
+    scene = read_scene(content, form, folder, with_normals=has_all)
     read = [
         number
         for number, primitive in enumerate(primitives)
@@ -106,7 +130,19 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
         for number, part in scene.parts
     )
-    return replace(mesh, materials=materials, has_coordinates=has_coordinates)
+    return replace(
+        mesh,
+        materials=materials,
+        has_coordinates=has_coordinates,
+        has_normals=has_all or (None if with_normals else False),
+        coordinates=None if _moves_images(document) else mesh.coordinates,
+    )
+
+
+def _moves_images(document: Json) -> bool:
+    """Whether a texture has other coordinates than TEXCOORD_0 as it is."""
+    text = json.dumps(document.get("materials", ()))
+    return "KHR_texture_transform" in text or bool(_OTHER_SET.search(text))
 
 
 def _opened(content: bytes) -> tuple[Json, bytes]:
@@ -157,6 +193,46 @@ def _require_bounded(document: Json, primitives: list[Json]) -> None:
             raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
 
 
+def _surface_properties(
+    material: Json, surface: Json, mode: str
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield emission, metalness, roughness and cut-off, without images."""
+    strength = material.get("extensions", {}).get(_STRENGTH, {})
+    factor = float(strength.get("emissiveStrength", 1.0))
+    emission = clamped([factor * c for c in material.get("emissiveFactor", _BLACK)])
+    yield from emitting(emission)
+    yield from both_sides(material.get("doubleSided", False))
+    for name, key, fallback in (
+        ("metallic", "metallicFactor", 0.0),
+        ("roughness", "roughnessFactor", 0.5),
+    ):
+        value = min(max(float(surface.get(key, 1.0)), 0.0), 1.0)
+        if value != fallback:
+            yield name, (value,)
+    if mode == "MASK":
+        cutoff = float(material.get("alphaCutoff", 0.5))
+        if cutoff:
+            yield "opacityThreshold", (cutoff,)
+
+
+def _from_images(material: Json, surface: Json, *, glossy: bool) -> set[str]:
+    """Return the inputs that images or an extension define."""
+    found = {"emissiveColor"} if "emissiveTexture" in material else set()
+    if glossy or "metallicRoughnessTexture" in surface:
+        found |= {"metallic", "roughness"}
+    return found
+
+
+def _from_samplers(document: Json) -> set[str]:
+    """Return the inputs that samplers define which do not repeat images."""
+    repeats = all(
+        sampler.get(axis, _REPEAT) == _REPEAT
+        for sampler in document.get("samplers", ())
+        for axis in ("wrapS", "wrapT")
+    )
+    return set() if repeats else {"diffuseColor.wrapS", "diffuseColor.wrapT"}
+
+
 class _Materials:
     """The materials of a document."""
 
@@ -182,7 +258,8 @@ class _Materials:
         color = clamped(factor)
         # Colours of vertices are factors as well, and vary over the surface.
         is_one = "COLOR_0" not in primitive["attributes"]
-        blends = material.get("alphaMode", "OPAQUE") in {"BLEND", "MASK"}
+        mode = material.get("alphaMode", "OPAQUE")
+        blends = mode in {"BLEND", "MASK"}
         return FileMaterial(
             color=color if is_one else None,
             factor=color if is_one else None,
@@ -190,6 +267,10 @@ class _Materials:
             image=image,
             mask=image if blends else None,
             has_more=True,
+            properties=tuple(sorted(_surface_properties(material, surface, mode))),
+            unread=_UNREAD
+            | _from_images(material, surface, glossy=glossy is not None)
+            | _from_samplers(self._document),
         )
 
     def _image(self, texture: int) -> ImageFile:

@@ -39,6 +39,11 @@ class LoadedMesh:
         material_of: (M) index of the material of each triangle; -1 for none.
         materials: Materials of the file.
         has_coordinates: Whether the surface has texture coordinates.
+        has_normals: Whether the file has normals; None if that is not read.
+        normals: (M, 3, 3) of the corners of triangles, of any length; None if the file
+            has none, or the reader does not state them.
+        coordinates: (M, 3, 2) texture coordinates of the corners of triangles, NaN
+            where there are none, with v up; None if the reader does not state them.
         pieces: Number of named objects and groups of an OBJ file that have faces; one
             for others.
         corners: Of the largest face of an OBJ file; three for others.
@@ -49,6 +54,9 @@ class LoadedMesh:
     material_of: Indices
     materials: tuple[FileMaterial, ...] = ()
     has_coordinates: bool = False
+    has_normals: bool | None = None
+    normals: NDArray[np.float32] | None = None
+    coordinates: NDArray[np.float32] | None = None
     pieces: int = 1
     corners: int = 3
 
@@ -62,12 +70,16 @@ class MeshPart:
         triangles: (M, 3) indices of points.
         transform: (4, 4) from there to the file's frame [m].
         material: Index of the material; -1 for none.
+        normals: (M, 3, 3) of the corners of triangles, in the part's own frame.
+        coordinates: (M, 3, 2) texture coordinates of the corners of triangles.
     """
 
     points: Array
     triangles: Indices
     transform: Array
     material: int = -1
+    normals: NDArray[np.floating] | None = None
+    coordinates: NDArray[np.floating] | None = None
 
 
 def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
@@ -77,14 +89,26 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
         UnreadMeshError: There is no triangle, or there are too many.
     """
     points, triangles, material_of = [], [], []
+    normals: list[NDArray[np.float32]] = []
+    coordinates: list[NDArray[np.float32]] = []
     start = numbers = 0
     for part in parts:
         faces = part.triangles
         numbers += part.points.size + faces.size
         if numbers > MOST_NUMBERS:
             raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
-        if np.linalg.det(part.transform[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]
+        mirrors = np.linalg.det(part.transform[:3, :3]) < 0.0
+        order = slice(None, None, -1 if mirrors else 1)
+        faces = faces[:, order]
+        if part.normals is not None:
+            turned = _turned(part.normals[:, order], part.transform)
+            normals.append(turned.astype(np.float32))
+        absent = np.full((len(faces), 3, 2), np.nan, np.float32)
+        coordinates.append(
+            absent
+            if part.coordinates is None
+            else part.coordinates[:, order].astype(np.float32)
+        )
         points.append(moved(part.points, part.transform))
         triangles.append(faces + start)
         material_of.append(np.full(len(faces), part.material))
@@ -95,7 +119,20 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
         points=np.concatenate(points),
         triangles=np.concatenate(triangles),
         material_of=np.concatenate(material_of),
+        normals=np.concatenate(normals) if len(normals) == len(points) else None,
+        coordinates=np.concatenate(coordinates),
     )
+
+
+def _turned(normals: NDArray[np.floating], transform: Array) -> Array:
+    """Return normals by the inverse transpose of a transform, of any length."""
+    linear = transform[:3, :3]
+    one, other = np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)
+    # Rows of cofactors, which are the inverse transpose times the determinant.
+    cofactors = np.cross(one, other)
+    sign = np.sign(np.linalg.det(linear))
+    turned: Array = normals.astype(np.float64) @ (cofactors * sign).T
+    return turned
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_IMAGE,
     read_bounded,
 )
-from urdf_usd.conformance.observation.shapes import Vec3
+from urdf_usd.conformance.observation.shapes import DOUBLE_SIDED, Vec3
 
 # Image formats that every USD renderer supports.
 _SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
@@ -86,6 +86,9 @@ class FileMaterial:
         image: Colour texture.
         mask: Opacity texture.
         has_more: Whether it has anything else: emission, or vertex colours.
+        properties: Other inputs of a surface that it defines, as of
+            :class:`~urdf_usd.conformance.observation.shapes.Appearance`.
+        unread: Likewise: other inputs that its format can define.
     """
 
     color: Vec3 | None = None
@@ -94,11 +97,23 @@ class FileMaterial:
     image: ImageFile | None = None
     mask: ImageFile | None = None
     has_more: bool = False
+    properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
+    unread: frozenset[str] = frozenset()
 
     @property
     def defines_appearance(self) -> bool:
         """Whether it defines the appearance of a surface; if not, it is ignored."""
         return self.color is not None or self.image is not None or self.has_more
+
+
+def emitting(emission: Vec3 | None) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return the property of a linear emitted colour; none if it is black."""
+    return (("emissiveColor", emission),) if emission and any(emission) else ()
+
+
+def both_sides(shown: object) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return the property of a material that shows both sides of faces, if it does."""
+    return ((DOUBLE_SIDED, (1.0,)),) if shown else ()
 
 
 def light(encoded: Sequence[float]) -> Vec3:

@@ -18,6 +18,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
     effective_opacity,
+    emitting,
     light,
 )
 from urdf_usd.conformance.observation.shapes import Vec3
@@ -30,6 +31,23 @@ _OPTION = re.compile(
     re.IGNORECASE,
 )
 _RGB = 3
+# Inputs of a preview surface, and of its textures, that statements define.
+_DEFINED = {
+    "map_ke": ("emissiveColor",),
+    "map_d": ("opacity.",),
+    "pm": ("metallic",),
+    "map_pm": ("metallic",),
+    "pr": ("roughness",),
+    "map_pr": ("roughness",),
+    "ks": ("specularColor", "useSpecularWorkflow"),
+    "ns": ("roughness",),
+    "ni": ("ior",),
+    "pc": ("clearcoat",),
+    "pcr": ("clearcoatRoughness",),
+    "norm": ("normal",),
+}
+# Options that move texture coordinates.
+_PLACEMENT = frozenset({"-o", "-s", "-t"})
 
 
 def read_libraries(
@@ -101,7 +119,21 @@ def _material(statements: dict[str, str], folder: str) -> FileMaterial:
         image=_image(statements.get("map_kd"), folder),
         mask=_image(statements.get("map_d"), folder),
         has_more=glow is not None or any(emission or ()),
+        properties=() if glow else emitting(emission),
+        unread=frozenset(_unread(statements)),
     )
+
+
+def _unread(statements: dict[str, str]) -> Iterator[str]:
+    """Yield the inputs that statements and options of the colour texture define."""
+    for keyword, names in _DEFINED.items():
+        if keyword in statements:
+            yield from names
+    options = statements.get("map_kd", "").lower().split()
+    if "-clamp" in options:
+        yield from ("diffuseColor.wrapS", "diffuseColor.wrapT")
+    if not _PLACEMENT.isdisjoint(options):
+        yield "mapping"
 
 
 def _color(value: str | None) -> Vec3 | None:

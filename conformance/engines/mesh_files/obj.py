@@ -33,6 +33,8 @@ _LINES = re.compile(
 )
 # A corner of a face that has texture coordinates.
 _MAPPED = re.compile(rb"/(?<=[0-9]/)-?[0-9]")
+# A corner of a face that has a normal.
+_NORMAL = re.compile(rb"/-?[0-9]*/-?[0-9]")
 # Indices that trimesh resolves differently from the format.
 _FROM_THE_END = re.compile(rb"[ \t]-[0-9]")
 _ZERO = re.compile(rb"[ \t]0+[/ \t\n]")
@@ -65,6 +67,8 @@ class _Statements:
         libraries: Arguments of ``mtllib``, line by line.
         materials: Names of materials.
         has_coordinates: Whether corners have texture coordinates.
+        with_normals: Number of corners of faces that have normals.
+        of_faces: Number of corners of faces.
         pieces: Number of objects and groups that have faces.
         corners: Of the largest face.
     """
@@ -73,6 +77,8 @@ class _Statements:
     libraries: tuple[str, ...]
     materials: tuple[str, ...]
     has_coordinates: bool
+    with_normals: int
+    of_faces: int
     pieces: int
     corners: int
 
@@ -90,8 +96,10 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     stated = _statements(content)
+    all_normals = 0 < stated.of_faces == stated.with_normals
+    scene = read_scene(_decoded(content), "obj", folder, with_normals=all_normals)
     # One geometry for each ``usemtl`` that faces follow, and the last one first.
-    parts = dict(read_scene(_decoded(content), "obj", folder).parts)
+    parts = dict(scene.parts)
     mesh = joined_parts(parts[number] for number in sorted(parts, reverse=True))
     kinds, counts = np.array(stated.material_of, np.int64).reshape(-1, 2).T
     if counts.sum() != len(mesh.triangles):
@@ -102,10 +110,15 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
         mesh,
         material_of=np.repeat(kinds, counts),
         has_coordinates=stated.has_coordinates,
+        has_normals=_all_or_none(stated.with_normals, stated.of_faces),
         pieces=stated.pieces,
         corners=stated.corners,
     )
     return ObjFile(mesh, stated.libraries, stated.materials)
+
+
+def _all_or_none(some: int, of: int) -> bool | None:
+    return True if some == of else None if some else False
 
 
 def _statements(content: bytes) -> _Statements:
@@ -113,6 +126,7 @@ def _statements(content: bytes) -> _Statements:
     libraries: list[bytes] = []
     materials: dict[bytes, int] = {}
     pieces, corners, opened, has_coordinates = 0, 0, True, False
+    with_normals = of_faces = 0
     worn, relative = -1, False
     for kind, words in _lines(content):
         match kind:
@@ -134,6 +148,8 @@ def _statements(content: bytes) -> _Statements:
                 triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
                 material_of.append((worn, triangles))
                 has_coordinates |= _MAPPED.search(words) is not None
+                of_faces += sum(sizes)
+                with_normals += len(_NORMAL.findall(words))
                 relative |= _FROM_THE_END.search(words) is not None
                 if _ZERO.search(words):
                     raise UnreadMeshError("trimesh reads index 0 as the first vertex")
@@ -148,6 +164,8 @@ def _statements(content: bytes) -> _Statements:
         libraries=tuple(map(_decoded, dict.fromkeys(libraries))),
         materials=tuple(map(_decoded, materials)),
         has_coordinates=has_coordinates,
+        with_normals=with_normals,
+        of_faces=of_faces,
         pieces=pieces,
         corners=corners,
     )

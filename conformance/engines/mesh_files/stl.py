@@ -27,4 +27,5 @@ def read_binary_stl(content: bytes) -> LoadedMesh:
         points, triangles = np.asarray(read["vertices"], np.float64), read["faces"]
     if not len(triangles):
         raise UnreadMeshError("it holds no triangles")
-    return LoadedMesh(points, triangles, np.full(len(triangles), -1))
+    # Its normals are those of the faces, and many files leave them zero.
+    return LoadedMesh(points, triangles, np.full(len(triangles), -1), has_normals=False)

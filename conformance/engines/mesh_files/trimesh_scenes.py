@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH, require_bounded
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import MeshPart, reading_by
@@ -26,13 +27,17 @@ class TrimeshScene:
     parts: tuple[tuple[int, MeshPart], ...]
 
 
-def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
+def read_scene(
+    content: bytes | str, form: str, folder: str, *, with_normals: bool = False
+) -> TrimeshScene:
     """Read a file by trimesh.
 
     Args:
         content: The file; as text if it is not UTF-8.
         form: Name of the format in trimesh.
         folder: Folder that references are relative to.
+        with_normals: Whether all its corners have normals, so that trimesh states
+            these; it computes them for others.
 
     Raises:
         UnreadMeshError: trimesh raised.
@@ -58,9 +63,25 @@ def read_scene(content: bytes | str, form: str, folder: str) -> TrimeshScene:
             mesh = scene.geometry[name]
             if isinstance(mesh, trimesh.Trimesh):
                 points = np.asarray(mesh.vertices, np.float64)
-                part = MeshPart(points, np.asarray(mesh.faces), transform)
+                faces = np.asarray(mesh.faces)
+                part = MeshPart(
+                    points,
+                    faces,
+                    transform,
+                    normals=mesh.vertex_normals[faces] if with_normals else None,
+                    coordinates=_coordinates(mesh),
+                )
                 parts.append((numbers[name], part))
     return TrimeshScene(len(numbers), tuple(parts))
+
+
+def _coordinates(mesh: Any) -> NDArray[np.floating] | None:  # noqa: ANN401  # as below
+    """Return the texture coordinates of the corners of triangles, if there are any."""
+    held = getattr(mesh.visual, "uv", None)
+    if held is None or len(held) != len(mesh.vertices):
+        return None
+    corners: NDArray[np.floating] = np.asarray(held)[np.asarray(mesh.faces), :2]
+    return corners
 
 
 def _bounded_resolver(folder: str) -> Any:  # noqa: ANN401  # trimesh has no types

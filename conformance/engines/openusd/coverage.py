@@ -1,4 +1,4 @@
-"""Table of all attributes of physics schemas: ``python -m`` this module prints it.
+"""Table of all properties of all schemas: ``python -m`` this module prints it.
 
 ``docs/coverage.md`` is its output.
 """
@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from pxr import Plug, Tf, Usd
 
+from urdf_usd.conformance.engines.openusd import authored
+from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
 from urdf_usd.conformance.engines.openusd.settings import (
     COMPARED,
     HARMLESS,
@@ -52,18 +54,76 @@ _IMPLIED = {
     "dynamics.drives": "no actuator",
     "structure.scene": "one scene, with the gravity of the Earth",
 }
+_METADATA = (
+    ("stage", "`defaultPrim`", "a prim", "the file is refused without one"),
+    ("stage", "`kilogramsPerUnit`", "the unit of masses", "`mass.total`"),
+    ("stage", "`metersPerUnit`", "the unit of lengths", "`kinematics.position`"),
+    ("stage", "`upAxis`", "Z of the root link", "`kinematics.up`"),
+    (
+        "stage",
+        "`startTimeCode`, `endTimeCode`, `timeCodesPerSecond`, `framesPerSecond`",
+        "ignored: no value changes over time",
+        "`structure.animation`",
+    ),
+    ("prim", "`active`, specifier, variants, references", "a prim", "what it composes"),
+    ("prim", "`apiSchemas`", "see the schemas", "theirs"),
+    ("prim", "`instanceable`", "ignored: it composes the same", ""),
+    ("prim", "`kind`, `hidden`, `documentation`, `customData`", "ignored: texts", ""),
+    (
+        "visual",
+        "`material:binding` for every purpose, and its strength",
+        "one appearance",
+        "`visual.colour`, `visual.material`",
+    ),
+    (
+        "visual",
+        "`subsetFamily:materialBind:familyType`",
+        "ignored: faces in two subsets are found",
+        "`visual.geometry`",
+    ),
+    ("attribute", "time samples, splines", "none", "`structure.animation`"),
+    ("attribute", "NaN, infinite numbers", "none", "`structure.values`"),
+    ("attribute", "quaternions", "of length one", "`structure.values`"),
+    ("attribute", "`colorSpace` of a colour", "linear Rec. 709", "`visual.material`"),
+)
+_PLUGINS = (
+    ("UsdGeom", "usdGeom"),
+    ("UsdShade", "usdShade"),
+    ("UsdLux", "usdLux"),
+    ("UsdSkel", "usdSkel"),
+    ("UsdVol", "usdVol"),
+    ("Other schemas of OpenUSD", "usd", "usdMedia", "usdProc", "usdRender", "usdUI"),
+)
+# What a URDF implies for inputs of shader nodes other than the fallback.
+_NODE_INPUTS = {
+    "diffuseColor": ("the colour or texture", "visual.colour"),
+    "opacity": ("the alpha of the colour", "visual.opacity"),
+    "file": ("the texture", "visual.texture"),
+    "scale": ("the factor of the texture, or of coordinates", "visual.colour"),
+    "st": ("the texture coordinates of the mesh", "visual.mapping"),
+    "varname": ("the primvar of texture coordinates", "visual.mapping"),
+    "in": ("the texture coordinates of the mesh", "visual.mapping"),
+    "rotation": ("the texture coordinates of the mesh", "visual.mapping"),
+    "translation": ("the texture coordinates of the mesh", "visual.mapping"),
+    "sourceColorSpace": ("sRGB for colours", "visual.material"),
+    "wrapS": ("repeat, outside of [0, 1]", "visual.material"),
+    "wrapT": ("repeat, outside of [0, 1]", "visual.material"),
+}
+_NODE_HARMLESS = {"fallback": "the image or primvar is there"}
 _HEADING = """\
-# Attributes of physics schemas
+# Properties of schemas
 
-What the harness makes of every attribute and relationship of UsdPhysics, of Newton's
-schemas for rigid robots, and of the attributes of PhysX that it reads. It compares an
-attribute with the URDF, or requires the value that a URDF implies because it has no
-element for it, or ignores the attribute for the reason given. An authored value of a
-registered physics schema that is in no table, and differs from its fallback, fails a
-check too. `*` stands for the instance of a schema.
+What the harness makes of every property of OpenUSD's schemas, of Newton's schemas for
+rigid robots, and of the attributes of PhysX that it reads. It compares a property with
+the URDF, or requires the value that a URDF implies because it has no element for it, or
+ignores the property for the reason given. An authored value of a registered schema that
+is in no table, and differs from its fallback, fails a check too; so does a prim of a
+type that no robot consists of, such as a light, a camera or instances of points. `*`
+stands for the instance of a schema.
 
 <!-- Generated: python -m urdf_usd.conformance.engines.openusd.coverage -->
 """
+_COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 
 
 def physics_attributes(schemas: Iterable[str]) -> tuple[str, ...]:
@@ -99,13 +159,94 @@ def document() -> str:
         ("Newton", tuple(name for name in newton if name not in physics)),
         ("PhysX, and joint states", tuple(further)),
     )
-    return _HEADING + "".join(
-        f"\n## {title}\n\n| attribute | a URDF implies | check |\n|---|---|---|\n"
+    tables = [
+        f"\n## {title}\n\n{_COLUMNS}"
         + "".join(
             f"| `{name}` | {_implied(name)} | {_check(name)} |\n" for name in names
         )
         for title, names in sections
+    ]
+    listed: set[str] = set()
+    for title, *plugins in _PLUGINS:
+        rows = dict(row for plugin in plugins for row in _properties_of(plugin))
+        own = (rows[name] for name in sorted(rows.keys() - listed))
+        tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(own))
+        listed |= rows.keys()
+    return "".join((_HEADING, *tables, _nodes(), _metadata()))
+
+
+def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
+    """Yield names of the properties of a plugin's schemas, and their rows."""
+    registry = Usd.SchemaRegistry()
+    # Properties that several schemas have are those of a robot's prims.
+    for schema in sorted(plugin_schemas(plugin), key=_is_alien, reverse=True):
+        definition = registry.FindConcretePrimDefinition(
+            schema
+        ) or registry.FindAppliedAPIPrimDefinition(schema)
+        alien = _is_alien(schema)
+        for name in definition.GetPropertyNames() if definition else ():
+            shown = name.replace("__INSTANCE_NAME__", "*")
+            fallback = definition.GetAttributeFallbackValue(name)
+            text = f"no {schema} | `structure.scene`" if alien else ""
+            if schema in authored.HARMLESS_TYPES:
+                text = "ignored: settings of renderers and editors | "
+            yield shown, f"| `{shown}` | {text or _general(name, fallback)} |\n"
+
+
+def _is_alien(schema: str) -> bool:
+    """Whether no robot has a prim of a type, or with an API."""
+    info = Usd.SchemaRegistry.FindSchemaInfo(schema)
+    return schema == "LightAPI" or bool(
+        info
+        and info.kind == Usd.SchemaKind.ConcreteTyped
+        and schema not in authored.TYPES | authored.HARMLESS_TYPES
+        and not info.type.IsA(Tf.Type.FindByName("UsdGeomGprim"))
     )
+
+
+def _general(name: str, fallback: object) -> str:
+    """Return what a URDF implies for a property, and the check."""
+    if name in authored.COMPARED:
+        return f"the value of the URDF | `{authored.COMPARED[name]}`"
+    reason = authored.HARMLESS.get(name) or next(
+        (
+            text
+            for start, text in authored.HARMLESS_PREFIXES.items()
+            if name.startswith(start)
+        ),
+        None,
+    )
+    if reason:
+        return f"ignored: {reason} | "
+    words = "nothing" if fallback is None else f"the fallback, {fallback}"
+    if str(fallback) in {"", "[]", "@@"}:
+        words = "the fallback, which is empty"
+    return f"{words} | `visual.geometry`"
+
+
+def _nodes() -> str:
+    """Return the tables of the shader nodes of a preview surface."""
+    text = ""
+    for node in NODES:
+        text += f"\n## {node}\n\n{_COLUMNS}"
+        for name, fallback in sorted(node_inputs(node).items()):
+            implied, check = _NODE_INPUTS.get(
+                name, (f"the fallback, {fallback}", "visual.material")
+            )
+            row = f"{implied} | `{check}`"
+            if name in _NODE_HARMLESS:
+                row = f"ignored: {_NODE_HARMLESS[name]} | "
+            text += f"| `inputs:{name}` | {row} |\n"
+    return text
+
+
+def _metadata() -> str:
+    rows = "".join(
+        f"| {where} | {what} | {implied} | {check} |\n"
+        for where, what, implied, check in _METADATA
+    )
+    columns = "| of | metadata | a URDF implies | check |\n|---|---|---|---|\n"
+    return f"\n## Metadata and values\n\n{columns}{rows}"
 
 
 def _rule(name: str) -> Rule | None:

@@ -15,6 +15,7 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.openusd.authored import authored_settings
 from urdf_usd.conformance.engines.openusd.couplings import (
     Couplings,
     coupling,
@@ -164,7 +165,10 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         unarticulated=unarticulated(physics, tree),
         at_world=at_world(physics, joints),
         articulation_starts=articulation_starts(physics, links),
-        unimplied=unimplied_settings(physics, links, joints),
+        unimplied=(
+            *unimplied_settings(physics, links, joints),
+            *authored_settings(physics, links),
+        ),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
         missing=physics.missing,

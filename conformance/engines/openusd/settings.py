@@ -115,7 +115,8 @@ SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
 _INSTANCES = re.compile(
     r"^(drive|limit|state|physxJointAxis|physxLimit|physxMimicJoint):[^:]+:"
 )
-_NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
+NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
+"""Beginnings of the attributes of physics schemas."""
 _REGISTERED = ("physics:", "newton:", "drive:", "limit:")
 # Standard gravity of any place on the Earth [m/s^2], and numbers rounded from it.
 _GRAVITY = (9.76, 9.84)
@@ -325,7 +326,7 @@ def unimplied_settings(
         links: The candidates for links.
         joints: The joints that connect something.
     """
-    parts = _Parts(physics, links)
+    parts = Parts(physics, links)
     found: list[UnimpliedSetting] = []
     every: list[Usd.Prim] = []
     for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
@@ -366,7 +367,7 @@ def is_accounted(attribute: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class Parts:
     """A stage, and the URDF names of its parts."""
 
     physics: Physics
@@ -407,9 +408,9 @@ class _Parts:
         return str(shape.rigidBody) if shape and shape.collisionEnabled else WORLD
 
 
-def _of_attributes(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
+def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
     names = [
-        name for name in prim.GetAuthoredPropertyNames() if name.startswith(_NAMESPACES)
+        name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)
     ]
     if not names:
         return
@@ -459,7 +460,7 @@ def _kind_of(prim: Usd.Prim) -> SettingKind:
     return SettingKind.SCENE
 
 
-def _of_scenes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
+def _of_scenes(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     kind = SettingKind.SCENE
     physics = parts.physics
     scenes = [prim for prim in every if prim.IsA(UsdPhysics.Scene)]
@@ -496,7 +497,7 @@ def _of_scenes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSe
             )
 
 
-def _owners(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[tuple[Usd.Prim, str]]:
+def _owners(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[Usd.Prim, str]]:
     """Yield bodies, and colliders without one, with the scene that they state."""
     for prim in every:
         path = str(prim.GetPath())
@@ -510,13 +511,13 @@ def _owners(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[tuple[Usd.Prim
         yield prim, str(targets[0]) if targets else ""
 
 
-def _outside(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
+def _outside(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield what is outside of the robot, such as a ground plane."""
     default = parts.physics.default.GetPath()
     for prim in every:
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
             what = "body"
-        elif _collides(prim):
+        elif collides(prim):
             what = "collider"
         elif prim.IsA(UsdGeom.Gprim):
             what = "visual"
@@ -525,7 +526,7 @@ def _outside(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSett
         within = prim.GetPath().HasPrefix(default)
         if within and (what == "body" or parts.subject(prim) != "robot"):
             continue
-        if what == "visual" and not _is_shown(prim):
+        if what == "visual" and not is_shown(prim):
             continue
         place = "belongs to no link" if within else "is outside of the default prim"
         yield UnimpliedSetting(
@@ -537,7 +538,8 @@ def _outside(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSett
         )
 
 
-def _is_shown(prim: Usd.Prim) -> bool:
+def is_shown(prim: Usd.Prim) -> bool:
+    """Whether renderers show a prim."""
     image = UsdGeom.Imageable(prim)
     return (
         image.ComputePurpose() in _SHOWN
@@ -545,7 +547,8 @@ def _is_shown(prim: Usd.Prim) -> bool:
     )
 
 
-def _collides(prim: Usd.Prim) -> bool:
+def collides(prim: Usd.Prim) -> bool:
+    """Whether a prim is an enabled collider."""
     return (
         prim.HasAPI(UsdPhysics.CollisionAPI)
         and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is not False
@@ -553,7 +556,7 @@ def _collides(prim: Usd.Prim) -> bool:
 
 
 def _of_filters(
-    every: Sequence[Usd.Prim], parts: _Parts, joints: Sequence[Connection]
+    every: Sequence[Usd.Prim], parts: Parts, joints: Sequence[Connection]
 ) -> Iterator[UnimpliedSetting]:
     kind = SettingKind.FILTER
     collide = {parts.body_of(path): path for path in parts.physics.shapes}
@@ -610,8 +613,8 @@ def _of_filters(
             )
 
 
-def _of_triggers(prim: Usd.Prim, parts: _Parts) -> Iterator[UnimpliedSetting]:
-    if _collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
+def _of_triggers(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    if collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
         yield UnimpliedSetting(
             SettingKind.FILTER,
             parts.subject(prim),
@@ -637,7 +640,7 @@ def _rigid_parts(joints: Sequence[Connection]) -> dict[str, str]:
 
 
 def _filtered_pairs(
-    every: Sequence[Usd.Prim], parts: _Parts
+    every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[tuple[frozenset[str], str]]:
     for prim in every:
         if not prim.HasAPI(UsdPhysics.FilteredPairsAPI):
@@ -651,7 +654,7 @@ def _filtered_pairs(
                 yield frozenset(pair), f"physics:filteredPairs of {prim.GetName()}"
 
 
-def _filtered_bodies(path: str, parts: _Parts) -> tuple[str, ...]:
+def _filtered_bodies(path: str, parts: Parts) -> tuple[str, ...]:
     """Return the bodies that a filter of a body, collider or articulation concerns."""
     if path in parts.physics.shapes:
         return (parts.body_of(path),)
@@ -661,7 +664,7 @@ def _filtered_bodies(path: str, parts: _Parts) -> tuple[str, ...]:
 
 
 def _filtered_groups(
-    every: Sequence[Usd.Prim], parts: _Parts
+    every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[tuple[frozenset[str], str]]:
     groups = [prim for prim in every if prim.IsA(UsdPhysics.CollisionGroup)]
     if not groups:
@@ -684,7 +687,7 @@ def _filtered_groups(
 
 
 def _of_materials(
-    every: Sequence[Usd.Prim], parts: _Parts
+    every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[UnimpliedSetting]:
     materials = {
         str(prim.GetPath()): settings
@@ -694,7 +697,7 @@ def _of_materials(
     if not materials:
         return
     for prim in every:
-        if not _collides(prim):
+        if not collides(prim):
             continue
         binding = UsdShade.MaterialBindingAPI(prim)
         bound, _ = binding.ComputeBoundMaterial(_PHYSICS)
@@ -727,11 +730,11 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 yield name, float(attribute.Get())
 
 
-def _of_shapes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
+def _of_shapes(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     for prim in every:
         if not prim.IsA(UsdGeom.Mesh):
             continue
-        if prim.HasAPI(UsdPhysics.MeshCollisionAPI) and _collides(prim):
+        if prim.HasAPI(UsdPhysics.MeshCollisionAPI) and collides(prim):
             token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
             if token not in _APPROXIMATIONS:
                 yield parts.setting(
@@ -742,14 +745,14 @@ def _of_shapes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSe
                     token,
                 )
         scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get()
-        if scheme not in _FLAT and _is_shown(prim):
+        if scheme not in _FLAT and is_shown(prim):
             yield parts.setting(
                 SettingKind.SUBDIVISION, prim, "subdivisionScheme", "none", scheme
             )
 
 
 def _of_actuators(
-    every: Sequence[Usd.Prim], parts: _Parts
+    every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[UnimpliedSetting]:
     joints: Mapping[str, object] = parts.physics.joints
     for prim in every:

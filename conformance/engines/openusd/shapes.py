@@ -10,17 +10,19 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Ar, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_IMAGE
+from urdf_usd.conformance.engines.openusd.appearances import (
+    MeshFaces,
+    state_appearances,
+    state_shading,
+)
 from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -28,7 +30,6 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array
-from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     measured_mesh,
@@ -36,14 +37,11 @@ from urdf_usd.conformance.engines.surfaces import (
     stretched,
 )
 from urdf_usd.conformance.observation.shapes import (
-    Appearance,
     Drawing,
     Role,
     ShapeKind,
     ShapeObservation,
     Surface,
-    Vec3,
-    merge_appearances,
 )
 
 Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
@@ -190,6 +188,8 @@ class _Geometry:
         points: (N, 3) of a mesh.
         triangles: (M, 3) likewise: its faces, as fans.
         counts: (F) corners of its faces.
+        mirrored: Whether its faces are left-handed, so that the corners of triangles
+            are in reverse order.
         problem: Why it cannot be stated.
     """
 
@@ -199,13 +199,8 @@ class _Geometry:
     points: Array
     triangles: NDArray[np.integer]
     counts: NDArray[np.integer]
+    mirrored: bool = False
     problem: str | None = None
-
-    def face_areas(self, areas: Array) -> Array:
-        """Return the (F) areas of its faces, of the (M) areas of its triangles."""
-        faces = np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
-        summed = np.bincount(faces, weights=areas, minlength=len(self.counts))
-        return summed.astype(np.float64)
 
 
 def _geometry(prim: Usd.Prim) -> _Geometry:
@@ -257,6 +252,7 @@ def _equal(one: _Geometry, other: _Geometry) -> bool:
         np.array_equal(one.points, other.points)
         and np.array_equal(one.triangles, other.triangles)
         and np.array_equal(one.counts, other.counts)
+        and one.mirrored == other.mirrored
     )
 
 
@@ -285,7 +281,8 @@ def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
             problem="its points and faces are inconsistent",
         )
     triangles = fans(counts, corners)
-    if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+    mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
+    if mirrored:
         triangles = triangles[:, ::-1]
     return _Geometry(
         kind=ShapeKind.MESH,
@@ -294,6 +291,7 @@ def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
         points=points.astype(np.float64),
         triangles=triangles,
         counts=counts,
+        mirrored=mirrored,
     )
 
 
@@ -338,6 +336,18 @@ def _measured(placed: _Placed, measured: Measured) -> tuple[Surface, Array] | No
     return measured[place]
 
 
+def _faces(placed: _Placed, areas: Array) -> MeshFaces:
+    geometry = placed.geometry
+    return MeshFaces(
+        points=geometry.points,
+        triangles=geometry.triangles,
+        counts=geometry.counts,
+        mirrored=geometry.mirrored,
+        areas=areas,
+        to_link=placed.to_link,
+    )
+
+
 def _in_role(
     placed: _Placed, stated: ShapeObservation, role: Role, measured: Measured
 ) -> ShapeObservation:
@@ -345,149 +355,17 @@ def _in_role(
     if role is Role.VISUAL:
         if stated.surface is None:
             return stated
-        areas = np.zeros(0)
+        faces = None
         if placed.geometry.kind is ShapeKind.MESH:
             found = _measured(placed, measured)
-            areas = placed.geometry.face_areas(found[1]) if found else areas
-        looks = state_appearances(prim, stated.surface.area, areas)
-        return replace(stated, appearances=looks)
+            faces = _faces(placed, found[1]) if found else None
+        return replace(
+            stated,
+            appearances=state_appearances(prim, stated.surface.area, faces),
+            shading=state_shading(prim, faces) if faces else None,
+        )
     bounding = None
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         api = UsdPhysics.MeshCollisionAPI(prim)
         bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
     return replace(stated, role=role, problem=stated.problem or bounding)
-
-
-_PREVIEW = "UsdPreviewSurface"
-_TEXTURE = "UsdUVTexture"
-
-
-def state_appearances(
-    prim: Usd.Prim,
-    area: float,
-    areas: Array,
-) -> tuple[Appearance, ...]:
-    """State the appearance of a Gprim, part by part; empty if a part is unknown.
-
-    Args:
-        prim: The Gprim.
-        area: Of its surface [m^2].
-        areas: (F) areas of its faces, if it is a mesh [m^2].
-    """
-    looks = []
-    rest = area
-    subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    for subset in subsets:
-        faces = np.array(subset.GetIndicesAttr().Get(), np.int64)
-        own = float(areas[faces[(faces >= 0) & (faces < len(areas))]].sum())
-        looks.append(_look(subset.GetPrim(), own))
-        rest -= own
-    # The faces in no subset, except for rounding.
-    if not looks or rest > 1e-9 * area:
-        looks.append(_look(prim, rest))
-    return merge_appearances(look for look in looks if look) if all(looks) else ()
-
-
-def _look(prim: Usd.Prim, area: float) -> Appearance | None:
-    material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
-    if not material:
-        return Appearance(
-            area, _displayed_color(prim, "displayColor"), _displayed_opacity(prim)
-        )
-    shader, _, _ = material.ComputeSurfaceSource()
-    if not shader or shader.GetShaderId() != _PREVIEW:
-        return None
-    texture = _texture(shader, "diffuseColor")
-    mask = _texture(shader, "opacity")
-    return Appearance(
-        area=area,
-        color=vec3(texture.factors[:3]) if texture else _color(shader),
-        opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
-        texture=texture.digest if texture else None,
-        image=texture.name if texture else None,
-        mask=mask.digest if mask else None,
-    )
-
-
-def _sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
-    found = shader.GetInput(name)
-    return list(found.GetValueProducingAttributes()) if found else []
-
-
-def _color(shader: UsdShade.Shader) -> Vec3 | None:
-    sources = _sources(shader, "diffuseColor")
-    values = [source.Get() for source in sources]
-    if not sources:
-        # The fallback of the preview surface.
-        return 0.18, 0.18, 0.18
-    return vec3(values[0]) if values[0] is not None else None
-
-
-def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
-    values = [source.Get() for source in _sources(shader, name)]
-    known = [value for value in values if isinstance(value, int | float)]
-    return float(known[0]) if known else fallback
-
-
-@dataclass(frozen=True, slots=True)
-class _Texture:
-    """A texture that an input is connected to.
-
-    Attributes:
-        name: Of its file.
-        digest: SHA-256 of its content; of no bytes if it is not found
-            or too large.
-        factors: Scale of red, green, blue and alpha.
-        output: The connected output.
-    """
-
-    name: str
-    digest: str
-    factors: tuple[float, ...]
-    output: str
-
-    @property
-    def factor(self) -> float:
-        """Scale of the connected component."""
-        return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
-
-
-def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
-    for source in _sources(shader, name):
-        node = UsdShade.Shader(source.GetPrim())
-        if node.GetShaderId() != _TEXTURE:
-            continue
-        asset = node.GetInput("file")
-        for file in asset.GetValueProducingAttributes() if asset else ():
-            path = file.Get()
-            scale = next((one.Get() for one in _sources(node, "scale")), None)
-            return _Texture(
-                name=Path(path.path).name,
-                digest=_digest(path.resolvedPath),
-                factors=tuple(scale or (1.0, 1.0, 1.0, 1.0)),
-                output=str(source.GetBaseName()),
-            )
-    return None
-
-
-def _digest(resolved: str) -> str:
-    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
-    if not opened:
-        return hashlib.sha256().hexdigest()
-    with opened as content:
-        if content.GetSize() > LARGEST_IMAGE:
-            return hashlib.sha256().hexdigest()
-        return hashlib.sha256(content.GetBuffer()).hexdigest()
-
-
-def _displayed_color(prim: Usd.Prim, name: str) -> Vec3 | None:
-    """Return a constant colour primvar of the prim, or inherited."""
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
-    values = primvar.ComputeFlattened() if primvar else None
-    return vec3(values[0]) if values and len(values) == 1 else None
-
-
-def _displayed_opacity(prim: Usd.Prim) -> float:
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
-    values = primvar.ComputeFlattened() if primvar else None
-    return float(values[0]) if values else 1.0

@@ -23,16 +23,21 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 from urdf_usd.conformance.engines.surfaces import (
     Array,
+    measured_mapping,
     measured_mesh,
+    measured_shading,
     primitive_surface,
+    surface_center,
 )
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Drawing,
     Role,
+    Shading,
     ShapeKind,
     ShapeObservation,
     Surface,
+    Vec3,
     merge_appearances,
 )
 from urdf_usd.converter.robot.model import (
@@ -77,14 +82,25 @@ def _with_appearance(
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
     mesh, areas, geometry = None, np.zeros(0), shape.geometry
+    placed, shading = np.eye(4), None
     if isinstance(geometry, MeshFile):
         found = meshes.get(geometry.path or "")
         if not isinstance(found, LoadedMesh):
             return stated
         measured = _measured(found, shape, geometry)
         mesh, areas = found, measured[1] if measured else areas
-    looks = state_appearances(shape, stated.surface.area, mesh, areas)
-    return replace(stated, appearances=looks)
+        placed = _placement(shape, geometry)
+        shading = _shading(mesh, placed)
+    looks = state_appearances(shape, stated.surface.area, mesh, areas, placed)
+    return replace(stated, appearances=looks, shading=shading)
+
+
+def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
+    """Measure the normals of a mesh; None if they are not read completely."""
+    if mesh.has_normals is None or (mesh.has_normals and mesh.normals is None):
+        return None
+    normals = mesh.normals if mesh.has_normals else None
+    return measured_shading(mesh.points, mesh.triangles, normals, placed)
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
@@ -206,8 +222,13 @@ def _mesh(
 def _measured(
     content: LoadedMesh, shape: Shape, geometry: MeshFile
 ) -> tuple[Surface, Array] | None:
-    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    transform = _placement(shape, geometry)
     return _measured_at(content, tuple(transform.ravel().tolist()))
+
+
+def _placement(shape: Shape, geometry: MeshFile) -> Array:
+    """Return the (4, 4) transform from a mesh file's frame to the link's [m]."""
+    return transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
 
 
 @lru_cache(maxsize=_KEPT)
@@ -230,7 +251,7 @@ _EMPTY = FileMaterial()
 
 
 def state_appearances(
-    visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array
+    visual: Visual, area: float, mesh: LoadedMesh | None, areas: Array, placed: Array
 ) -> tuple[Appearance, ...]:
     """State the appearance of a visual, part by part; materials of files come first.
 
@@ -239,13 +260,17 @@ def state_appearances(
         area: Of its surface [m^2].
         mesh: Its mesh, if it has one.
         areas: (M) areas of the mesh's triangles [m^2].
+        placed: (4, 4) from the mesh's frame to the link's [m].
     """
     own = _of_urdf(visual.material)
     if mesh is None:
         # Texture coordinates of primitives are not defined.
         return (_look(replace(own, image=None, mask=None), area),)
     found = (
-        _part_appearance(mesh, own, material, part_area)
+        replace(
+            _part_appearance(mesh, own, material, part_area, placed),
+            center=_part_center(mesh, material, areas, placed),
+        )
         for material, part_area in _parts(mesh, area, areas)
     )
     return merge_appearances(found)
@@ -262,14 +287,32 @@ def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, f
         yield material, float(areas[mesh.material_of == material].sum())
 
 
+def _part_center(
+    mesh: LoadedMesh, material: int, areas: Array, placed: Array
+) -> Vec3 | None:
+    part = mesh.material_of == material
+    if part.all() or not len(areas):
+        return None
+    return surface_center(mesh.points, mesh.triangles[part], areas[part], placed)
+
+
 def _part_appearance(
-    mesh: LoadedMesh, own: FileMaterial, material: int, area: float
+    mesh: LoadedMesh, own: FileMaterial, material: int, area: float, placed: Array
 ) -> Appearance:
     stated = mesh.materials[material] if material >= 0 else _EMPTY
     shown = stated if stated.defines_appearance else own
     if not mesh.has_coordinates:
         shown = replace(shown, image=None, mask=None)
-    return _look(shown, area)
+    look = _look(shown, area)
+    if look.texture is None or mesh.coordinates is None:
+        return look
+    part = mesh.material_of == material
+    coordinates = mesh.coordinates[part]
+    if not np.isfinite(coordinates).all():
+        return look
+    triangles = mesh.triangles[part]
+    mapping = measured_mapping(mesh.points, triangles, coordinates, placed)
+    return replace(look, mapping=mapping)
 
 
 def _of_urdf(material: Material | None) -> FileMaterial:
@@ -287,7 +330,13 @@ def _of_urdf(material: Material | None) -> FileMaterial:
 
 
 def _look(material: FileMaterial, area: float) -> Appearance:
-    look = Appearance(area, material.color, material.opacity)
+    look = Appearance(
+        area,
+        material.color,
+        material.opacity,
+        properties=material.properties,
+        unread=material.unread,
+    )
     problems = []
     if material.image is not None:
         content = material.image.read()

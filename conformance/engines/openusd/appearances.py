@@ -1,0 +1,602 @@
+"""Appearance of visuals on a stage: materials, textures, normals.
+
+A part of a surface is stated with everything that its surface shader computes from:
+colour, opacity and images, texture coordinates as the images receive them, and every
+other input of the preview surface that differs from its fallback.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
+
+from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_IMAGE
+from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.surfaces import (
+    fan_places,
+    measured_mapping,
+    measured_shading,
+    surface_center,
+)
+from urdf_usd.conformance.observation.shapes import (
+    DOUBLE_SIDED,
+    Appearance,
+    Mapping,
+    Shading,
+    Vec3,
+    merge_appearances,
+)
+
+Property: TypeAlias = tuple[str, tuple[float, ...] | str]
+
+_PREVIEW = "UsdPreviewSurface"
+_TEXTURE = "UsdUVTexture"
+_READER = "UsdPrimvarReader_float2"
+_PLACEMENT = "UsdTransform2d"
+NODES = (_PREVIEW, _TEXTURE, _READER, _PLACEMENT)
+"""Shader nodes of which the appearance of a visual is computed."""
+# Compared by fields of their own.
+_OWN_FIELDS = frozenset({"diffuseColor", "opacity"})
+# Inputs without effect at the fallback of another input.
+_NEEDS = {
+    "specularColor": "useSpecularWorkflow",
+    "clearcoatRoughness": "clearcoat",
+}
+_OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
+# Colour spaces of the preview surface.
+_LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
+# Purposes of bindings, apart from the one for all purposes.
+_PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
+# Nodes of MaterialX whose colour is read, with the input.
+_MATERIALX = {
+    "ND_open_pbr_surface_surfaceshader": "base_color",
+    "ND_standard_surface_surfaceshader": "base_color",
+    "ND_gltf_pbr_surfaceshader": "base_color",
+}
+# Smallest difference of colours and other numbers that counts here.
+_APART = 1e-4
+# Range of texture coordinates in which the wrap mode of an image has no effect.
+_LEAST, _MOST = -1e-4, 1.0 + 1e-4
+_RGB = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeshFaces:
+    """The faces of a mesh.
+
+    Attributes:
+        points: (N, 3) in its own frame, in units of the stage.
+        triangles: (M, 3) indices of points: its faces, as fans.
+        counts: (F) corners of its faces.
+        mirrored: Whether the corners of triangles are in reverse order.
+        areas: (M) areas of the triangles [m^2].
+        to_link: (4, 4) from the mesh's frame to the link's [m].
+    """
+
+    points: Array
+    triangles: NDArray[np.integer]
+    counts: NDArray[np.integer]
+    mirrored: bool
+    areas: Array
+    to_link: Array
+
+    @property
+    def face_of(self) -> NDArray[np.integer]:
+        """(M) index of the face of each triangle."""
+        return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
+
+    @property
+    def places(self) -> NDArray[np.integer]:
+        """(M, 3) places of corners in lists of all corners of faces."""
+        found = fan_places(self.counts)
+        return found[:, ::-1] if self.mirrored else found
+
+
+class _UnusableError(Exception):
+    """Values of corners cannot be used; the message says why."""
+
+
+def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
+    """State the normals of a mesh; a primvar replaces the attribute."""
+    mesh = UsdGeom.Mesh(prim)
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("normals")
+    try:
+        if primvar and primvar.HasValue():
+            corners = _primvar_corners(primvar, faces, _RGB)
+        elif values := mesh.GetNormalsAttr().Get():
+            corners = _corner_values(
+                np.array(values), str(mesh.GetNormalsInterpolation()), faces, _RGB
+            )
+        else:
+            corners = None
+    except _UnusableError as error:
+        return Shading(
+            stated=True,
+            facing=0.0,
+            against=1.0,
+            mean=(0.0, 0.0, 0.0),
+            problem=f"normals {error}",
+        )
+    return measured_shading(faces.points, faces.triangles, corners, faces.to_link)
+
+
+def _primvar_corners(
+    primvar: UsdGeom.Primvar, faces: MeshFaces, width: int
+) -> NDArray[np.floating]:
+    """Return the (M, 3, width) values of a primvar at the corners of triangles.
+
+    Raises:
+        _UnusableError: Number, type or indices do not fit the mesh.
+    """
+    values = np.array(primvar.Get())
+    if primvar.IsIndexed():
+        indices = np.array(primvar.GetIndices(), np.int64)
+        if len(indices) and not 0 <= indices.min() <= indices.max() < len(values):
+            raise _UnusableError("have indices out of range")
+        values = values[indices]
+    return _corner_values(values, str(primvar.GetInterpolation()), faces, width)
+
+
+def _corner_values(
+    values: NDArray[np.floating], interpolation: str, faces: MeshFaces, width: int
+) -> NDArray[np.floating]:
+    """Return (M, 3, width) values at the corners of triangles.
+
+    Raises:
+        _UnusableError: Their number or type does not fit, or one is not finite.
+    """
+    corners = len(faces.triangles)
+    tokens = UsdGeom.Tokens
+    numbers: dict[str, tuple[int, NDArray[np.integer]]] = {
+        str(tokens.constant): (1, np.zeros((corners, 3), np.int64)),
+        str(tokens.uniform): (len(faces.counts), faces.face_of[:, np.newaxis]),
+        str(tokens.vertex): (len(faces.points), faces.triangles),
+        str(tokens.varying): (len(faces.points), faces.triangles),
+        str(tokens.faceVarying): (int(faces.counts.sum()), faces.places),
+    }
+    if interpolation not in numbers:
+        raise _UnusableError(f"have the unknown interpolation {interpolation!r}")
+    count, places = numbers[interpolation]
+    if values.ndim != 2 or values.shape[1] != width:  # noqa: PLR2004  values by components
+        raise _UnusableError(f"have not {width} components")
+    if len(values) != count:
+        raise _UnusableError(f"are {len(values)}, not {count}, for {interpolation}")
+    if not np.isfinite(values).all():
+        raise _UnusableError("are not finite")
+    return np.broadcast_to(values[places], (corners, 3, width))
+
+
+def state_appearances(
+    prim: Usd.Prim, area: float, faces: MeshFaces | None
+) -> tuple[Appearance, ...]:
+    """State the appearance of a Gprim, part by part.
+
+    Args:
+        prim: The Gprim.
+        area: Of its surface [m^2].
+        faces: Its faces, if it is a mesh.
+    """
+    looks: list[Appearance] = []
+    rest = area
+    subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
+    left = None if faces is None else np.ones(len(faces.triangles), dtype=bool)
+    for subset in subsets:
+        chosen = _triangles_of(subset, faces)
+        own = float(faces.areas[chosen].sum()) if faces else 0.0
+        looks.append(_look(subset.GetPrim(), prim, own, faces, chosen))
+        rest -= own
+        if left is not None:
+            left &= ~chosen
+    # The faces in no subset, except for rounding.
+    if not looks or rest > 1e-9 * area:
+        looks.append(_look(prim, prim, rest, faces, left))
+    return merge_appearances(looks)
+
+
+def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np.bool_]:
+    """Return whether each of the (M) triangles is in a subset."""
+    if faces is None:
+        return np.zeros(0, dtype=bool)
+    indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
+    within = np.zeros(len(faces.counts), dtype=bool)
+    within[indices[(indices >= 0) & (indices < len(within))]] = True
+    chosen: NDArray[np.bool_] = within[faces.face_of]
+    return chosen
+
+
+def _look(
+    part: Usd.Prim,
+    gprim: Usd.Prim,
+    area: float,
+    faces: MeshFaces | None,
+    chosen: NDArray[np.bool_] | None,
+) -> Appearance:
+    """State the appearance of a part.
+
+    Args:
+        part: The prim that the material is bound to: the Gprim, or a subset of it.
+        gprim: The Gprim, which holds the primvars.
+        area: Of the part [m^2].
+        faces: Of the Gprim, if it is a mesh.
+        chosen: (M) which of its triangles belong to the part.
+    """
+    binding = UsdShade.MaterialBindingAPI(part)
+    material, _ = binding.ComputeBoundMaterial()
+    look = _shown(material, gprim, area, faces, chosen)
+    others: list[Property] = []
+    for purpose in _PURPOSES:
+        other, _ = binding.ComputeBoundMaterial(purpose)
+        if (
+            other
+            and other.GetPath() != (material.GetPath() if material else None)
+            and _shown(other, gprim, area, faces, chosen) != look
+        ):
+            others.append((f"material:binding:{purpose}", other.GetPath().name))
+    center = None
+    if faces is not None and chosen is not None and not chosen.all():
+        center = surface_center(
+            faces.points, faces.triangles[chosen], faces.areas[chosen], faces.to_link
+        )
+    properties = tuple(sorted((*look.properties, *others)))
+    return replace(look, properties=properties, center=center)
+
+
+def _shown(
+    material: UsdShade.Material,
+    gprim: Usd.Prim,
+    area: float,
+    faces: MeshFaces | None,
+    chosen: NDArray[np.bool_] | None,
+) -> Appearance:
+    """State what a material shows; no colour if it has no preview surface."""
+    color = _displayed_color(gprim)
+    opacity = _displayed_opacity(gprim)
+    if not material:
+        return Appearance(area, color, 1.0 if opacity is None else opacity)
+    shader, _, _ = material.ComputeSurfaceSource()
+    if not shader or shader.GetShaderId() != _PREVIEW:
+        # Renderers without this shader show their own colour.
+        return Appearance(area, None, None)
+    texture = _texture(shader, "diffuseColor")
+    mask = _texture(shader, "opacity")
+    look = Appearance(
+        area=area,
+        color=vec3(texture.factors[:_RGB]) if texture else _color(shader),
+        opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
+        texture=texture.digest if texture else None,
+        image=texture.name if texture else None,
+        mask=mask.digest if mask else None,
+    )
+    properties = [*_surface_properties(shader, look), *_outputs(material, look)]
+    if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
+        properties.append((DOUBLE_SIDED, (1.0,)))
+    mapping = None
+    for name, image in (("diffuseColor", texture), ("opacity", mask)):
+        if image is None:
+            continue
+        found, described = _image_properties(name, image, gprim, faces, chosen)
+        properties += described
+        if image is texture:
+            mapping = found
+    if not texture and look.color and color and _differ(look.color, color):
+        properties.append(("primvars:displayColor", color))
+    # Viewers without materials show these primvars.
+    if not mask and opacity is not None and look.opacity is not None:
+        opaque = _differ((look.opacity,), (opacity,))
+        properties += [("primvars:displayOpacity", (opacity,))] if opaque else []
+    return replace(look, properties=tuple(sorted(properties)), mapping=mapping)
+
+
+@cache
+def node_inputs(identifier: str) -> dict[str, object]:
+    """Return the inputs of a shader node in the registry, with their fallbacks."""
+    node = Sdr.Registry().GetShaderNodeByIdentifier(identifier)
+    if not node:
+        return {}
+    return {
+        name: node.GetShaderInput(name).GetDefaultValue()
+        for name in node.GetShaderInputNames()
+    }
+
+
+def _surface_properties(
+    shader: UsdShade.Shader, look: Appearance
+) -> Iterator[Property]:
+    """Yield the inputs of a preview surface whose values have another effect."""
+    opaque = look.mask is None and look.opacity == 1.0
+    specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
+    for source in _sources(shader, "diffuseColor"):
+        space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
+        if space and space not in _LINEAR and source.Get() is not None:
+            yield "diffuseColor.colorSpace", space
+    for name, fallback in node_inputs(_PREVIEW).items():
+        needed = _NEEDS.get(name)
+        if name == "opacity" and look.mask is None:
+            value = _input_value(shader, name)
+            if isinstance(value, str):
+                yield name, value
+        if (
+            name in _OWN_FIELDS
+            or (opaque and name in _OF_OPACITY)
+            or (needed and not _number(shader, needed, 0.0))
+            or (specular and name == "metallic")
+        ):
+            continue
+        value = _input_value(shader, name)
+        if isinstance(value, str):
+            if value != fallback:
+                yield name, value
+        elif value is not None and _differ(value, _components(fallback)):
+            yield name, value
+
+
+def _input_value(shader: UsdShade.Shader, name: str) -> tuple[float, ...] | str | None:
+    """Return the value of an input, or what it is connected to; None without."""
+    image = _texture(shader, name)
+    if image is not None:
+        return f"image {image.name} ({image.digest[:8]})"
+    for source in _sources(shader, name):
+        value = source.Get()
+        if value is None:
+            return f"connected to {source.GetPrim().GetName()}"
+        return value if isinstance(value, str) else _components(value)
+    return None
+
+
+def _components(value: object) -> tuple[float, ...]:
+    if isinstance(value, bool | int | float):
+        return (float(value),)
+    return tuple(np.array(value, np.float64).ravel().tolist())
+
+
+def _differ(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Whether numbers differ, or one of them is NaN."""
+    if len(one) != len(other):
+        return True
+    return not all(abs(a - b) <= _APART for a, b in zip(one, other, strict=True))
+
+
+def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property]:
+    """Yield other outputs of a material: displacement, volume, and other renderers."""
+    displaced, _, _ = material.ComputeDisplacementSource()
+    if displaced and displaced.GetShaderId() != _PREVIEW:
+        yield "outputs:displacement", f"connected to {displaced.GetPath().name}"
+    volume, _, _ = material.ComputeVolumeSource()
+    if volume:
+        yield "outputs:volume", f"connected to {volume.GetPath().name}"
+    for output in material.GetSurfaceOutputs():
+        for source in output.GetValueProducingAttributes():
+            node = UsdShade.Shader(source.GetPrim())
+            name = _MATERIALX.get(str(node.GetShaderId())) if node else None
+            value = [one.Get() for one in _sources(node, name)] if node and name else []
+            if value and value[0] is not None and look.color and not look.texture:
+                color = _components(value[0])
+                if _differ(color, look.color):
+                    yield f"{output.GetBaseName()}:{name}", color
+
+
+def _image_properties(
+    name: str,
+    image: _Texture,
+    gprim: Usd.Prim,
+    faces: MeshFaces | None,
+    chosen: NDArray[np.bool_] | None,
+) -> tuple[Mapping | None, list[Property]]:
+    """Return the texture coordinates of an image, and how else it is read.
+
+    Args:
+        name: The input that the image is connected to.
+        image: The image.
+        gprim: The Gprim.
+        faces: Its faces, if it is a mesh.
+        chosen: (M) triangles of the part.
+    """
+    found: list[Property] = []
+    is_color = name == "diffuseColor"
+    if image.output != ("rgb" if is_color else "a"):
+        found.append((f"{name}.output", image.output))
+    if any(image.bias):
+        found.append((f"{name}.bias", image.bias))
+    encoded = image.color_space == "sRGB"
+    if is_color != encoded and image.output != "a":
+        found.append((f"{name}.sourceColorSpace", image.color_space))
+    mapping = coordinates = None
+    try:
+        if faces is not None and chosen is not None:
+            coordinates = _coordinates(image.node, gprim, faces)[chosen]
+    except _UnusableError as error:
+        found.append((f"{name}.st", f"texture coordinates {error}"))
+    if coordinates is not None and faces is not None and len(coordinates):
+        triangles = faces.triangles[chosen]
+        mapping = measured_mapping(faces.points, triangles, coordinates, faces.to_link)
+        # (2) by coordinate.
+        low, high = coordinates.min(axis=(0, 1)), coordinates.max(axis=(0, 1))
+        for axis, key in enumerate(("wrapS", "wrapT")):
+            wrap = str(_value(image.node, key))
+            if wrap != "repeat" and not _LEAST <= low[axis] <= high[axis] <= _MOST:
+                found.append((f"{name}.{key}", wrap))
+    return mapping, found
+
+
+def _coordinates(
+    node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces
+) -> NDArray[np.floating]:
+    """Return the (M, 3, 2) coordinates that an image, or a placement, receives.
+
+    Raises:
+        _UnusableError: They are not connected, or the mesh has none.
+    """
+    name = "in" if node.GetShaderId() == _PLACEMENT else "st"
+    sources = _sources(node, name)
+    if not sources:
+        raise _UnusableError("are not connected")
+    source = UsdShade.Shader(sources[0].GetPrim())
+    identifier = str(source.GetShaderId()) if source else ""
+    if identifier == _READER:
+        return _read_primvar(str(_value(source, "varname")), gprim, faces)
+    if identifier == _PLACEMENT:
+        given = _coordinates(source, gprim, faces)
+        scale = np.array(_value(source, "scale"), np.float64)
+        moved = np.array(_value(source, "translation"), np.float64)
+        angle = math.radians(float(str(_value(source, "rotation"))))
+        turn = np.array(
+            [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+        )
+        placed: NDArray[np.floating] = (given * scale) @ turn.T + moved
+        return placed
+    value = sources[0].Get()
+    if value is None:
+        raise _UnusableError(f"come from the node {identifier}")
+    constant = np.array([value], np.float64)
+    return _corner_values(constant, str(UsdGeom.Tokens.constant), faces, 2)
+
+
+def _read_primvar(name: str, gprim: Usd.Prim, faces: MeshFaces) -> NDArray[np.floating]:
+    primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
+    if not primvar or not primvar.HasValue():
+        raise _UnusableError(f"are missing: there is no primvar {name!r}")
+    return _primvar_corners(primvar, faces, 2)
+
+
+def _value(node: UsdShade.Shader, name: str) -> object:
+    """Return the value of an input, else its fallback."""
+    for source in _sources(node, name):
+        value = source.Get()
+        if value is not None:
+            return value
+    return node_inputs(str(node.GetShaderId())).get(name)
+
+
+def _sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
+    found = shader.GetInput(name)
+    return list(found.GetValueProducingAttributes()) if found else []
+
+
+def _color(shader: UsdShade.Shader) -> Vec3 | None:
+    sources = _sources(shader, "diffuseColor")
+    values = [source.Get() for source in sources]
+    if not sources:
+        # The fallback of the preview surface.
+        return 0.18, 0.18, 0.18
+    return vec3(values[0]) if values[0] is not None else None
+
+
+def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
+    values = [source.Get() for source in _sources(shader, name)]
+    known = [value for value in values if isinstance(value, int | float)]
+    return float(known[0]) if known else fallback
+
+
+@dataclass(frozen=True, slots=True)
+class _Texture:
+    """A texture that an input is connected to.
+
+    Attributes:
+        name: Of its file.
+        digest: SHA-256 of its content; of no bytes if it is not found
+            or too large.
+        factors: Scale of red, green, blue and alpha.
+        bias: What is added to them.
+        color_space: ``sRGB`` or ``raw``.
+        output: The connected output.
+        node: The node that reads it.
+    """
+
+    name: str
+    digest: str
+    factors: tuple[float, ...]
+    bias: tuple[float, ...]
+    color_space: str
+    output: str
+    node: UsdShade.Shader
+
+    @property
+    def factor(self) -> float:
+        """Scale of the connected component."""
+        return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
+
+
+def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
+    for source in _sources(shader, name):
+        node = UsdShade.Shader(source.GetPrim())
+        if node.GetShaderId() != _TEXTURE:
+            continue
+        asset = node.GetInput("file")
+        for file in asset.GetValueProducingAttributes() if asset else ():
+            path = file.Get()
+            return _Texture(
+                name=Path(path.path).name,
+                digest=_digest(path.resolvedPath),
+                factors=_components(_value(node, "scale")),
+                bias=_components(_value(node, "bias")),
+                color_space=_color_space(node, file, path.resolvedPath),
+                output=str(source.GetBaseName()),
+                node=node,
+            )
+    return None
+
+
+def _color_space(node: UsdShade.Shader, file: Usd.Attribute, resolved: str) -> str:
+    """Return ``sRGB`` or ``raw``, or an unknown colour space.
+
+    By default it depends on the file: images with three or four channels of eight bits
+    are sRGB, others are raw.
+    """
+    stated = str(_value(node, "sourceColorSpace"))
+    if stated != "auto":
+        return stated
+    if file.HasColorSpace():
+        named = str(file.GetColorSpace())
+        return "sRGB" if "srgb" in named.lower() else named
+    return "sRGB" if _has_bytes_of_color(resolved) else "raw"
+
+
+def _has_bytes_of_color(resolved: str) -> bool:
+    """Whether an image has three or four channels of eight bits; JPEG is taken to."""
+    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
+    if not opened:
+        return True
+    with opened as content:
+        head = bytes(content.Read(_PNG_HEAD, 0) if content.GetSize() else b"")
+    if not head.startswith(b"\x89PNG"):
+        return True
+    # Bit depth and colour type of the header: grey, colour, palette, grey and alpha.
+    depth, kind = head[24], head[25]
+    return depth <= 8 and kind in {2, 3, 6}  # noqa: PLR2004  bits of a byte
+
+
+# Bytes up to the end of the first chunk of a PNG file.
+_PNG_HEAD = 33
+
+
+def _digest(resolved: str) -> str:
+    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
+    if not opened:
+        return hashlib.sha256().hexdigest()
+    with opened as content:
+        if content.GetSize() > LARGEST_IMAGE:
+            return hashlib.sha256().hexdigest()
+        return hashlib.sha256(content.GetBuffer()).hexdigest()
+
+
+def _displayed_color(prim: Usd.Prim) -> Vec3 | None:
+    """Return the constant displayed colour of a prim, or inherited."""
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayColor")
+    values = primvar.ComputeFlattened() if primvar else None
+    return vec3(values[0]) if values and len(values) == 1 else None
+
+
+def _displayed_opacity(prim: Usd.Prim) -> float | None:
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
+    values = primvar.ComputeFlattened() if primvar else None
+    return float(values[0]) if values else None

@@ -1,0 +1,335 @@
+"""Values of a stage that have an effect, and that no URDF implies, in any schema.
+
+Every prim is visited once. A registered property, apart from those of physics schemas
+(see :mod:`urdf_usd.conformance.engines.openusd.settings`), is compared with the URDF
+by a check (``COMPARED``), or is harmless (``HARMLESS``), or has to have its fallback.
+A prim of a type that no robot needs, a value over time, and a number or quaternion that
+consumers cannot compute with are settings as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
+
+from urdf_usd.conformance.engines.openusd.links import LinkPrims
+from urdf_usd.conformance.engines.openusd.settings import (
+    NAMESPACES,
+    Parts,
+    collides,
+    is_shown,
+)
+from urdf_usd.conformance.engines.openusd.stage import Physics
+from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
+
+COMPARED = {
+    "axis": "collision.support",
+    "doubleSided": "visual.material",
+    "elementType": "visual.geometry",
+    "extent": "visual.geometry",
+    "faceVertexCounts": "visual.area",
+    "faceVertexIndices": "visual.area",
+    "familyName": "visual.colour",
+    "height": "collision.support",
+    "indices": "visual.colour",
+    "info:id": "visual.colour",
+    "info:implementationSource": "visual.colour",
+    "length": "collision.support",
+    "normals": "visual.normals",
+    "orientation": "visual.geometry",
+    "outputs:displacement": "visual.material",
+    "outputs:surface": "visual.colour",
+    "outputs:volume": "visual.material",
+    "points": "visual.support",
+    "primvars:displayColor": "visual.colour",
+    "primvars:displayOpacity": "visual.opacity",
+    "purpose": "visual.shapes",
+    "radius": "collision.support",
+    "size": "collision.support",
+    "subdivisionScheme": "visual.subdivision",
+    "visibility": "visual.shapes",
+    "width": "collision.support",
+    "xformOpOrder": "kinematics.position",
+}
+"""The check of each property that others compare, or that this module reads by
+itself."""
+
+_SUBDIVIDED = "it concerns subdivided meshes, and none is subdivided"
+_SELECTED = "a collection selects prims for what uses it"
+_TEXT = "it is shown by editors"
+
+HARMLESS = {
+    "cornerIndices": _SUBDIVIDED,
+    "cornerSharpnesses": _SUBDIVIDED,
+    "creaseIndices": _SUBDIVIDED,
+    "creaseLengths": _SUBDIVIDED,
+    "creaseSharpnesses": _SUBDIVIDED,
+    "faceVaryingLinearInterpolation": _SUBDIVIDED,
+    "interpolateBoundary": _SUBDIVIDED,
+    "triangleSubdivisionRule": _SUBDIVIDED,
+    "ids": "names of points",
+    "model:cardGeometry": "it has no effect without a draw mode",
+    "model:cardVisibility": "it has no effect without a draw mode",
+    "model:drawModeColor": "it has no effect without a draw mode",
+    "proxyPrim": "it names the stand-in of a prim, which is a prim as well",
+}
+"""Why each of these properties makes no difference to a converted URDF."""
+
+HARMLESS_PREFIXES = {
+    "accessibility:": _TEXT,
+    "authorship:": _TEXT,
+    "collection:": _SELECTED,
+    "exposure": "it concerns cameras, none of which is a part of a robot",
+    "model:cardTexture": "it has no effect without a draw mode",
+    "motion:": "nothing moves over time",
+    "semantics:": "labels for training data",
+    "ui:": _TEXT,
+}
+"""The same by the beginnings of names."""
+
+TYPES = frozenset(
+    {
+        # Prims without a type are groups.
+        "",
+        "GeomSubset",
+        "Material",
+        "NewtonActuator",
+        "NodeGraph",
+        "PhysicsCollisionGroup",
+        "PhysicsScene",
+        "Scope",
+        "Shader",
+        "Xform",
+    }
+)
+"""Types of prims that a robot consists of, besides joints and shapes."""
+
+HARMLESS_TYPES = frozenset(
+    {"Backdrop", "RenderPass", "RenderProduct", "RenderSettings", "RenderVar"}
+)
+"""Types of prims that are settings of renderers and editors, not of the robot."""
+
+# Names of attributes with an effect that no prim definition has.
+_DYNAMIC = ("inputs:", "primvars:", "xformOp:")
+# Largest difference of an extent, relative to the diagonal.
+_EXTENT = 1e-3
+# Largest difference of the length of a quaternion to one, which half precision has.
+_UNIT = 1e-2
+_QUATERNIONS = (Gf.Quath, Gf.Quatf, Gf.Quatd)
+# The fallback is zero, which stands for the identity.
+_ZERO_ALLOWED = "physics:principalAxes"
+# Values of an attribute that are compared with its default.
+_MOST_SAMPLES = 1000
+_BOUNDS = 2
+
+
+def authored_settings(
+    physics: Physics, links: LinkPrims
+) -> tuple[UnimpliedSetting, ...]:
+    """Return what is authored on a stage that no URDF implies.
+
+    Args:
+        physics: The open stage and its descriptors.
+        links: The candidates for links.
+    """
+    parts = Parts(physics, links)
+    found: list[UnimpliedSetting] = []
+    for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
+        found += _of_type(prim)
+        found += _of_properties(prim, parts)
+        if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
+            found += _of_shape(prim, parts)
+    return tuple(dict.fromkeys(found))
+
+
+def _of_type(prim: Usd.Prim) -> Iterator[UnimpliedSetting]:
+    kind = str(prim.GetTypeName())
+    is_part = (
+        kind in TYPES
+        or kind in HARMLESS_TYPES
+        # Others are shapes, which checks of shapes find.
+        or prim.IsA(UsdGeom.Gprim)
+        or prim.IsA(UsdPhysics.Joint)
+    )
+    lights = prim.HasAPI(UsdLux.LightAPI)
+    if (is_part and not lights) or _is_hidden(prim):
+        return
+    yield UnimpliedSetting(
+        SettingKind.SCENE,
+        "robot",
+        f"{prim.GetPath()} is a {'light' if lights else kind}, which no URDF has",
+        "no such prim",
+        kind,
+    )
+
+
+def _is_hidden(prim: Usd.Prim) -> bool:
+    image = UsdGeom.Imageable(prim)
+    return bool(image and image.ComputeVisibility() == UsdGeom.Tokens.invisible)
+
+
+def _of_properties(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    definition = prim.GetPrimDefinition()
+    for property_ in prim.GetAuthoredProperties():
+        name = property_.GetName()
+        in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
+        if not (in_schema or name.startswith((*_DYNAMIC, *NAMESPACES))):
+            continue
+        if isinstance(property_, Usd.Attribute):
+            yield from _over_time(property_, parts)
+            yield from _unusable(property_, parts)
+        if (
+            in_schema
+            and not name.startswith(NAMESPACES)
+            and not accounted(name)
+            and str(prim.GetTypeName()) not in HARMLESS_TYPES
+        ):
+            yield from _unaccounted(property_, definition, parts)
+
+
+def accounted(name: str) -> bool:
+    """Whether a table says what a property means."""
+    return (
+        name in COMPARED
+        or name in HARMLESS
+        or name.startswith(tuple(HARMLESS_PREFIXES))
+    )
+
+
+def _unaccounted(
+    property_: Usd.Property, definition: Usd.PrimDefinition, parts: Parts
+) -> Iterator[UnimpliedSetting]:
+    prim, name = property_.GetPrim(), property_.GetName()
+    if isinstance(property_, Usd.Relationship):
+        if targets := property_.GetTargets():
+            value = ", ".join(map(str, targets))
+            yield parts.setting(SettingKind.GEOMETRY, prim, name, "nothing", value)
+        return
+    value = property_.Get()
+    fallback = definition.GetAttributeFallbackValue(name)
+    if value is None or value == fallback or (fallback is None and _is_empty(value)):
+        return
+    implied = "nothing" if fallback is None else str(fallback)
+    yield parts.setting(SettingKind.GEOMETRY, prim, name, implied, _short(value))
+
+
+def _is_empty(value: object) -> bool:
+    return hasattr(value, "__len__") and not len(value)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "__len__") and len(value) > 4:  # noqa: PLR2004  a quaternion's
+        return f"an array of {len(value)}"
+    return str(value)
+
+
+def _over_time(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetting]:
+    if attribute.HasSpline():
+        what = "a spline"
+    elif attribute.GetNumTimeSamples() and _changes(attribute):
+        what = "time samples that differ from its default value"
+    else:
+        return
+    yield UnimpliedSetting(
+        SettingKind.ANIMATION,
+        parts.subject(attribute.GetPrim()),
+        f"{attribute.GetName()} of {attribute.GetPrim().GetName()} has {what}",
+        "one value",
+        "values over time",
+    )
+
+
+def _changes(attribute: Usd.Attribute) -> bool:
+    """Whether a time sample differs from the default, or there is no default."""
+    value = attribute.Get()
+    authored = any(
+        spec.HasDefaultValue()
+        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
+    )
+    if value is None or not authored:
+        return True
+    times = attribute.GetTimeSamples()[:_MOST_SAMPLES]
+    return any(attribute.Get(time) != value for time in times)
+
+
+def _unusable(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetting]:
+    value = attribute.Get()
+    name, prim = attribute.GetName(), attribute.GetPrim()
+    if isinstance(value, _QUATERNIONS):
+        length = value.GetLength()
+        zero = length == 0.0 and name == _ZERO_ALLOWED
+        if not zero and not abs(length - 1.0) <= _UNIT:
+            yield _no_value(parts, prim, name, "a unit quaternion", str(value))
+    elif not name.startswith(NAMESPACES) and not _is_finite(value):
+        fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+        if fallback is None or value != fallback:
+            yield _no_value(parts, prim, name, "finite", _short(value))
+
+
+def _no_value(
+    parts: Parts, prim: Usd.Prim, name: str, implied: str, value: object
+) -> UnimpliedSetting:
+    return parts.setting(SettingKind.VALUES, prim, name, implied, value)
+
+
+def _is_finite(value: object) -> bool:
+    if value is None or isinstance(value, bool | int | str | Sdf.AssetPath):
+        return True
+    if isinstance(value, float):
+        return math.isfinite(value)
+    numbers = np.array(value)
+    return numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
+
+
+def _of_shape(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    """Yield a wrong extent, reversed faces of a primitive, and ambiguous subsets."""
+    kind = SettingKind.GEOMETRY
+    boundable = UsdGeom.Boundable(prim)
+    extent = boundable.GetExtentAttr()
+    if extent.HasAuthoredValue() and not _is_extent(boundable, extent.Get()):
+        value = str([tuple(corner) for corner in extent.Get()])
+        yield parts.setting(kind, prim, "extent", "that of its geometry", value)
+    if not prim.IsA(UsdGeom.Mesh):
+        way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
+        if way != UsdGeom.Tokens.rightHanded:
+            yield parts.setting(kind, prim, "orientation", "rightHanded", way)
+        return
+    if reason := _ambiguous_subsets(prim):
+        yield parts.setting(kind, prim, "its material subset", "a part of it", reason)
+
+
+def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
+    computed = UsdGeom.Boundable.ComputeExtentFromPlugins(
+        boundable, Usd.TimeCode.Default()
+    )
+    given = np.array(stated, np.float64)
+    if computed is None:
+        return True
+    wanted = np.array(computed, np.float64)
+    if given.shape != wanted.shape or len(given) != _BOUNDS:
+        return False
+    diagonal = float(np.linalg.norm(wanted[1] - wanted[0]))
+    return bool((np.abs(given - wanted) <= _EXTENT * diagonal).all())
+
+
+def _ambiguous_subsets(prim: Usd.Prim) -> str | None:
+    """Return why the material subsets of a mesh do not define one material per face."""
+    subsets = UsdGeom.Subset.GetGeomSubsets(
+        UsdGeom.Imageable(prim), "", UsdShade.Tokens.materialBind
+    )
+    counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get() or ()
+    seen = np.zeros(len(counts), np.int64)
+    for subset in subsets:
+        name = subset.GetPrim().GetName()
+        if subset.GetElementTypeAttr().Get() != UsdGeom.Tokens.face:
+            return f"{name} of other elements than faces"
+        indices = np.array(subset.GetIndicesAttr().Get() or (), np.int64)
+        if len(indices) and not 0 <= indices.min() <= indices.max() < len(seen):
+            return f"{name} with faces that the mesh does not have"
+        np.add.at(seen, indices, 1)
+    return "faces that are in two of them" if (seen > 1).any() else None
