@@ -23,6 +23,8 @@ _Descriptors: TypeAlias = Mapping[str, Any]
 # Relative tolerance of float32 values that are computed in another order.
 _TOLERANCE = 1e-5
 _GRAVITY = 9.81
+# Forces from here on are unlimited: the parser replaces infinity by the largest float32.
+_UNBOUNDED = 1e30
 # Descriptors that are evaluated together, not one by one.
 _TOGETHER = frozenset(
     {
@@ -45,7 +47,19 @@ _IGNORED = frozenset(
         "simulationOwners",
     }
 )
-_WORLD = ""
+
+USERS = frozenset(
+    {
+        "PhysicsArticulationRootAPI",
+        "PhysicsCollisionAPI",
+        "PhysicsJoint",
+        "PhysicsMassAPI",
+        "PhysicsMaterialAPI",
+        "PhysicsRigidBodyAPI",
+        "PhysicsScene",
+    }
+)
+"""Schemas that make a prim one that physics is computed from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +68,12 @@ class ComputedPhysics:
 
     Attributes:
         results: By what they concern.
-        users: Paths of the prims that they are computed from.
+        users: Paths of the prims that they are computed from, by the schema that makes
+            a prim one of them.
     """
 
     results: Mapping[str, _Result]
-    users: frozenset[str]
+    users: Mapping[str, frozenset[str]]
 
     def equals(self, other: ComputedPhysics) -> bool:
         """Whether all results are equal, within the rounding of float32."""
@@ -109,14 +124,29 @@ def compute_physics(stage: Usd.Stage) -> ComputedPhysics:
     results["gravity"] = tuple(sorted(set(_gravities(stage, scenes))))
     contacts = _Contacts(stage, every)
     results["contacts"] = tuple(sorted(contacts.pairs()))
-    users = {*every, *scenes}
-    users |= {
-        str(one)
-        for descriptor in every.values()
-        if isinstance(descriptor, UsdPhysics.ShapeDesc)
-        for one in descriptor.materials
+    return ComputedPhysics(results, _users(every, scenes))
+
+
+def _users(every: _Descriptors, scenes: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    return {
+        "PhysicsArticulationRootAPI": _paths(every, UsdPhysics.ArticulationDesc),
+        "PhysicsCollisionAPI": _paths(every, UsdPhysics.ShapeDesc),
+        "PhysicsJoint": _paths(every, UsdPhysics.JointDesc),
+        # The mass of a collider does not matter, as every body states its own.
+        "PhysicsMassAPI": _paths(every, UsdPhysics.RigidBodyDesc),
+        "PhysicsMaterialAPI": frozenset(
+            str(one)
+            for descriptor in every.values()
+            if isinstance(descriptor, UsdPhysics.ShapeDesc)
+            for one in descriptor.materials
+        ),
+        "PhysicsRigidBodyAPI": _paths(every, UsdPhysics.RigidBodyDesc),
+        "PhysicsScene": frozenset(scenes),
     }
-    return ComputedPhysics(results, frozenset(users))
+
+
+def _paths(every: _Descriptors, kind: type) -> frozenset[str]:
+    return frozenset(path for path, one in every.items() if isinstance(one, kind))
 
 
 def placed_prims(stage: Usd.Stage) -> Mapping[str, _Result]:
@@ -149,7 +179,16 @@ def _has_effect(descriptor: UsdPhysics.ObjectDesc) -> bool:
     """Whether a descriptor is no joint, or one that connects two bodies."""
     if not isinstance(descriptor, UsdPhysics.JointDesc):
         return True
-    return bool(descriptor.jointEnabled and descriptor.body0 != descriptor.body1)
+    if not descriptor.jointEnabled or descriptor.body0 == descriptor.body1:
+        return False
+    # A free joint outside of an articulation, which may keep contacts off.
+    return not (
+        isinstance(descriptor, UsdPhysics.D6JointDesc)
+        and descriptor.excludeFromArticulation
+        and descriptor.collisionEnabled
+        and not _value(descriptor.jointLimits)
+        and not _value(descriptor.jointDrives)
+    )
 
 
 def _fields(descriptor: UsdPhysics.ObjectDesc) -> _Result:
@@ -157,9 +196,11 @@ def _fields(descriptor: UsdPhysics.ObjectDesc) -> _Result:
         name: _value(getattr(descriptor, name))
         for name in dir(descriptor)
         if not name.startswith("_") and name not in _IGNORED
-    } | {"collides": getattr(descriptor, "collisionEnabled", None) if isinstance(
-        descriptor, UsdPhysics.ShapeDesc
-    ) else None}
+    } | {
+        "collides": getattr(descriptor, "collisionEnabled", None)
+        if isinstance(descriptor, UsdPhysics.ShapeDesc)
+        else None
+    }
 
 
 def _value(value: Any) -> _Result:  # noqa: ANN401  a field of any descriptor
@@ -169,7 +210,11 @@ def _value(value: Any) -> _Result:  # noqa: ANN401  a field of any descriptor
         case Sdf.Path():
             return str(value)
         case UsdPhysics.JointLimit():
-            return (value.lower, value.upper) if value.enabled else None
+            if not value.enabled:
+                return None
+            if value.lower > value.upper:
+                return "locked"
+            return (value.lower, value.upper)
         case UsdPhysics.JointDrive():
             return _drive(value)
         case Gf.Quatf() | Gf.Quatd():
@@ -180,19 +225,31 @@ def _value(value: Any) -> _Result:  # noqa: ANN401  a field of any descriptor
             return tuple(np.array(value).ravel().tolist())
         case _ if hasattr(value, "dimension"):
             return tuple(map(float, value))
-        case _ if hasattr(value, "first"):
-            return (_value(value.first), _value(value.second))
         case _ if hasattr(value, "__len__"):
-            return tuple(sorted(map(_value, value), key=str))
+            # Of pairs, such as limits of degrees of freedom, those without an effect
+            # are left out.
+            values = [
+                (str(one.first), _value(one.second))
+                if hasattr(one, "first")
+                else _value(one)
+                for one in value
+            ]
+            return tuple(
+                sorted((one for one in values if not _is_void_pair(one)), key=str)
+            )
         case _:
             return str(value)
+
+
+def _is_void_pair(value: _Result) -> bool:
+    return isinstance(value, tuple) and len(value) > 1 and value[1] is None
 
 
 def _drive(drive: UsdPhysics.JointDrive) -> _Result:
     if not drive.enabled:
         return None
     if not (drive.stiffness or drive.damping):
-        return (drive.forceLimit,)
+        return (drive.forceLimit,) if drive.forceLimit < _UNBOUNDED else None
     names = ("stiffness", "damping", "forceLimit", "targetPosition", "targetVelocity")
     return (*(getattr(drive, name) for name in names), drive.acceleration)
 
@@ -208,14 +265,14 @@ def _mass(prim: Usd.Prim) -> _Result:
     whole = mass > 0 and np.isfinite(center).all() and moments.any()
     if not whole or not np.isfinite(moments).all():
         return ("computed", mass, tuple(center.tolist()), tuple(moments.tolist()))
-    axes = np.array(Gf.Matrix3d(turn.GetNormalized() if turn.GetLength() else Gf.Quatd(1)))
+    axes = np.array(
+        Gf.Matrix3d(turn.GetNormalized() if turn.GetLength() else Gf.Quatd(1))
+    )
     tensor = axes.T @ np.diag(moments) @ axes
     return (mass, tuple(center.tolist()), tuple(tensor.ravel().tolist()))
 
 
-def _gravities(
-    stage: Usd.Stage, scenes: _Descriptors
-) -> Iterator[tuple[float, ...]]:
+def _gravities(stage: Usd.Stage, scenes: _Descriptors) -> Iterator[tuple[float, ...]]:
     for scene in scenes.values():
         direction = np.array(scene.gravityDirection, np.float64)
         length = np.linalg.norm(direction) or 1.0
@@ -255,7 +312,8 @@ class _Contacts:
         return {
             pair
             for pair in combinations(bodies, 2)
-            if pair not in apart and part.get(pair[0], pair[0]) != part.get(pair[1], pair[1])
+            if pair not in apart
+            and part.get(pair[0], pair[0]) != part.get(pair[1], pair[1])
         }
 
     def _rigid_parts(self) -> dict[str, str]:
@@ -315,8 +373,7 @@ def _is_equal(one: _Result, other: _Result) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_is_equal, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return (
-            math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-7)
-            or (math.isnan(one) and math.isnan(other))
+        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-7) or (
+            math.isnan(one) and math.isnan(other)
         )
     return one == other

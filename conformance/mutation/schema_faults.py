@@ -23,22 +23,32 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import TypeAlias
 
 import newton_usd_schemas  # noqa: F401  registers schemas
 import numpy as np
-from pxr import Gf, Plug, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.coverage import plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings import (
-    HARMLESS,
-    SOLVERS,
+    SUPERSEDED,
+    UNAPPLIED,
+    harmless_reason,
     schema_attribute,
 )
-from urdf_usd.conformance.mutation.computed_physics import compute_physics, same_prims
+from urdf_usd.conformance.mutation.computed_physics import (
+    USERS,
+    ComputedPhysics,
+    compute_physics,
+    same_prims,
+)
 from urdf_usd.conformance.mutation.fault import EXTRA_PRIM
 
 FAMILIES = ("usdPhysics", "newton", "physx")
 """Beginnings of the names of the plugins whose schemas are seeded."""
+
+PRIMS = ("usdGeom", "usdPhysics")
+"""Plugins of the types of prims that are deactivated."""
 
 METADATA = ("usdGeom", "usdPhysics")
 """Plugins whose metadata of stages is seeded: units and up axis."""
@@ -49,6 +59,7 @@ PRIM = "prim metadata"
 
 # Beginning of the names of schemas that OpenUSD's parser evaluates.
 _PARSED = "Physics"
+_SAME = "OpenUSD computes the same physics"
 _INSTANCE = "__INSTANCE_NAME__"
 # Instances of the schemas of joints: of typed joints, and two of untyped ones.
 _INSTANCES = ("angular", "linear", "distance", "rotX", "transZ")
@@ -59,7 +70,7 @@ _MATERIALS = {"PhysicsMaterialAPI"}
 _PHYSICS = "physics"
 _TURN = Gf.Quatd(math.cos(0.2), math.sin(0.2) * Gf.Vec3d(2, -3, 6) / 7)
 
-_Edit = Callable[[Usd.Prim], None]
+_Edit: TypeAlias = "Callable[[Usd.Prim], None]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +83,17 @@ class SchemaSeed:
             on all robots.
         path: Path of the changed prim.
         apply: Edits a stage.
-        attribute: The changed property, with ``*`` for its instance, if it is one.
+        values: The changed properties, with ``*`` for an instance, and their values;
+            None for a relationship.
+        removed: Whether a schema is removed.
     """
 
     schema: str
     edit: str
     path: str
     apply: Callable[[Usd.Stage], None]
-    attribute: str | None = None
+    values: tuple[tuple[str, object], ...] = ()
+    removed: bool = False
 
     @property
     def key(self) -> str:
@@ -104,6 +118,14 @@ class _Property:
     allowed: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wrong:
+    """A wrong value of a property, and the edit that authors it."""
+
+    edit: _Edit
+    value: object
+
+
 @dataclass(frozen=True, slots=True)
 class _Site:
     """A prim of the good stage, or one to be added.
@@ -119,10 +141,17 @@ class _Site:
     collider: str | None = None
 
     def seed(
-        self, schema: str, title: str, edit: _Edit, attribute: str | None = None
+        self,
+        schema: str,
+        title: str,
+        edit: _Edit,
+        values: Iterable[tuple[str, object]] = (),
+        *,
+        removed: bool = False,
     ) -> SchemaSeed:
         """Return the seed that edits this prim."""
-        return SchemaSeed(schema, title, self.path, partial(self._apply, edit), attribute)
+        apply = partial(self._apply, edit)
+        return SchemaSeed(schema, title, self.path, apply, tuple(values), removed)
 
     def _apply(self, edit: _Edit, stage: Usd.Stage) -> None:
         if self.added:
@@ -138,7 +167,9 @@ class _Site:
         edit(prim)
 
 
-def schema_seeds(stage: Usd.Stage, *, registered: bool = True) -> tuple[SchemaSeed, ...]:
+def schema_seeds(
+    stage: Usd.Stage, *, registered: bool = True
+) -> tuple[SchemaSeed, ...]:
     """Return all seeds of a good stage; each has another key.
 
     Args:
@@ -205,9 +236,7 @@ class _Generator:
             registered = prim.GetAppliedSchemas()
             for schema in _schemas(prim):
                 if schema not in registered:
-                    yield self._at(prim).seed(
-                        schema, f"removed from a {kind}", _removing(schema)
-                    )
+                    yield self._removal(schema, kind, prim)
 
     def _at(self, prim: Usd.Prim) -> _Site:
         path = str(prim.GetPath())
@@ -226,7 +255,7 @@ class _Generator:
         holders = [self._at(prim) for prim in self.prims if _is_a(prim, schema)]
         yield from self._of_values(schema, own, holders or [added], _no_edit)
         yield added.seed(schema, "added", _no_edit)
-        yield added.seed(schema, "added with values", self._valuing(every, added))
+        yield from self._valued(schema, "added", every, added, _no_edit)
         for kind, prim in self.kinds.items():
             if prim.GetTypeName() != schema and _is_related(prim, schema):
                 yield self._at(prim).seed(schema, f"type of a {kind}", _typing(schema))
@@ -257,15 +286,26 @@ class _Generator:
         yield from self._of_values(applied, own, sites, apply)
         for kind, prim in self.kinds.items():
             if applied in prim.GetAppliedSchemas():
-                yield self._at(prim).seed(
-                    applied, f"removed from a {kind}", _removing(applied)
-                )
+                yield self._removal(applied, kind, prim)
         for kind, prim in without.items():
             site = self._at(prim)
             yield site.seed(applied, f"applied to a {kind}", apply)
-            if every:
-                edit = _both(apply, self._valuing(every, site))
-                yield site.seed(applied, f"applied to a {kind} with values", edit)
+            yield from self._valued(applied, f"applied to a {kind}", every, site, apply)
+
+    def _removal(self, schema: str, kind: str, prim: Usd.Prim) -> SchemaSeed:
+        """Return the seed that removes a schema, and so the values of its properties."""
+        namespace = schema.split(":")[0].removesuffix("API").lower()
+        defined = {one.name: one for one in _schema_properties(schema)}
+        values = []
+        for one in prim.GetAuthoredAttributes():
+            name = one.GetName()
+            if name in defined:
+                values.append((schema_attribute(name), defined[name].fallback))
+            elif not defined and name.split(":")[0].lower() == namespace:
+                values.append((schema_attribute(name), None))
+        return self._at(prim).seed(
+            schema, f"removed from a {kind}", _removing(schema), values, removed=True
+        )
 
     def _of_values(
         self,
@@ -280,29 +320,48 @@ class _Generator:
         """
         for at, one in enumerate(properties):
             wrong = {site: self._wrong(one, site) for site in sites}
-            titles = list(dict.fromkeys(title for edits in wrong.values() for title in edits))
+            titles = list(
+                dict.fromkeys(title for edits in wrong.values() for title in edits)
+            )
             attribute = schema_attribute(one.name)
-            for turn, title in enumerate(titles[:1] if harmless(attribute) else titles):
+            if harmless_reason(attribute):
+                titles = titles[:1]
+            for turn, title in enumerate(titles):
                 turned = (at + turn) % len(sites)
                 site = next(
                     site
                     for site in (*sites[turned:], *sites[:turned])
                     if title in wrong[site]
                 )
-                edit = _both(before, wrong[site][title])
-                yield site.seed(schema, f"{one.name} {title}", edit, attribute)
+                chosen = wrong[site][title]
+                yield site.seed(
+                    schema,
+                    f"{one.name} {title}",
+                    _both(before, chosen.edit),
+                    [(attribute, chosen.value)],
+                )
 
-    def _valuing(self, properties: Iterable[_Property], site: _Site) -> _Edit:
-        """Return the edit that changes all properties but the switches."""
-        edits = []
+    def _valued(
+        self,
+        schema: str,
+        title: str,
+        properties: Iterable[_Property],
+        site: _Site,
+        before: _Edit,
+    ) -> Iterator[SchemaSeed]:
+        """Yield the seed that also changes all properties but the switches."""
+        edits, values = [before], []
         for turn, one in enumerate(properties):
             wrong = tuple(self._wrong(one, site).values())
             if wrong and one.type != Sdf.ValueTypeNames.Bool:
-                edits.append(wrong[turn % len(wrong)] if one.type is None else wrong[0])
-        return _both(*edits)
+                chosen = wrong[turn % len(wrong)] if one.type is None else wrong[0]
+                edits.append(chosen.edit)
+                values.append((schema_attribute(one.name), chosen.value))
+        if values:
+            yield site.seed(schema, f"{title} with values", _both(*edits), values)
 
-    def _wrong(self, one: _Property, site: _Site) -> dict[str, _Edit]:
-        """Return the edits that give a property a wrong value, by title."""
+    def _wrong(self, one: _Property, site: _Site) -> dict[str, _Wrong]:
+        """Return the wrong values of a property, by title."""
         prim = None if site.added else self.stage.GetPrimAtPath(site.path)
         if one.type is None:
             return self._wrong_targets(one.name, prim, site)
@@ -310,8 +369,8 @@ class _Generator:
         value = attribute.Get() if attribute else None
         value = one.fallback if value is None else value
         value = one.type.defaultValue if value is None else value
-        edits = {
-            title: partial(_author, one.name, one.type, wrong)
+        found = {
+            title: _Wrong(partial(_author, one.name, one.type, wrong), wrong)
             for title, wrong in wrong_values(value, one.allowed).items()
         }
         if (
@@ -319,40 +378,46 @@ class _Generator:
             and attribute.HasAuthoredValue()
             and not _is_same(value, one.fallback)
         ):
-            edits["blocked"] = partial(_block, one.name)
-        return edits
+            found["blocked"] = _Wrong(partial(_block, one.name), one.fallback)
+        return found
 
     def _wrong_targets(
         self, name: str, prim: Usd.Prim | None, site: _Site
-    ) -> dict[str, _Edit]:
-        """Return the edits of a relationship: no target, another one, a missing one."""
+    ) -> dict[str, _Wrong]:
+        """Return wrong targets of a relationship: others, none, and a missing one."""
         relationship = prim.GetRelationship(name) if prim else None
         current = relationship.GetTargets() if relationship else []
-        missing = f"{self.stage.GetDefaultPrim().GetPath()}/{EXTRA_PRIM}_target"
-        targets: dict[str, list[str]] = {"to nothing": [missing]}
+        targets: dict[str, list[str]] = {}
         if current:
             target = self.stage.GetPrimAtPath(current[0])
             alike = [
                 str(one.GetPath())
                 for one in self.prims
-                if _kind(one) == _kind(target) and one != target and one != prim
+                if _kind(one) == _kind(target) and one not in {target, prim}
             ]
-            targets["emptied"] = []
             if alike:
                 targets["to another prim"] = [alike[len(alike) // 2]]
+            targets["emptied"] = []
         else:
             for kind, one in self.kinds.items():
                 if _physics_schemas(one) and one != prim:
                     targets[f"to a {kind}"] = [str(one.GetPath())]
             targets["to itself"] = [site.path]
-        return {title: partial(_retarget, name, paths) for title, paths in targets.items()}
+        root = self.stage.GetDefaultPrim().GetPath()
+        targets["to nothing"] = [f"{root}/{EXTRA_PRIM}_target"]
+        return {
+            title: _Wrong(partial(_retarget, name, paths), None)
+            for title, paths in targets.items()
+        }
 
     def _of_prims(self) -> Iterator[SchemaSeed]:
         for kind, prim in self.kinds.items():
+            if _plugin(str(prim.GetTypeName())) not in PRIMS:
+                continue
             site = self._at(prim)
             yield site.seed(PRIM, f"{kind} inactive", _deactivate)
             yield site.seed(PRIM, f"{kind} instanceable", _make_instanceable)
-            if not prim.IsA(UsdGeom.Scope) and not _is_family_type(prim):
+            if prim.GetTypeName() != "Scope" and not _is_family_type(prim):
                 yield site.seed(PRIM, f"{kind} becomes a scope", _typing("Scope"))
 
     def _of_stage(self) -> Iterator[SchemaSeed]:
@@ -474,16 +539,7 @@ def family_schemas() -> tuple[str, ...]:
     )
 
 
-def harmless(attribute: str) -> str | None:
-    """Return why a property makes no difference to a converted URDF, or None."""
-    if attribute.startswith(SOLVERS):
-        return "settings of one solver"
-    return HARMLESS.get(attribute)
-
-
-def harmless_reason(
-    seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage
-) -> str | None:
+def reason_of(seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage) -> str | None:
     """Return why a change is harmless, or None if it matters.
 
     Args:
@@ -491,18 +547,44 @@ def harmless_reason(
         good: The stage without it.
         changed: The stage with it.
     """
-    if seed.attribute and (reason := harmless(seed.attribute)):
-        return reason
     if seed.schema == STAGE:
         return None
+    prim = changed.GetPrimAtPath(seed.path)
+    reasons = [_reason_of_value(name, value, prim) for name, value in seed.values]
+    if reasons and all(reasons):
+        return reasons[0]
+    schema = seed.schema.split(":")[0]
+    if seed.removed:
+        return UNAPPLIED.get(schema)
     before, after = compute_physics(good), compute_physics(changed)
-    if seed.schema.startswith(_PARSED) or seed.schema == PRIM:
-        same = before.equals(after) and (
-            bool(seed.attribute) or same_prims(good, changed)
-        )
-        return "OpenUSD computes the same physics" if same else None
-    unused = seed.path not in before.users | after.users
-    return "no body, joint, collider or scene is computed from the prim" if unused else None
+    same = before.equals(after)
+    if seed.schema == PRIM:
+        return _SAME if same and same_prims(good, changed) else None
+    if schema.startswith(_PARSED):
+        return _SAME if same else None
+    if not _is_used(schema, seed.path, (before, after)):
+        return "no body, joint, collider, material or scene is computed from the prim"
+    if same and not seed.values and _all_properties(schema):
+        return "its fallbacks are what a URDF implies"
+    return None
+
+
+def _reason_of_value(name: str, value: object, prim: Usd.Prim) -> str | None:
+    """Return why a changed value of a prim makes no difference, or None."""
+    if reason := harmless_reason(name, value):
+        return reason
+    schemas = [one.split(":")[0] for one in _schemas(prim)]
+    if (schema := SUPERSEDED.get(name)) in schemas:
+        return f"{schema} takes precedence"
+    return None
+
+
+def _is_used(schema: str, path: str, computed: Iterable[ComputedPhysics]) -> bool:
+    """Whether any physics is computed from a prim that has a schema."""
+    names = {*_definition(schema).GetAppliedAPISchemas()} if _definition(schema) else {}
+    names |= {*Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)}
+    kinds = names & USERS or USERS
+    return any(path in one.users[kind] for one in computed for kind in kinds)
 
 
 def _definition(schema: str) -> Usd.PrimDefinition:
@@ -554,6 +636,14 @@ def _own_properties(schema: str) -> tuple[_Property, ...]:
     return tuple(one for one in _all_properties(schema) if one.name not in inherited)
 
 
+def _schema_properties(applied: str) -> tuple[_Property, ...]:
+    """Return the own properties of an applied schema; none if it is not registered."""
+    schema, _, instance = applied.partition(":")
+    if not _definition(schema):
+        return ()
+    return tuple(_instanced(one, instance) for one in _own_properties(schema))
+
+
 def _instanced(one: _Property, instance: str) -> _Property:
     return _Property(
         one.name.replace(_INSTANCE, instance), one.type, one.fallback, one.allowed
@@ -577,6 +667,12 @@ def _physics_schemas(prim: Usd.Prim) -> tuple[str, ...]:
 
 def _is_family_type(prim: Usd.Prim) -> bool:
     return prim.GetTypeName() in family_schemas()
+
+
+def _plugin(schema: str) -> str:
+    """Return the plugin of a type of prims."""
+    found = Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema)
+    return str(Plug.Registry().GetPluginForType(found).name) if found else ""
 
 
 def _kind(prim: Usd.Prim) -> str:
@@ -667,9 +763,7 @@ def _typing(name: str) -> _Edit:
     return lambda prim: prim.SetTypeName(name)
 
 
-def _author(
-    name: str, kind: Sdf.ValueTypeName, value: object, prim: Usd.Prim
-) -> None:
+def _author(name: str, kind: Sdf.ValueTypeName, value: object, prim: Usd.Prim) -> None:
     prim.CreateAttribute(name, kind, custom=False).Set(value)
 
 
