@@ -23,8 +23,10 @@ _Descriptors: TypeAlias = Mapping[str, Any]
 # Relative tolerance of float32 values that are computed in another order.
 _TOLERANCE = 1e-5
 _GRAVITY = 9.81
-# Forces from here on are unlimited: the parser replaces infinity by the largest float32.
+# Forces from here on are unlimited: the parser limits infinite ones to float32.
 _UNBOUNDED = 1e30
+# Fraction of the mass of a robot that changes no motion.
+_NEGLIGIBLE = 1e-6
 # Descriptors that are evaluated together, not one by one.
 _TOGETHER = frozenset(
     {
@@ -100,17 +102,22 @@ def compute_physics(stage: Usd.Stage) -> ComputedPhysics:
         for kind, descriptors in by_type.items()
         if kind not in _TOGETHER
         for path, descriptor in descriptors.items()
-        if _has_effect(descriptor)
+        if not isinstance(descriptor, UsdPhysics.JointDesc) or _connects(descriptor)
     }
     scenes = by_type.get(UsdPhysics.ObjectType.Scene, {})
     materials = by_type.get(UsdPhysics.ObjectType.RigidBodyMaterial, {})
     results: dict[str, _Result] = {
         f"{path} {descriptor.type}": _fields(descriptor)
         for path, descriptor in every.items()
+        if not _is_free(descriptor)
     }
+    total = sum(
+        _authored_mass(stage.GetPrimAtPath(path))
+        for path in _paths(every, UsdPhysics.RigidBodyDesc)
+    )
     for path, descriptor in every.items():
         if isinstance(descriptor, UsdPhysics.RigidBodyDesc):
-            results[f"{path} mass"] = _mass(stage.GetPrimAtPath(path))
+            results[f"{path} mass"] = _mass(stage.GetPrimAtPath(path), total)
         if hasattr(descriptor, "simulationOwners"):
             owners = tuple(map(str, descriptor.simulationOwners)) or tuple(scenes)
             alone = len(scenes) <= 1 and owners in {(), tuple(scenes)}
@@ -175,17 +182,18 @@ def same_prims(one: Usd.Stage, other: Usd.Stage) -> bool:
     return _is_equal(placed_prims(one), placed_prims(other))
 
 
-def _has_effect(descriptor: UsdPhysics.ObjectDesc) -> bool:
-    """Whether a descriptor is no joint, or one that connects two bodies."""
-    if not isinstance(descriptor, UsdPhysics.JointDesc):
-        return True
-    if not descriptor.jointEnabled or descriptor.body0 == descriptor.body1:
-        return False
-    # A free joint outside of an articulation, which may keep contacts off.
-    return not (
+def _connects(joint: UsdPhysics.JointDesc) -> bool:
+    return bool(joint.jointEnabled and joint.body0 != joint.body1)
+
+
+def _is_free(descriptor: UsdPhysics.ObjectDesc) -> bool:
+    """Whether a descriptor is a joint that restricts no motion.
+
+    It may keep the bodies that it connects out of contact.
+    """
+    return bool(
         isinstance(descriptor, UsdPhysics.D6JointDesc)
         and descriptor.excludeFromArticulation
-        and descriptor.collisionEnabled
         and not _value(descriptor.jointLimits)
         and not _value(descriptor.jointDrives)
     )
@@ -204,41 +212,38 @@ def _fields(descriptor: UsdPhysics.ObjectDesc) -> _Result:
 
 
 def _value(value: Any) -> _Result:  # noqa: ANN401  a field of any descriptor
-    match value:
-        case bool() | int() | float() | str() | None:
-            return value
-        case Sdf.Path():
-            return str(value)
-        case UsdPhysics.JointLimit():
-            if not value.enabled:
-                return None
-            if value.lower > value.upper:
-                return "locked"
-            return (value.lower, value.upper)
-        case UsdPhysics.JointDrive():
-            return _drive(value)
-        case Gf.Quatf() | Gf.Quatd():
-            # A quaternion and its negative are the same rotation.
-            matrix = Gf.Matrix3d(Gf.Rotation(Gf.Quatd(value).GetNormalized()))
-            return _value(matrix)
-        case Gf.Matrix3d() | Gf.Matrix4d():
-            return tuple(np.array(value).ravel().tolist())
-        case _ if hasattr(value, "dimension"):
-            return tuple(map(float, value))
-        case _ if hasattr(value, "__len__"):
-            # Of pairs, such as limits of degrees of freedom, those without an effect
-            # are left out.
-            values = [
-                (str(one.first), _value(one.second))
-                if hasattr(one, "first")
-                else _value(one)
-                for one in value
-            ]
-            return tuple(
-                sorted((one for one in values if not _is_void_pair(one)), key=str)
+    result: _Result = value if isinstance(value, float | int | None) else str(value)
+    if isinstance(value, UsdPhysics.JointLimit):
+        result = _limit(value)
+    elif isinstance(value, UsdPhysics.JointDrive):
+        result = _drive(value)
+    elif isinstance(value, Gf.Quatf | Gf.Quatd):
+        # A quaternion and its negative are the same rotation.
+        result = _value(Gf.Matrix3d(Gf.Rotation(Gf.Quatd(value).GetNormalized())))
+    elif isinstance(value, Gf.Matrix3d | Gf.Matrix4d):
+        result = tuple(np.array(value).ravel().tolist())
+    elif hasattr(value, "dimension"):
+        result = tuple(map(float, value))
+    elif hasattr(value, "__len__") and not isinstance(value, str):
+        # Pairs are limits or drives of degrees of freedom.
+        pairs = [
+            (str(one.first), _value(one.second)) if hasattr(one, "first") else one
+            for one in value
+        ]
+        result = tuple(
+            sorted(
+                (one if isinstance(one, tuple) else _value(one) for one in pairs),
+                key=str,
             )
-        case _:
-            return str(value)
+        )
+        result = tuple(one for one in result if not _is_void_pair(one))
+    return result
+
+
+def _limit(limit: UsdPhysics.JointLimit) -> _Result:
+    if not limit.enabled:
+        return None
+    return "locked" if limit.lower > limit.upper else (limit.lower, limit.upper)
 
 
 def _is_void_pair(value: _Result) -> bool:
@@ -254,10 +259,21 @@ def _drive(drive: UsdPhysics.JointDrive) -> _Result:
     return (*(getattr(drive, name) for name in names), drive.acceleration)
 
 
-def _mass(prim: Usd.Prim) -> _Result:
-    """Return authored mass, centre and tensor of a body [units of the stage]."""
+def _authored_mass(prim: Usd.Prim) -> float:
+    """Return the authored mass of a body [units of the stage], or zero."""
+    mass = float(UsdPhysics.MassAPI(prim).GetMassAttr().Get() or 0)
+    return mass if math.isfinite(mass) else 0.0
+
+
+def _mass(prim: Usd.Prim, total: float) -> _Result:
+    """Return authored mass, centre and tensor of a body [units of the stage].
+
+    Args:
+        prim: The body.
+        total: Mass of all bodies.
+    """
     api = UsdPhysics.MassAPI(prim)
-    mass = float(api.GetMassAttr().Get() or 0)
+    mass = _authored_mass(prim)
     center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, np.float64)
     moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0,) * 3, np.float64)
     turn = Gf.Quatd(api.GetPrincipalAxesAttr().Get() or Gf.Quatf(0))
@@ -265,11 +281,13 @@ def _mass(prim: Usd.Prim) -> _Result:
     whole = mass > 0 and np.isfinite(center).all() and moments.any()
     if not whole or not np.isfinite(moments).all():
         return ("computed", mass, tuple(center.tolist()), tuple(moments.tolist()))
-    axes = np.array(
-        Gf.Matrix3d(turn.GetNormalized() if turn.GetLength() else Gf.Quatd(1))
-    )
-    tensor = axes.T @ np.diag(moments) @ axes
-    return (mass, tuple(center.tolist()), tuple(tensor.ravel().tolist()))
+    upright = turn.GetNormalized() if turn.GetLength() else Gf.Quatd(1)
+    axes = np.array(Gf.Matrix3d(Gf.Rotation(upright)))
+    tensor = tuple((axes.T @ np.diag(moments) @ axes).ravel().tolist())
+    # The mass of a body for a massless link, wherever it is.
+    if mass <= _NEGLIGIBLE * total:
+        return ("negligible", tensor)
+    return (mass, tuple(center.tolist()), tensor)
 
 
 def _gravities(stage: Usd.Stage, scenes: _Descriptors) -> Iterator[tuple[float, ...]]:

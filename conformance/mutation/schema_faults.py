@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import newton_usd_schemas  # noqa: F401  registers schemas
 import numpy as np
@@ -31,6 +31,7 @@ from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.coverage import plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings import (
+    COUPLED,
     SUPERSEDED,
     UNAPPLIED,
     harmless_reason,
@@ -59,6 +60,9 @@ PRIM = "prim metadata"
 
 # Beginning of the names of schemas that OpenUSD's parser evaluates.
 _PARSED = "Physics"
+_UNUSED = "no body, joint, collider, material or scene is computed from the prim"
+_FALLBACKS = "its fallbacks are what a URDF implies"
+_RESTATED = "it states nothing that no other schema states"
 _SAME = "OpenUSD computes the same physics"
 _INSTANCE = "__INSTANCE_NAME__"
 # Instances of the schemas of joints: of typed joints, and two of untyped ones.
@@ -293,15 +297,19 @@ class _Generator:
             yield from self._valued(applied, f"applied to a {kind}", every, site, apply)
 
     def _removal(self, schema: str, kind: str, prim: Usd.Prim) -> SchemaSeed:
-        """Return the seed that removes a schema, and so the values of its properties."""
-        namespace = schema.split(":")[0].removesuffix("API").lower()
+        """Return the seed that removes a schema, and with it values of properties."""
+        namespace = schema.split(":", maxsplit=1)[0].removesuffix("API").lower()
         defined = {one.name: one for one in _schema_properties(schema)}
         values = []
         for one in prim.GetAuthoredAttributes():
             name = one.GetName()
             if name in defined:
                 values.append((schema_attribute(name), defined[name].fallback))
-            elif not defined and name.split(":")[0].lower() == namespace:
+            elif (
+                not defined
+                and name.split(":", maxsplit=1)[0].lower() == namespace
+                and not _is_restated(one)
+            ):
                 values.append((schema_attribute(name), None))
         return self._at(prim).seed(
             schema, f"removed from a {kind}", _removing(schema), values, removed=True
@@ -354,6 +362,7 @@ class _Generator:
         for turn, one in enumerate(properties):
             wrong = tuple(self._wrong(one, site).values())
             if wrong and one.type != Sdf.ValueTypeNames.Bool:
+                # Several relationships have different targets.
                 chosen = wrong[turn % len(wrong)] if one.type is None else wrong[0]
                 edits.append(chosen.edit)
                 values.append((schema_attribute(one.name), chosen.value))
@@ -399,7 +408,11 @@ class _Generator:
                 targets["to another prim"] = [alike[len(alike) // 2]]
             targets["emptied"] = []
         else:
-            for kind, one in self.kinds.items():
+            # Those of the same type come first.
+            name_of_type = str(prim.GetTypeName()) if prim else site.added or ""
+            for kind, one in sorted(
+                self.kinds.items(), key=lambda item: _distance(item[1], name_of_type)
+            ):
                 if _physics_schemas(one) and one != prim:
                     targets[f"to a {kind}"] = [str(one.GetPath())]
             targets["to itself"] = [site.path]
@@ -505,7 +518,7 @@ def _vector_variants(value: Gf.Vec3f) -> Iterator[tuple[str, object]]:
         yield title, kind(*wrong.tolist())
 
 
-def _array_variants(value: Sequence[object]) -> Iterator[tuple[str, object]]:
+def _array_variants(value: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  arrays of OpenUSD have no common type
     kind = type(value)
     elements = list(value)
     yield "emptied", kind()
@@ -539,7 +552,9 @@ def family_schemas() -> tuple[str, ...]:
     )
 
 
-def reason_of(seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage) -> str | None:
+def harmless_because(
+    seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage
+) -> str | None:
     """Return why a change is harmless, or None if it matters.
 
     Args:
@@ -549,45 +564,63 @@ def reason_of(seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage) -> str | No
     """
     if seed.schema == STAGE:
         return None
-    prim = changed.GetPrimAtPath(seed.path)
-    reasons = [_reason_of_value(name, value, prim) for name, value in seed.values]
-    if reasons and all(reasons):
-        return reasons[0]
-    schema = seed.schema.split(":")[0]
-    if seed.removed:
-        return UNAPPLIED.get(schema)
     before, after = compute_physics(good), compute_physics(changed)
     same = before.equals(after)
     if seed.schema == PRIM:
         return _SAME if same and same_prims(good, changed) else None
+    if reason := _reason_of_values(seed, good, changed, same=same):
+        return reason
+    schema = seed.schema.split(":", maxsplit=1)[0]
     if schema.startswith(_PARSED):
         return _SAME if same else None
+    if seed.removed:
+        return UNAPPLIED.get(schema) if seed.values else _RESTATED
     if not _is_used(schema, seed.path, (before, after)):
-        return "no body, joint, collider, material or scene is computed from the prim"
-    if same and not seed.values and _all_properties(schema):
-        return "its fallbacks are what a URDF implies"
-    return None
+        return _UNUSED
+    bare = not seed.values and bool(_all_properties(schema))
+    return _FALLBACKS if same and bare else None
+
+
+def _reason_of_values(
+    seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage, *, same: bool
+) -> str | None:
+    """Return why none of the changed values matters, if that is so.
+
+    A schema that is applied along with them has to make no difference either.
+    """
+    before, after = (stage.GetPrimAtPath(seed.path) for stage in (good, changed))
+    reasons = [_reason_of_value(name, value, after) for name, value in seed.values]
+    if not reasons or not all(reasons):
+        return None
+    return reasons[0] if same or (before and seed.schema in _schemas(before)) else None
 
 
 def _reason_of_value(name: str, value: object, prim: Usd.Prim) -> str | None:
-    """Return why a changed value of a prim makes no difference, or None."""
+    """Return why a value of a changed prim makes no difference, or None."""
     if reason := harmless_reason(name, value):
         return reason
-    schemas = [one.split(":")[0] for one in _schemas(prim)]
-    if (schema := SUPERSEDED.get(name)) in schemas:
-        return f"{schema} takes precedence"
+    if name in SUPERSEDED and any(
+        one.split(":", maxsplit=1)[0] == SUPERSEDED[name] for one in _schemas(prim)
+    ):
+        return f"{SUPERSEDED[name]} takes precedence"
+    if name in COUPLED:
+        targets = prim.GetRelationship(COUPLED[name]).GetTargets()
+        leaders = [prim.GetStage().GetPrimAtPath(target) for target in targets]
+        if not any(leader and leader.IsA(UsdPhysics.Joint) for leader in leaders):
+            return f"{COUPLED[name]} targets no joint"
     return None
 
 
 def _is_used(schema: str, path: str, computed: Iterable[ComputedPhysics]) -> bool:
     """Whether any physics is computed from a prim that has a schema."""
-    names = {*_definition(schema).GetAppliedAPISchemas()} if _definition(schema) else {}
-    names |= {*Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)}
+    names = {*Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)}
+    if definition := _definition(schema):
+        names |= {*definition.GetAppliedAPISchemas()}
     kinds = names & USERS or USERS
     return any(path in one.users[kind] for one in computed for kind in kinds)
 
 
-def _definition(schema: str) -> Usd.PrimDefinition:
+def _definition(schema: str) -> Any:  # noqa: ANN401  absent for a schema that is not registered
     registry = Usd.SchemaRegistry()
     return registry.FindConcretePrimDefinition(
         schema
@@ -686,6 +719,13 @@ def _is_a(prim: Usd.Prim, schema: str) -> bool:
     return bool(prim.IsA(Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema)))
 
 
+def _distance(prim: Usd.Prim, schema: str) -> int:
+    """Return the rank of a target: the same type, a related one, another one."""
+    if prim.GetTypeName() == schema:
+        return 0
+    return 1 if schema in family_schemas() and _is_related(prim, schema) else 2
+
+
 def _is_related(prim: Usd.Prim, schema: str) -> bool:
     """Whether a prim and a type have a common base type in the families."""
     if not _is_family_type(prim):
@@ -724,9 +764,20 @@ def _undefined_properties(prim: Usd.Prim) -> list[str]:
     ]
 
 
+def _is_restated(attribute: Usd.Attribute) -> bool:
+    """Whether another schema states the same value under the same base name."""
+    return any(
+        other != attribute
+        and other.GetBaseName() == attribute.GetBaseName()
+        and other.Get() == attribute.Get()
+        for other in attribute.GetPrim().GetAuthoredAttributes()
+        if not other.IsCustom()
+    )
+
+
 def _unregistered_schema(prim: Usd.Prim, name: str) -> str:
     """Return the applied schema to whose namespace a property belongs, or nothing."""
-    namespace = name.split(":")[0].lower()
+    namespace = name.split(":", maxsplit=1)[0].lower()
     registered = prim.GetAppliedSchemas()
     return next(
         (

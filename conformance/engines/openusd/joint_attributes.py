@@ -133,7 +133,8 @@ class _FamilySources:
                 or source.schema.format(freedom.instance) in applied
             ):
                 value = number_attribute(prim, name)
-                bounded = value is not None and abs(value) < UNBOUNDED
+                # Negative infinity is no limit, but a wrong one.
+                bounded = value is not None and value < UNBOUNDED
                 return name, value if bounded else None
         return name, None
 

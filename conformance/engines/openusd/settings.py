@@ -337,6 +337,14 @@ IMPLIED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 """Further values of compared attributes that are equivalent, and why."""
 
+COUPLED = {
+    "newton:mimicCoef0": "newton:mimicJoint",
+    "newton:mimicCoef1": "newton:mimicJoint",
+    "newton:mimicEnabled": "newton:mimicJoint",
+    "newton:mimicJoint": "newton:mimicJoint",
+}
+"""Properties that have an effect if a relationship targets a joint."""
+
 SUPERSEDED = {"physxJoint:maxJointVelocity": "PhysxJointAxisAPI"}
 """Attributes that PhysX does not read where another schema is applied."""
 
@@ -369,6 +377,7 @@ def unimplied_settings(
     found += _of_filters(every, parts, joints)
     found += _of_materials(every, parts)
     found += _of_masses(every, parts)
+    found += _of_couplings(every, parts)
     found += _of_shapes(every, parts)
     found += _of_actuators(every, parts)
     return tuple(dict.fromkeys(found))
@@ -529,9 +538,13 @@ def _of_scenes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSe
             name = "physics:gravityDirection"
             yield parts.setting(kind, prim, name, "down", tuple(direction.tolist()))
         magnitude = float(scene.GetGravityMagnitudeAttr().Get())
-        # A negative one stands for that of the Earth.
+        # Negative infinity stands for that of the Earth; OpenUSD's parser reverses
+        # gravity for other negative numbers.
         least, most = _GRAVITY
-        if magnitude >= 0 and not least <= magnitude * physics.units.length <= most:
+        if (
+            magnitude > -UNBOUNDED
+            and not least <= magnitude * physics.units.length <= most
+        ):
             implied = f"{9.81 / physics.units.length:.6g}"
             yield parts.setting(
                 kind, prim, "physics:gravityMagnitude", implied, magnitude
@@ -787,6 +800,30 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 and attribute.Get() != definition.GetAttributeFallbackValue(name)
             ):
                 yield name, float(attribute.Get())
+
+
+def _of_couplings(
+    every: Sequence[Usd.Prim], parts: _Parts
+) -> Iterator[UnimpliedSetting]:
+    """Yield joints without a single coordinate that Newton would couple."""
+    joints: Mapping[str, object] = parts.physics.joints
+    for prim in every:
+        if (
+            "NewtonMimicAPI" not in applied_schemas(prim)
+            or prim.IsA(UsdPhysics.RevoluteJoint)
+            or prim.IsA(UsdPhysics.PrismaticJoint)
+            or prim.GetAttribute("newton:mimicEnabled").Get() is False
+        ):
+            continue
+        targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
+        if targets and str(targets[0]) in joints:
+            yield UnimpliedSetting(
+                SettingKind.JOINT,
+                parts.subject(prim),
+                f"it mimics {targets[0].name}, and has not exactly one coordinate",
+                "no coupling",
+                "a coupling",
+            )
 
 
 def _of_masses(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
