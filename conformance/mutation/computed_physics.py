@@ -277,6 +277,10 @@ def _mass(prim: Usd.Prim, total: float) -> _Result:
     center = np.array(api.GetCenterOfMassAttr().Get() or (math.nan,) * 3, np.float64)
     moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0,) * 3, np.float64)
     turn = Gf.Quatd(api.GetPrincipalAxesAttr().Get() or Gf.Quatf(0))
+    # A body for a massless link of a robot of about a metre.
+    small = mass > 0 and np.isfinite(moments).all() and moments.sum() >= 0
+    if small and max(mass, float(moments.sum())) <= _NEGLIGIBLE * total:
+        return "negligible"
     # What is missing is computed from colliders.
     whole = mass > 0 and np.isfinite(center).all() and moments.any()
     if not whole or not np.isfinite(moments).all():
@@ -284,9 +288,6 @@ def _mass(prim: Usd.Prim, total: float) -> _Result:
     upright = turn.GetNormalized() if turn.GetLength() else Gf.Quatd(1)
     axes = np.array(Gf.Matrix3d(Gf.Rotation(upright)))
     tensor = tuple((axes.T @ np.diag(moments) @ axes).ravel().tolist())
-    # The mass of a body for a massless link, wherever it is.
-    if mass <= _NEGLIGIBLE * total:
-        return ("negligible", tensor)
     return (mass, tuple(center.tolist()), tensor)
 
 

@@ -575,10 +575,9 @@ def harmless_because(
         return _SAME if same else None
     if seed.removed:
         return UNAPPLIED.get(schema) if seed.values else _RESTATED
-    if not _is_used(schema, seed.path, (before, after)):
-        return _UNUSED
-    bare = not seed.values and bool(_all_properties(schema))
-    return _FALLBACKS if same and bare else None
+    bare = same and not seed.values and bool(_all_properties(schema))
+    used = _is_used(schema, seed.path, (before, after))
+    return (_FALLBACKS if bare else None) if used else _UNUSED
 
 
 def _reason_of_values(

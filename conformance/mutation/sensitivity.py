@@ -206,12 +206,12 @@ def measure(
                 ]
             )
         seeded = runner.run_schema_trials(
-            _shards(_schema_keys(first, every=full), _SHARDS if full else 1)
+            _shards(assigned_seeds(first, every=full), _SHARDS if full else 1)
         )
         return summary(first, searches, simulated, seeded)
 
 
-def _schema_keys(
+def assigned_seeds(
     done: Iterable[RobotTrials], *, every: bool
 ) -> dict[str, tuple[str, ...]]:
     """Choose the generated seeds of each robot: all, or each on one robot in turn.

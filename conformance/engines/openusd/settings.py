@@ -378,6 +378,17 @@ def unimplied_settings(
     found += _of_materials(every, parts)
     found += _of_masses(every, parts)
     found += _of_couplings(every, parts)
+    found += (
+        UnimpliedSetting(
+            SettingKind.JOINT,
+            f"joint {joint.name}",
+            f"no joint of a URDF moves like it: {joint.mobility.note}",
+            "a joint of a URDF",
+            "another joint",
+        )
+        for joint in joints
+        if joint.mobility.type is None
+    )
     found += _of_shapes(every, parts)
     found += _of_actuators(every, parts)
     return tuple(dict.fromkeys(found))
@@ -845,7 +856,13 @@ def _of_masses(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSe
                 definition.GetAttributeFallbackValue(name),
             )
             if value != fallback and value is not None:
-                yield parts.setting(SettingKind.BODY, prim, name, "none", value)
+                yield UnimpliedSetting(
+                    SettingKind.BODY,
+                    parts.subject(prim),
+                    f"{name} of {prim.GetName()}, which is no body, is {value}",
+                    "none",
+                    str(value),
+                )
 
 
 def _of_shapes(every: Sequence[Usd.Prim], parts: _Parts) -> Iterator[UnimpliedSetting]:
