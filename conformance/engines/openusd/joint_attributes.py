@@ -160,6 +160,12 @@ class _Number:
     has_zero: bool = True
     is_limit: bool = False
 
+    def stated(self, value: float | None) -> float | None:
+        """Return an authored value, or None if it stands for no limit."""
+        if self.is_limit and value is not None and value >= UNBOUNDED:
+            return None
+        return value
+
     def is_expressible(self, value: float, unit: float) -> bool:
         """Whether a schema could state a value [SI]."""
         if value < 0.0 or value == 0.0:
@@ -273,8 +279,7 @@ def _effective(
     missing: list[str] = []
     for source_list in number.readers:
         name, value = source_list.attribute(prim, freedom)
-        if number.is_limit and value is not None and value >= UNBOUNDED:
-            value = None
+        value = number.stated(value)
         if value is not None:
             stated.append((name, value * unit))
         elif source_list.is_expected(families):

@@ -67,7 +67,8 @@ def _filtering(target: str) -> str:
         (_robot(more='def PhysicsScene "scene" {\n}\n'), True),
         (
             _robot(
-                more='def PhysicsScene "scene" {\nfloat physics:gravityMagnitude = 1\n}\n'
+                more='def PhysicsScene "scene" {\n'
+                "float physics:gravityMagnitude = 1\n}\n"
             ),
             False,
         ),

@@ -25,7 +25,12 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
+from urdf_usd.conformance.mutation.experiment import (
+    Plan,
+    RobotTrials,
+    run_schema_trials,
+    run_trials,
+)
 from urdf_usd.conformance.mutation.fault import (
     PARTS_MISSING,
     REFUSED,
@@ -213,6 +218,31 @@ def test_simulators_show_faults_that_they_read(
     assert [trial.simulators for trial in found.trials] == [
         (("attentive", True), ("blind", False))
     ]
+
+
+def test_generated_seeds_are_caught_harmless_or_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seed is missed if its check is missing, and no reason makes it harmless."""
+    monkeypatch.setitem(COMPARERS, "structure.initial", lambda *_: Compared(()))
+    keys = {
+        "PhysicsRigidBodyAPI: physics:velocity moved",
+        "PhysicsMassAPI: physics:mass doubled",
+        "PhysicsMassAPI: physics:density one",
+        "stage metadata: metersPerUnit doubled",
+    }
+    urdf = str(OWN / "oblique_arm.urdf")
+    found = {
+        (trial.schema, trial.edit): (bool(trial.failed), bool(trial.reason))
+        for trial in run_schema_trials("arm", urdf, str(tmp_path), frozenset(keys))
+    }
+
+    assert found == {
+        ("PhysicsRigidBodyAPI", "physics:velocity moved"): (False, False),
+        ("PhysicsMassAPI", "physics:mass doubled"): (True, False),
+        ("PhysicsMassAPI", "physics:density one"): (False, True),
+        ("stage metadata", "metersPerUnit doubled"): (True, False),
+    }
 
 
 def test_examination_is_deterministic(tmp_path: Path) -> None:
