@@ -33,12 +33,12 @@ from urdf_usd.conformance.mutation.fault import (
     Scale,
     Seed,
 )
-from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
-from urdf_usd.conformance.mutation.schema_faults import (
+from urdf_usd.conformance.mutation.generated.schema_faults import (
     SchemaSeed,
     harmless_because,
     schema_seeds,
 )
+from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge

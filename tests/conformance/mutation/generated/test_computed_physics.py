@@ -8,7 +8,10 @@ import pytest
 from pxr import Usd
 
 from tests.conformance.engines.usd_observations import body, joint, stage
-from urdf_usd.conformance.mutation.computed_physics import compute_physics, same_prims
+from urdf_usd.conformance.mutation.generated.computed_physics import (
+    compute_physics,
+    same_prims,
+)
 
 MASS = """
     float physics:mass = 2

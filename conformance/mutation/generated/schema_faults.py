@@ -37,13 +37,13 @@ from urdf_usd.conformance.engines.openusd.settings import (
     harmless_reason,
     schema_attribute,
 )
-from urdf_usd.conformance.mutation.computed_physics import (
+from urdf_usd.conformance.mutation.fault import EXTRA_PRIM
+from urdf_usd.conformance.mutation.generated.computed_physics import (
     USERS,
     ComputedPhysics,
     compute_physics,
     same_prims,
 )
-from urdf_usd.conformance.mutation.fault import EXTRA_PRIM
 
 FAMILIES = ("usdPhysics", "newton", "physx")
 """Beginnings of the names of the plugins whose schemas are seeded."""
