@@ -160,7 +160,10 @@ def assembly(
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
-    """Compare both frames of each joint at the authored poses [m or rad]."""
+    """Compare both frames of each joint at the authored poses [m or rad].
+
+    A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
+    """
     if not actual.assembly:
         if _joins_bodies(actual):
             return Incomparable(f"{actual.engine} states no authored body poses")
@@ -170,20 +173,24 @@ def assembly(
     differences = []
     for gap in actual.assembly:
         joint = joint_named.get(gap.joint)
-        if joint is None:
-            continue
+        ends = (joint.parent, joint.child) if joint else ()
         amount = getattr(gap, what)
-        bound = sum(
-            getattr(model.bounds[link], what) for link in (joint.parent, joint.child)
+        if joint is None and not amount:
+            continue
+        bounds = [getattr(one, what) for one in model.bounds.values()]
+        bound = (
+            sum(getattr(model.bounds[link], what) for link in ends)
+            if ends
+            else max(bounds, default=0.0)
         )
         differences.append(
             Difference(
-                item=joint.name,
-                subject=f"joint {joint.name}",
+                item=gap.joint,
+                subject=f"joint {gap.joint}",
                 amount=amount,
                 bound=bound,
                 tolerance=getattr(model.tolerance, what),
-                describe=partial(_apart, joint.name, amount, unit),
+                describe=partial(_apart, gap.joint, amount, unit),
             )
         )
     return Compared(tuple(differences))

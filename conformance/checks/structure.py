@@ -174,11 +174,13 @@ def articulation(
             actual=str(count),
         ),
     )
-    # Without a root all joints are outside: one finding suffices.
-    shared = [here.name for here, _ in shared_joints(expected, actual)] if count else ()
+    # Without a root all joints are outside: one finding suffices. A joint that only the
+    # USD has may be the one that fixes the base.
+    names = [here.name for here, _ in shared_joints(expected, actual)]
+    compared = dict.fromkeys((*names, *actual.unarticulated)) if count else ()
     joints = flag_differences(
         "joint",
-        shared,
+        tuple(compared),
         actual.unarticulated,
         "joint {} belongs to no articulation",
         ("in the articulation", "outside"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+
+from pxr import Usd
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
@@ -29,6 +32,11 @@ from urdf_usd.conformance.mutation.fault import (
     ProfileName,
     Scale,
     Seed,
+)
+from urdf_usd.conformance.mutation.generated.schema_faults import (
+    SchemaSeed,
+    harmless_because,
+    schema_seeds,
 )
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
 from urdf_usd.conformance.observation.robot import Configurations, Observation
@@ -77,12 +85,35 @@ class RobotTrials:
         raised: Checks that fail on the unchanged USD; none should.
         trials: One per fault and place.
         equivalent: Identifiers of faults, once per place where they are equivalent.
+        schema_seeds: Keys of the seeds that schemas generate for the robot.
     """
 
     robot: str
     raised: tuple[str, ...]
     trials: tuple[Trial, ...]
     equivalent: tuple[str, ...]
+    schema_seeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaTrial:
+    """One seed that a schema generates.
+
+    Attributes:
+        schema: The schema, or a group of metadata.
+        edit: The change in a few words.
+        robot: Name of the robot.
+        path: Path of the changed prim.
+        failed: Checks that failed; none if it was not caught.
+        reason: Why it is harmless; None if it was caught or missed.
+    """
+
+    schema: str
+    edit: str
+    robot: str
+    path: str
+    failed: tuple[str, ...]
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +153,7 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
     raised = [
         check
         for robot_trials in trials_of.values()
-        for check in robot_trials.failed(robot_trials.write(_GOOD, None, 0.0))
+        for check in robot_trials.failed(robot_trials.write(_GOOD, None))
     ]
     simulators = {
         profile: tuple(
@@ -148,8 +179,62 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
             for seed in chosen
         ]
     return RobotTrials(
-        robot, tuple(dict.fromkeys(raised)), tuple(trials), tuple(equivalent)
+        robot,
+        tuple(dict.fromkeys(raised)),
+        tuple(trials),
+        tuple(equivalent),
+        tuple(seed.key for _, seed in _schema_seeds(trials_of)),
     )
+
+
+def run_schema_trials(
+    robot: str, urdf: str, folder: str, keys: frozenset[str]
+) -> tuple[SchemaTrial, ...]:
+    """Change the USDs of a robot as schemas generate it.
+
+    Args:
+        robot: Name of the robot in the result.
+        urdf: Its URDF.
+        folder: Empty folder for USDs.
+        keys: Keys of the seeds.
+
+    Raises:
+        ConversionError: The URDF cannot be converted.
+    """
+    trials_of = _trials_by_profile(urdf, folder, tuple(_SEEDED))
+    good = {
+        profile: Usd.Stage.Open(robot_trials.write(_GOOD, None))
+        for profile, robot_trials in trials_of.items()
+    }
+    done = []
+    for number, (profile, seed) in enumerate(_schema_seeds(trials_of)):
+        if seed.key not in keys:
+            continue
+        # A new name, as OpenUSD keeps layers that are open.
+        usd = trials_of[profile].write(f"schema_{number}", seed.apply)
+        failed = trials_of[profile].failed(usd)
+        reason = None
+        if not failed:
+            reason = harmless_because(seed, good[profile], Usd.Stage.Open(usd))
+        done.append(
+            SchemaTrial(seed.schema, seed.edit, robot, seed.path, failed, reason)
+        )
+        Path(usd).unlink()
+    return tuple(done)
+
+
+# Whether registered schemas, or those that are not, are seeded into a profile.
+_SEEDED: Mapping[ProfileName, bool] = {"generic": True, "physx": False}
+
+
+def _schema_seeds(
+    trials_of: Mapping[ProfileName, _Trials],
+) -> Iterator[tuple[ProfileName, SchemaSeed]]:
+    for profile, registered in _SEEDED.items():
+        if profile in trials_of:
+            stage = trials_of[profile].asset.stage
+            for seed in schema_seeds(stage, registered=registered):
+                yield profile, seed
 
 
 def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
@@ -162,7 +247,8 @@ def _trial(
     robot_trials: _Trials, robot: str, fault: Fault, seed: Seed, *, measure: bool
 ) -> Trial:
     size = fault.scale.seeded if fault.scale else 0.0
-    failed = robot_trials.failed(robot_trials.write(fault.id, seed, size))
+    edit = partial(_apply, seed, size)
+    failed = robot_trials.failed(robot_trials.write(fault.id, edit))
     caught = _detected(fault, failed)
     smallest = None
     if measure and caught and fault.scale:
@@ -204,6 +290,10 @@ def _simulated(
     )
 
 
+def _apply(seed: Seed, size: float, stage: Usd.Stage) -> None:
+    seed.apply(stage, size)
+
+
 def _detected(fault: Fault, failed: Collection[str]) -> bool:
     return any(aim in failed for aim in fault.aims)
 
@@ -213,9 +303,8 @@ def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> 
     caught, missed = scale.seeded, _SMALLEST * scale.tolerance
     for _ in range(_STEPS):
         size = math.sqrt(caught * missed)
-        if _detected(
-            fault, robot_trials.failed(robot_trials.write(fault.id, seed, size))
-        ):
+        usd = robot_trials.write(fault.id, partial(_apply, seed, size))
+        if _detected(fault, robot_trials.failed(usd)):
             caught = size
         else:
             missed = size
@@ -238,11 +327,11 @@ class _Trials:
     configurations: Configurations
     folder: Path
 
-    def write(self, name: str, seed: Seed | None, size: float) -> str:
-        """Write a changed USD; return its path."""
+    def write(self, name: str, edit: Callable[[Usd.Stage], None] | None) -> str:
+        """Write a changed USD, or the good one; return its path."""
         stage = overlay(self.asset)
-        if seed is not None:
-            seed.apply(stage, size)
+        if edit:
+            edit(stage)
         path = self.path(name)
         stage.GetRootLayer().Export(path)
         return path

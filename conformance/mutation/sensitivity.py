@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
@@ -15,7 +16,9 @@ from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import (
     Plan,
     RobotTrials,
+    SchemaTrial,
     Trial,
+    run_schema_trials,
     run_trials,
 )
 from urdf_usd.conformance.mutation.fault import Fault
@@ -45,6 +48,9 @@ _SLACK = 1.1
 # Number of tasks per robot if all places are tried.
 _SHARDS = 4
 _TIME_LIMIT = 900.0
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
 
 
 class TrialError(Exception):
@@ -98,6 +104,27 @@ class KindResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaResult:
+    """Results of the seeds that one schema generates.
+
+    Attributes:
+        schema: The schema, or a group of metadata.
+        seeded: Number of seeds.
+        caught: Number of those that a check caught.
+        harmless: Why others make no difference, with their numbers.
+        checks: Number of failures by check, by frequency.
+        missed: Robot, prim and change of the rest.
+    """
+
+    schema: str
+    seeded: int
+    caught: int
+    harmless: tuple[tuple[str, int], ...]
+    checks: tuple[tuple[str, int], ...]
+    missed: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sensitivity:
     """Results of all faults.
 
@@ -105,16 +132,22 @@ class Sensitivity:
         kinds: One per kind of fault.
         robots: Robots with trials.
         raised: Robots whose unchanged USD fails checks, with those checks.
+        schemas: One per schema with generated seeds.
     """
 
     kinds: tuple[KindResult, ...]
     robots: tuple[str, ...]
     raised: tuple[tuple[str, tuple[str, ...]], ...]
+    schemas: tuple[SchemaResult, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether all faults were detected, without false positives."""
-        return not self.raised and all(kind.passed for kind in self.kinds)
+        return (
+            not self.raised
+            and all(kind.passed for kind in self.kinds)
+            and not any(schema.missed for schema in self.schemas)
+        )
 
 
 def measure(
@@ -129,7 +162,8 @@ def measure(
 
     Args:
         full: Whether to try every place of every robot, each with a search for the
-            smallest size; otherwise one place per kind and robot, and one search.
+            smallest size, and every generated seed on every robot; otherwise one place
+            per kind and robot, one search, and each generated seed on one robot.
         jobs: Number of worker processes.
         robots: Own robots by name, others by reference.
         simulators: Whether the installed simulators read one USD per kind of fault
@@ -171,7 +205,41 @@ def measure(
                     for robot, faults in _on_fastest(first, shown)
                 ]
             )
-        return summary(first, searches, simulated)
+        seeded = runner.run_schema_trials(
+            _shards(assigned_seeds(first, every=full), _SHARDS if full else 1)
+        )
+        return summary(first, searches, simulated, seeded)
+
+
+def assigned_seeds(
+    done: Iterable[RobotTrials], *, every: bool
+) -> dict[str, tuple[str, ...]]:
+    """Choose the generated seeds of each robot: all, or each on one robot in turn.
+
+    Args:
+        done: Trials of robots, with the keys of their seeds.
+        every: Whether each robot has all of its seeds.
+    """
+    robots_of: dict[str, list[str]] = {}
+    for result in done:
+        for key in result.schema_seeds:
+            if result.robot not in robots_of.setdefault(key, []):
+                robots_of[key].append(result.robot)
+    chosen: dict[str, list[str]] = {}
+    for turn, (key, robots) in enumerate(robots_of.items()):
+        for robot in robots if every else [robots[turn % len(robots)]]:
+            chosen.setdefault(robot, []).append(key)
+    return {robot: tuple(keys) for robot, keys in chosen.items()}
+
+
+def _shards(
+    keys_of: Mapping[str, Sequence[str]], shards: int
+) -> list[tuple[str, frozenset[str]]]:
+    return [
+        (robot, frozenset(keys[shard::shards]))
+        for robot, keys in keys_of.items()
+        for shard in range(shards)
+    ]
 
 
 def _on_fastest(
@@ -204,20 +272,40 @@ class _TrialRunner:
 
     def run_trials(self, tasks: Sequence[tuple[str, Plan]]) -> tuple[RobotTrials, ...]:
         """Run the trials of robots; results are in the order of the tasks."""
+        return self._run(run_trials, tasks)
+
+    def run_schema_trials(
+        self, tasks: Sequence[tuple[str, frozenset[str]]]
+    ) -> tuple[SchemaTrial, ...]:
+        """Run generated seeds of robots, by their keys."""
+        results = self._run(run_schema_trials, tasks)
+        return tuple(trial for trials in results for trial in trials)
+
+    def _run(
+        self,
+        function: Callable[[str, str, str, _Task], _Result],
+        tasks: Sequence[tuple[str, _Task]],
+    ) -> tuple[_Result, ...]:
         with (
             ThreadPoolExecutor(self.jobs) as threads,
             WorkerPool() as pool,
         ):
             futures = [
-                threads.submit(self._run_trials, pool, robot, plan)
-                for robot, plan in tasks
+                threads.submit(self._call, pool, function, robot, task)
+                for robot, task in tasks
             ]
             return tuple(future.result() for future in futures)
 
-    def _run_trials(self, pool: WorkerPool, robot: str, plan: Plan) -> RobotTrials:
+    def _call(
+        self,
+        pool: WorkerPool,
+        function: Callable[[str, str, str, _Task], _Result],
+        robot: str,
+        task: _Task,
+    ) -> _Result:
         folder = tempfile.mkdtemp(dir=self.folder)
         ending = pool.call(
-            run_trials, robot, str(_urdf(robot)), folder, plan, timeout=_TIME_LIMIT
+            function, robot, str(_urdf(robot)), folder, task, timeout=_TIME_LIMIT
         )
         if not isinstance(ending, Completed):
             raise TrialError(f"{robot}: {ending.reason}")
@@ -233,13 +321,15 @@ def summary(
     runs: Iterable[RobotTrials],
     searches: Iterable[RobotTrials] = (),
     simulated: Iterable[RobotTrials] = (),
+    seeded: Iterable[SchemaTrial] = (),
 ) -> Sensitivity:
-    """Summarise the results by kind of fault.
+    """Summarise the results by kind of fault, and by schema.
 
     Args:
         runs: Trials that are counted.
         searches: Trials of which only the smallest sizes are used.
         simulated: Trials of which only the simulators are used.
+        seeded: Trials of generated seeds.
     """
     done = tuple(runs)
     trials = [trial for result in done for trial in result.trials]
@@ -264,7 +354,36 @@ def summary(
         ),
         robots=tuple(dict.fromkeys(result.robot for result in done)),
         raised=tuple(raised.items()),
+        schemas=tuple(_schemas(seeded)),
     )
+
+
+def _schemas(trials: Iterable[SchemaTrial]) -> Iterator[SchemaResult]:
+    """Summarise generated seeds by schema; instances of a schema are one."""
+    grouped: dict[str, list[SchemaTrial]] = {}
+    for trial in trials:
+        grouped.setdefault(trial.schema.split(":")[0], []).append(trial)
+    for schema in sorted(grouped):
+        group = grouped[schema]
+        checks = Counter(check for trial in group for check in trial.failed)
+        reasons = Counter(trial.reason for trial in group if trial.reason)
+        yield SchemaResult(
+            schema=schema,
+            seeded=len(group),
+            caught=sum(bool(trial.failed) for trial in group),
+            harmless=tuple(sorted(reasons.items(), key=_by_count)),
+            checks=tuple(sorted(checks.items(), key=_by_count)),
+            missed=tuple(
+                (trial.robot, trial.path, trial.edit)
+                for trial in group
+                if not (trial.failed or trial.reason)
+            ),
+        )
+
+
+def _by_count(item: tuple[str, int]) -> tuple[int, str]:
+    name, count = item
+    return -count, name
 
 
 def _kind(

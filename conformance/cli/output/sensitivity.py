@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import CommandError
 from urdf_usd.conformance.mutation.sensitivity import (
     KindResult,
+    SchemaResult,
     Sensitivity,
     TrialError,
     measure,
@@ -86,14 +88,34 @@ def rendered(found: Sensitivity) -> Group:
             _smallest(kind),
             *engines,
         )
-    return Group(table, *_failures(found), _total(found))
+    schemas = (_schema_table(found.schemas),) if found.schemas else ()
+    return Group(table, *schemas, *_failures(found), *_totals(found))
+
+
+def _schema_table(schemas: Sequence[SchemaResult]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("wrong values of schema")
+    for heading in ("caught", "harmless", "missed"):
+        table.add_column(heading, justify="right")
+    table.add_column("by", overflow="fold")
+    table.add_column("harmless because", overflow="fold")
+    for one in schemas:
+        table.add_row(
+            Text.assemble(_sign(passed=not one.missed), f" {one.schema}"),
+            f"{one.caught}/{one.seeded}",
+            f"{sum(count for _, count in one.harmless) or ''}",
+            f"{len(one.missed) or ''}",
+            _checks(one),
+            "; ".join(f"{reason} ({count})" for reason, count in one.harmless),
+        )
+    return table
 
 
 def _sign(*, passed: bool) -> tuple[str, str]:
     return ("✓", "green") if passed else ("✗", "bold red")
 
 
-def _checks(kind: KindResult) -> str:
+def _checks(kind: KindResult | SchemaResult) -> str:
     names = [check for check, _ in kind.checks]
     more = len(names) - _CHECKS
     return ", ".join(names[:_CHECKS]) + (f" +{more}" if more > 0 else "")
@@ -129,15 +151,35 @@ def _failures(found: Sensitivity) -> list[Text]:
             lines.append(f"{kind.title}: missed on {robot}, {subject}{others}")
         elif not kind.passed:
             lines.append(f"{kind.title}: smallest caught size is {_smallest(kind)}")
+    lines += (
+        f"{one.schema}: {edit}: missed on {robot}, {path}"
+        for one in found.schemas
+        for robot, path, edit in one.missed
+    )
     return [Text.assemble(_sign(passed=False), f" {line}") for line in lines]
 
 
-def _total(found: Sensitivity) -> Text:
+def _totals(found: Sensitivity) -> list[Text]:
     seeded = sum(kind.seeded for kind in found.kinds)
     caught = sum(kind.caught for kind in found.kinds)
     good = len(found.robots) - len(found.raised)
-    return Text.assemble(
-        _sign(passed=found.passed),
-        f" {caught} of {seeded} faults of {len(found.kinds)} kinds caught; "
-        f"{good} of {len(found.robots)} good USDs without a false alarm",
-    )
+    lines = [
+        Text.assemble(
+            _sign(passed=found.passed),
+            f" {caught} of {seeded} faults of {len(found.kinds)} kinds caught; "
+            f"{good} of {len(found.robots)} good USDs without a false alarm",
+        )
+    ]
+    if found.schemas:
+        seeded = sum(one.seeded for one in found.schemas)
+        caught = sum(one.caught for one in found.schemas)
+        missed = sum(len(one.missed) for one in found.schemas)
+        lines.append(
+            Text.assemble(
+                _sign(passed=not missed),
+                f" {seeded} wrong values and other changes of {len(found.schemas)} "
+                f"schemas: {caught} caught, {seeded - caught - missed} harmless, "
+                f"{missed} missed",
+            )
+        )
+    return lines

@@ -190,6 +190,8 @@ def _bodies(
 ) -> Iterator[dict[str, object]]:
     """Yield the arguments of each body: pose, and frame of its inertia."""
     poses = _relative(frames, order)
+    if not np.isfinite(poses).all():
+        raise UnbuildableError("the frame of a link is not stated")
     turns = _quats_wxyz(poses[:, :3, :3])
     for number, pose in enumerate(poses):
         yield {

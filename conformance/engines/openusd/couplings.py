@@ -225,6 +225,11 @@ def _read_physx(
     leader = _target(prim, f"{prefix}:referenceJoint", couplings)
     if not leader or not _physx_couples(prim, leader):
         return None
+    # PhysX drops the coupling if an authored axis of the leader is unknown; it ignores
+    # which one it is, as the leader has one degree of freedom.
+    axis = prim.GetAttribute(f"{prefix}:referenceJointAxis")
+    if axis and axis.IsAuthored() and axis.Get() not in _PHYSX_INSTANCES:
+        return None
     gearing = number_attribute(prim, f"{prefix}:gearing")
     offset = number_attribute(prim, f"{prefix}:offset")
     unit = _unit(prim, couplings)

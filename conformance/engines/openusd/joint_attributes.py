@@ -124,7 +124,7 @@ class _FamilySources:
     sources: tuple[_Source, ...]
 
     def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
-        """Return the attribute that is read, and its value; None if infinite."""
+        """Return the attribute that is read, and its value."""
         applied = applied_schemas(prim)
         for source in self.sources:
             name = source.attribute.format(freedom.instance)
@@ -132,9 +132,7 @@ class _FamilySources:
                 source.schema is None
                 or source.schema.format(freedom.instance) in applied
             ):
-                value = number_attribute(prim, name)
-                bounded = value is not None and abs(value) < UNBOUNDED
-                return name, value if bounded else None
+                return name, number_attribute(prim, name)
         return name, None
 
     def is_expected(self, families: Collection[SchemaFamily]) -> bool:
@@ -152,6 +150,7 @@ class _Number:
         linear: Likewise for one that slides.
         readers: Attributes by schema family.
         has_zero: Whether schemas can state zero. None can state negative numbers.
+        is_limit: Whether infinity stands for no limit.
     """
 
     custom: str
@@ -159,6 +158,13 @@ class _Number:
     linear: float
     readers: tuple[_FamilySources, ...]
     has_zero: bool = True
+    is_limit: bool = False
+
+    def stated(self, value: float | None) -> float | None:
+        """Return an authored value, or None if it stands for no limit."""
+        if self.is_limit and value is not None and value >= UNBOUNDED:
+            return None
+        return value
 
     def is_expressible(self, value: float, unit: float) -> bool:
         """Whether a schema could state a value [SI]."""
@@ -221,7 +227,7 @@ def joint_numbers(
     degree = math.radians(1.0)
     torque, force = units.effort(angular=True), units.effort(angular=False)
     numbers = (
-        _Number("urdf:limit:effort", torque, force, (_DRIVE,)),
+        _Number("urdf:limit:effort", torque, force, (_DRIVE,), is_limit=True),
         _Number(
             "urdf:limit:velocity",
             degree,
@@ -229,6 +235,7 @@ def joint_numbers(
             (_newton("velocityLimit"), _PHYSX_VELOCITY),
             # Newton's schema excludes it, and PhysX would freeze the joint.
             has_zero=False,
+            is_limit=True,
         ),
         _Number(
             "urdf:dynamics:damping",
@@ -272,6 +279,7 @@ def _effective(
     missing: list[str] = []
     for source_list in number.readers:
         name, value = source_list.attribute(prim, freedom)
+        value = number.stated(value)
         if value is not None:
             stated.append((name, value * unit))
         elif source_list.is_expected(families):

@@ -327,7 +327,7 @@ def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     """Return the mobility of an untyped joint, a D6 joint.
 
     A degree of freedom without a limit, or with a disabled one, is free; it is locked
-    if lower is not below upper.
+    if lower is above upper, or both are zero.
     """
     limits = {
         pair.first: pair.second
@@ -339,6 +339,17 @@ def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
         limit = limits.get(freedom)
         return limit is None or limit.lower < limit.upper
 
+    def holds(freedom: UsdPhysics.JointDOF) -> bool:
+        """Whether a limit holds a degree of freedom away from zero."""
+        limit = limits.get(freedom)
+        return limit is not None and limit.lower == limit.upper != 0.0
+
+    unusual = [one for one in (*_TRANSLATIONS, *_ROTATIONS) if holds(one)]
+    if UsdPhysics.JointDOF.Distance in limits:
+        unusual.append(UsdPhysics.JointDOF.Distance)
+    if unusual:
+        names = ", ".join(one.name for one in unusual)
+        return Mobility(None, note=f"its limits hold or bound {names}")
     slides = [axis for axis, freedom in enumerate(_TRANSLATIONS) if is_free(freedom)]
     spins = [axis for axis, freedom in enumerate(_ROTATIONS) if is_free(freedom)]
     match slides, spins:

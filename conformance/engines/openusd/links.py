@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pxr import Usd, UsdGeom
+from pxr import Sdf, Usd, UsdGeom
 
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -110,6 +110,12 @@ def _rank(link: LinkPrim) -> tuple[bool, bool]:
 
 def _candidates(physics: Physics) -> list[LinkPrim]:
     found: dict[str, LinkPrim] = {}
+    # Shapes hold no frames, but a body below one is simulated.
+    above = {
+        prefix
+        for path in physics.bodies
+        for prefix in Sdf.Path(path).GetPrefixes()[:-1]
+    }
     prims = iter(Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()))
     for prim in prims:
         path = str(prim.GetPath())
@@ -118,7 +124,7 @@ def _candidates(physics: Physics) -> list[LinkPrim]:
         is_frame = prim.GetTypeName() == "Xform" and prim != physics.default
         if is_body or is_frame:
             found[path] = _link(prim, is_body=is_body, found=found)
-        if prim.IsA(UsdGeom.Gprim):
+        if prim.IsA(UsdGeom.Gprim) and prim.GetPath() not in above:
             prims.PruneChildren()
     return list(found.values())
 

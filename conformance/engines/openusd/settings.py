@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
@@ -137,13 +138,23 @@ _APPROXIMATIONS = frozenset(
         "sdf",
     }
 )
+# Numbers of a symmetric tensor.
+_TENSOR = 6
 # Purpose of the binding of a contact material.
 _PHYSICS = "physics"
-_MATERIAL_ATTRIBUTES = (
-    "physics:dynamicFriction",
-    "physics:staticFriction",
-    "physics:restitution",
+_FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
+_MATERIAL_ATTRIBUTES = (*_FRICTION, "physics:restitution")
+# Attributes of masses, which concern bodies and their colliders alone.
+_MASSES = (
+    "physics:mass",
+    "physics:density",
+    "physics:centerOfMass",
+    "physics:diagonalInertia",
+    "physics:principalAxes",
+    "newton:inertia",
 )
+# Shapes with it mark a place, and are neither drawn nor in contact.
+_SITE = "NewtonSiteAPI"
 # Subdivisions that keep all points of a surface.
 _FLAT = frozenset({UsdGeom.Tokens.none, UsdGeom.Tokens.bilinear})
 _SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
@@ -315,6 +326,36 @@ RULES = (
 
 _RULES = {rule.attribute: rule for rule in RULES}
 
+IMPLIED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "physics:approximation": (
+        lambda value: value in _APPROXIMATIONS,
+        "a URDF implies the surface of a mesh, or convex hulls of it",
+    ),
+    "newton:inertia": (
+        lambda value: len(value) != _TENSOR,
+        "without six numbers Newton reads the inertia of UsdPhysics",
+    ),
+}
+"""Further values of compared attributes that are equivalent, and why."""
+
+COUPLED = {
+    "newton:mimicCoef0": "newton:mimicJoint",
+    "newton:mimicCoef1": "newton:mimicJoint",
+    "newton:mimicEnabled": "newton:mimicJoint",
+    "newton:mimicJoint": "newton:mimicJoint",
+}
+"""Properties that have an effect if a relationship targets a joint."""
+
+SUPERSEDED = {"physxJoint:maxJointVelocity": "PhysxJointAxisAPI"}
+"""Attributes that PhysX does not read where another schema is applied."""
+
+UNAPPLIED = {
+    "NewtonJointAPI": "Newton reads its attributes whether or not it is applied",
+    "NewtonMassAPI": "without newton:inertia Newton reads the inertia of UsdPhysics",
+    "PhysicsMeshCollisionAPI": "a URDF implies the surface of a mesh",
+}
+"""Why prims are the same to consumers without these schemas."""
+
 
 def unimplied_settings(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection]
@@ -336,6 +377,19 @@ def unimplied_settings(
     found += _outside(every, parts)
     found += _of_filters(every, parts, joints)
     found += _of_materials(every, parts)
+    found += _of_masses(every, parts)
+    found += _of_couplings(every, parts)
+    found += (
+        UnimpliedSetting(
+            SettingKind.JOINT,
+            f"joint {joint.name}",
+            f"no joint of a URDF moves like it: {joint.mobility.note}",
+            "a joint of a URDF",
+            "another joint",
+        )
+        for joint in joints
+        if joint.mobility.type is None
+    )
     found += _of_shapes(every, parts)
     found += _of_actuators(every, parts)
     return tuple(dict.fromkeys(found))
@@ -354,6 +408,27 @@ def articulation_starts(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
 def schema_attribute(name: str) -> str:
     """Return the name of an attribute with ``*`` for the instance of its schema."""
     return _INSTANCES.sub(r"\1:*:", name)
+
+
+def harmless_reason(attribute: str, value: object = None) -> str | None:
+    """Return why a value of an attribute makes no difference, or None.
+
+    Args:
+        attribute: Its name; see :func:`schema_attribute`.
+        value: Its value; without one, the reason for any value.
+    """
+    if attribute.startswith(SOLVERS):
+        return _SOLVER
+    if attribute in HARMLESS:
+        return HARMLESS[attribute]
+    if value is None:
+        return None
+    rule = _RULES.get(attribute)
+    if rule and rule.is_implied(value):
+        return f"it is a value for {rule.implied}, which a URDF implies"
+    if attribute in IMPLIED and IMPLIED[attribute][0](value):
+        return IMPLIED[attribute][1]
+    return None
 
 
 def is_accounted(attribute: str) -> bool:
@@ -475,9 +550,13 @@ def _of_scenes(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSet
             name = "physics:gravityDirection"
             yield parts.setting(kind, prim, name, "down", tuple(direction.tolist()))
         magnitude = float(scene.GetGravityMagnitudeAttr().Get())
-        # A negative one stands for that of the Earth.
+        # Negative infinity stands for that of the Earth; OpenUSD's parser reverses
+        # gravity for other negative numbers.
         least, most = _GRAVITY
-        if magnitude >= 0 and not least <= magnitude * physics.units.length <= most:
+        if (
+            magnitude > -UNBOUNDED
+            and not least <= magnitude * physics.units.length <= most
+        ):
             implied = f"{9.81 / physics.units.length:.6g}"
             yield parts.setting(
                 kind, prim, "physics:gravityMagnitude", implied, magnitude
@@ -498,17 +577,21 @@ def _of_scenes(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSet
 
 
 def _owners(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[Usd.Prim, str]]:
-    """Yield bodies, and colliders without one, with the scene that they state."""
+    """Yield bodies and colliders with the scene that they state.
+
+    A collider of a body that states none has the scene of the body.
+    """
     for prim in every:
         path = str(prim.GetPath())
         if path in parts.physics.bodies:
             api = UsdPhysics.RigidBodyAPI(prim)
-        elif path in parts.physics.shapes and not parts.body_of(path):
+        elif path in parts.physics.shapes:
             api = UsdPhysics.CollisionAPI(prim)
         else:
             continue
         targets = api.GetSimulationOwnerRel().GetTargets()
-        yield prim, str(targets[0]) if targets else ""
+        if targets or path in parts.physics.bodies or not parts.body_of(path):
+            yield prim, str(targets[0]) if targets else ""
 
 
 def _outside(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
@@ -715,8 +798,11 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
     schemas = applied_schemas(prim)
     if prim.HasAPI(UsdPhysics.MaterialAPI):
         for name in _MATERIAL_ATTRIBUTES:
-            if prim.GetAttribute(name).HasAuthoredValue():
-                yield name, float(prim.GetAttribute(name).Get())
+            attribute = prim.GetAttribute(name)
+            # A bound material without friction has that of its schema, zero; without a
+            # material simulators take their own.
+            if attribute.HasAuthoredValue() or name in _FRICTION:
+                yield name, float(attribute.Get())
     if "NewtonMaterialAPI" in schemas:
         definition = prim.GetPrimDefinition()
         for name, check in COMPARED.items():
@@ -730,8 +816,80 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 yield name, float(attribute.Get())
 
 
+def _of_couplings(
+    every: Sequence[Usd.Prim], parts: Parts
+) -> Iterator[UnimpliedSetting]:
+    """Yield joints without a single coordinate that Newton would couple."""
+    joints: Mapping[str, object] = parts.physics.joints
+    for prim in every:
+        if (
+            "NewtonMimicAPI" not in applied_schemas(prim)
+            or prim.IsA(UsdPhysics.RevoluteJoint)
+            or prim.IsA(UsdPhysics.PrismaticJoint)
+            or prim.GetAttribute("newton:mimicEnabled").Get() is False
+        ):
+            continue
+        targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
+        if targets and str(targets[0]) in joints:
+            yield UnimpliedSetting(
+                SettingKind.JOINT,
+                parts.subject(prim),
+                f"it mimics {targets[0].name}, and has not exactly one coordinate",
+                "no coupling",
+                "a coupling",
+            )
+
+
+def _of_masses(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+    """Yield masses of prims that have none, such as frames of massless links."""
+    for prim in every:
+        if (
+            not prim.HasAPI(UsdPhysics.MassAPI)
+            or prim.HasAPI(UsdPhysics.RigidBodyAPI)
+            or prim.HasAPI(UsdPhysics.CollisionAPI)
+        ):
+            continue
+        definition = prim.GetPrimDefinition()
+        for name in _MASSES:
+            attribute = prim.GetAttribute(name)
+            if not (attribute and attribute.HasAuthoredValue()):
+                continue
+            value, fallback = (
+                attribute.Get(),
+                definition.GetAttributeFallbackValue(name),
+            )
+            if value != fallback and value is not None:
+                yield UnimpliedSetting(
+                    SettingKind.BODY,
+                    parts.subject(prim),
+                    f"{name} of {prim.GetName()}, which is no body, is {value}",
+                    "none",
+                    str(value),
+                )
+
+
 def _of_shapes(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     for prim in every:
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        if _SITE in applied_schemas(prim):
+            yield UnimpliedSetting(
+                SettingKind.APPROXIMATION,
+                parts.subject(prim),
+                f"{prim.GetName()} is a site of Newton, not a shape",
+                "a shape",
+                "a site",
+            )
+        # The parser takes a collider with a schema of materials for a material.
+        if collides(prim) and prim.HasAPI(UsdPhysics.MaterialAPI):
+            yield UnimpliedSetting(
+                SettingKind.APPROXIMATION,
+                parts.subject(prim),
+                f"collider {prim.GetName()} has PhysicsMaterialAPI, and UsdPhysics "
+                "parses it as a material",
+                "a collider",
+                "a material",
+            )
         if not prim.IsA(UsdGeom.Mesh):
             continue
         if prim.HasAPI(UsdPhysics.MeshCollisionAPI) and collides(prim):

@@ -224,7 +224,8 @@ def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
     """Name the joints of the robot that belong to no articulation.
 
     The parser lists the moving joints of an articulation, and some of those that are
-    excluded from it. A fixed joint to the world defines the base.
+    excluded from it. A fixed joint to the world defines the base of an articulation,
+    which PhysX reads as floating if the joint is excluded.
     """
     # Not by bodies: for a single body with a joint to the world, the parser lists the
     # joint alone.
@@ -235,7 +236,8 @@ def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
             case JointType.FLOATING:
                 return False
             case JointType.FIXED:
-                return not joint.articulated and WORLD not in joint.bodies
+                alone = WORLD in joint.bodies and not physics.articulations
+                return not (joint.articulated or alone)
         return joint.path not in listed or not joint.articulated
 
     return tuple(joint.name for joint in tree.joints if is_outside(joint))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pybullet_data
 import pytest
+from pxr import Usd
 
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.checks.catalogue import CHECKS
@@ -24,8 +25,18 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import Plan, RobotTrials, run_trials
-from urdf_usd.conformance.mutation.fault import PARTS_MISSING, REFUSED, ProfileName
+from urdf_usd.conformance.mutation.experiment import (
+    Plan,
+    RobotTrials,
+    run_schema_trials,
+    run_trials,
+)
+from urdf_usd.conformance.mutation.fault import (
+    PARTS_MISSING,
+    REFUSED,
+    ProfileName,
+    Seed,
+)
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
 
@@ -102,20 +113,24 @@ def test_own_robots_have_a_place_for_every_fault(tmp_path: Path) -> None:
     assert {fault.id for fault in FAULTS if not seeded[fault.id]} == set()
 
 
+def _seed(seed: Seed, good: Usd.Stage) -> None:
+    seed.apply(good, 0.0)
+
+
 @pytest.mark.parametrize("urdf", [PENDULUM, OWN / "oblique_arm.urdf"], ids=["5", "arm"])
 def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     """The fault is equivalent by its construction."""
     trials_of = _trials_by_profile(urdf, tmp_path)
     equivalent = [
-        (fault.id, trials_of[fault.profile], seed)
+        (fault.id, trials_of[fault.profile], partial(_seed, seed))
         for fault in FAULTS
         for seed in fault.seeds(trials_of[fault.profile].asset)
         if seed.equivalent
     ]
     raised = {
         fault: failed
-        for fault, robot_trials, seed in equivalent
-        if (failed := robot_trials.failed(robot_trials.write("equivalent", seed, 0.0)))
+        for fault, robot_trials, edit in equivalent
+        if (failed := robot_trials.failed(robot_trials.write("equivalent", edit)))
     }
 
     assert raised == {}
@@ -203,6 +218,31 @@ def test_simulators_show_faults_that_they_read(
     assert [trial.simulators for trial in found.trials] == [
         (("attentive", True), ("blind", False))
     ]
+
+
+def test_generated_seeds_are_caught_harmless_or_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seed is missed if its check is missing, and no reason makes it harmless."""
+    monkeypatch.setitem(COMPARERS, "structure.initial", lambda *_: Compared(()))
+    keys = {
+        "PhysicsRigidBodyAPI: physics:velocity moved",
+        "PhysicsMassAPI: physics:mass doubled",
+        "PhysicsMassAPI: physics:density one",
+        "stage metadata: metersPerUnit doubled",
+    }
+    urdf = str(OWN / "oblique_arm.urdf")
+    found = {
+        (trial.schema, trial.edit): (bool(trial.failed), bool(trial.reason))
+        for trial in run_schema_trials("arm", urdf, str(tmp_path), frozenset(keys))
+    }
+
+    assert found == {
+        ("PhysicsRigidBodyAPI", "physics:velocity moved"): (False, False),
+        ("PhysicsMassAPI", "physics:mass doubled"): (True, False),
+        ("PhysicsMassAPI", "physics:density one"): (False, True),
+        ("stage metadata", "metersPerUnit doubled"): (True, False),
+    }
 
 
 def test_examination_is_deterministic(tmp_path: Path) -> None:

@@ -13,10 +13,16 @@ from rich.console import Console
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.sensitivity import as_json, rendered
 from urdf_usd.conformance.mutation.catalogue import FAULTS
-from urdf_usd.conformance.mutation.experiment import RobotTrials, Trial
+from urdf_usd.conformance.mutation.experiment import (
+    RobotTrials,
+    SchemaTrial,
+    Trial,
+)
 from urdf_usd.conformance.mutation.sensitivity import (
     ROBOTS,
+    SchemaResult,
     Sensitivity,
+    assigned_seeds,
     measure,
     summary,
 )
@@ -128,6 +134,57 @@ def test_simulators_are_named_by_what_they_show() -> None:
     assert "simulators" not in _text(summary([GOOD]))
 
 
+def _seeded(robot: str, failed: tuple[str, ...], reason: str | None) -> SchemaTrial:
+    return SchemaTrial(
+        "PhysicsDriveAPI:angular", "removed", robot, "/robot/hinge", failed, reason
+    )
+
+
+def test_generated_seeds_are_counted_by_schema() -> None:
+    """Instances of a schema are one; harmless ones by their reason."""
+    seeded = [
+        _seeded("a", ("limits.effort", "dynamics.drives"), None),
+        _seeded("b", ("limits.effort",), None),
+        _seeded("c", (), "no target"),
+    ]
+    found = summary([GOOD], seeded=seeded)
+
+    assert found.passed
+    assert found.schemas == (
+        SchemaResult(
+            schema="PhysicsDriveAPI",
+            seeded=3,
+            caught=2,
+            harmless=(("no target", 1),),
+            checks=(("limits.effort", 2), ("dynamics.drives", 1)),
+            missed=(),
+        ),
+    )
+    assert "PhysicsDriveAPI" in _text(found)
+    assert "no target (1)" in _text(found)
+    assert "1 schemas: 2 caught, 1 harmless, 0 missed" in _text(found)
+
+
+def test_missed_generated_seed_fails_and_is_named() -> None:
+    """With robot, prim and change."""
+    found = summary([GOOD], seeded=[_seeded("b", (), None)])
+
+    assert not found.passed
+    assert found.schemas[0].missed == (("b", "/robot/hinge", "removed"),)
+    assert "PhysicsDriveAPI: removed: missed on b, /robot/hinge" in _text(found)
+
+
+def test_each_generated_seed_is_assigned_to_one_robot_in_turn() -> None:
+    """To those that have a place for it, or to all of them."""
+    robots = [
+        replace(GOOD, robot="a", schema_seeds=("x", "y", "z")),
+        replace(GOOD, robot="b", schema_seeds=("x", "y")),
+    ]
+
+    assert assigned_seeds(robots, every=False) == {"a": ("x", "z"), "b": ("y",)}
+    assert assigned_seeds(robots, every=True) == {"a": ("x", "y", "z"), "b": ("x", "y")}
+
+
 def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit status is 1 if a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
@@ -161,4 +218,5 @@ def test_every_fault_of_the_default_sample_is_caught() -> None:
     found = measure()
 
     assert [kind.fault for kind in found.kinds if not kind.passed] == []
+    assert [schema.missed for schema in found.schemas if schema.missed] == []
     assert found.passed

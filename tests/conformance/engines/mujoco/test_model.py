@@ -353,6 +353,16 @@ def _unbuildable(reading: Observation) -> str:
     return str(raised.value)
 
 
+def test_robot_with_an_unknown_frame_is_not_simulated() -> None:
+    """A spherical joint at the position of a planar one leaves its child unknown."""
+    whole = observe_robot(ROBOT, CONFIGURATIONS)
+    frames = whole.frames
+    assert frames is not None
+    unknown = replace(frames, positions=np.full_like(frames.positions, math.nan))
+
+    assert "frame of a link" in _unbuildable(replace(whole, frames=unknown))
+
+
 def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
     """The reason is reported."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)

@@ -47,6 +47,29 @@ def _geared(gearing: float, offset: float) -> str:
     """
 
 
+@pytest.mark.parametrize(
+    ("axis", "couples"),
+    [
+        ("", True),
+        ('uniform token physxMimicJoint:rotY:referenceJointAxis = "rotZ"', True),
+        ('uniform token physxMimicJoint:rotY:referenceJointAxis = "rotx"', False),
+        ('uniform token physxMimicJoint:rotY:referenceJointAxis = ""', False),
+        ("uniform token physxMimicJoint:rotY:referenceJointAxis = None", False),
+    ],
+)
+def test_physx_drops_a_coupling_to_an_unknown_axis(
+    axis: str, couples: bool, tmp_path: Path
+) -> None:
+    """It ignores which one it is, and whether it is authored; measured with PhysX."""
+    slide = "PhysicsPrismaticJoint"
+    coupling = "rel physxMimicJoint:rotY:referenceJoint = </robot/lead>\n" + axis
+    text = "".join(map(body, "abc")) + joint(slide, "lead")
+    text += joint(slide, "follow", coupling, sides=("a", "c"), schemas=PHYSX)
+    found = joint_named(observe_stage(stage(tmp_path, text)), "follow")
+
+    assert (found.mimic is not None) == couples
+
+
 def test_newton_mimic_offset_is_in_degrees() -> None:
     """The multiplier is dimensionless."""
     wrist = joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn")

@@ -372,6 +372,42 @@ def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None
     assert "joint self has one body, or none, on both sides" in reading.notes
 
 
+@pytest.mark.parametrize(
+    ("limits", "kind"),
+    [
+        ({"rotX": (1, -1), "rotY": (0, 0)}, JointType.PLANAR),
+        ({"rotX": (1, 0), "rotY": (2, -5)}, JointType.PLANAR),
+        # Held a degree away from zero.
+        ({"rotX": (1, -1), "rotY": (1, 1)}, None),
+        ({"rotX": (1, -1), "rotY": (1, -1), "distance": (0, 2)}, None),
+    ],
+)
+def test_untyped_joint_is_locked_at_zero(
+    limits: dict[str, tuple[int, int]], kind: JointType | None, tmp_path: Path
+) -> None:
+    """A lower limit above the upper one locks a degree of freedom."""
+    limits["transZ"] = (1, -1)
+    text = "".join(
+        f"float limit:{name}:physics:low = {low}\n"
+        f"float limit:{name}:physics:high = {high}\n"
+        for name, (low, high) in limits.items()
+    )
+    schemas = tuple(f"PhysicsLimitAPI:{name}" for name in limits)
+    plane = joint("PhysicsJoint", "plane", text, schemas=schemas)
+    found = observe_stage(stage(tmp_path, body("a") + body("b") + plane))
+
+    assert [one.type for one in found.joints] == ([kind] if kind else [])
+
+
+def test_body_below_a_shape_is_a_link(tmp_path: Path) -> None:
+    """OpenUSD's parser reports it, so that it is simulated."""
+    part = 'def GeomSubset "part" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {}'
+    mesh = f'def Mesh "shape" {{\n{part}\n}}'
+    found = observe_stage(stage(tmp_path, body("a", mesh)))
+
+    assert {link.name for link in found.links} == {"a", "part"}
+
+
 def test_distance_joint_is_noted(tmp_path: Path) -> None:
     """URDF has no such joint."""
     reading = observe_stage(

@@ -240,6 +240,25 @@ def test_contradictory_schemas_have_no_effective_value(
     assert found.note.startswith("newton:velocityLimit is 1.5708")
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("float drive:angular:physics:maxForce = -inf", "effort"),
+        ("float newton:velocityLimit = -inf", "velocity"),
+        ("float physxJointAxis:angular:viscousFrictionCoefficient = inf", "damping"),
+        ("float physxJointAxis:angular:staticFrictionEffort = inf", "friction"),
+    ],
+)
+def test_infinity_is_no_limit_for_limits_alone(
+    tmp_path: Path, text: str, number: str
+) -> None:
+    """Infinite friction, and limits of negative infinity, are values."""
+    schemas = ("NewtonJointAPI", *PHYSX)
+    found = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
+
+    assert abs(getattr(found, number)) == math.inf
+
+
 def test_static_friction_must_equal_dynamic_friction(tmp_path: Path) -> None:
     """URDF has one value; PhysX simulates another joint if its two values differ."""
     text = _axis("angular", staticFrictionEffort=0.5, dynamicFrictionEffort=0.25)

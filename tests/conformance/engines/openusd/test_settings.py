@@ -186,6 +186,8 @@ def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> 
         ("float physics:gravityMagnitude = -inf", 0),
         ("vector3f physics:gravityDirection = (0, -1, 0)", 1),
         ("float physics:gravityMagnitude = 0", 1),
+        # OpenUSD's parser returns it, and so turns gravity upwards.
+        ("float physics:gravityMagnitude = -9.81", 1),
         ("float physics:gravityMagnitude = 981", 1),
     ],
 )
@@ -210,6 +212,88 @@ def test_simulation_owner_is_a_scene_of_all_bodies(tmp_path: Path) -> None:
 
     assert _settings(tmp_path, scene + bodies + owned) == []
     assert _settings(tmp_path, scene + bodies + lost) == [(SettingKind.SCENE, "link d")]
+
+
+def test_simulation_owner_of_a_collider_is_the_scene_of_its_body(
+    tmp_path: Path,
+) -> None:
+    """A collider without an owner has that of its body."""
+    owner = "rel physics:simulationOwner = </robot/{}>"
+    scene = 'def PhysicsScene "scene" {}\n'
+
+    assert _settings(tmp_path, scene + _colliding("a", owner.format("scene"))) == []
+    assert _settings(tmp_path, scene + _colliding("a", owner.format("lost"))) == [
+        (SettingKind.SCENE, "link a")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("", []),
+        ("float physics:mass = 0", []),
+        ("float physics:mass = 3", [(SettingKind.BODY, "link a")]),
+        ("point3f physics:centerOfMass = (0, 0, 1)", [(SettingKind.BODY, "link a")]),
+    ],
+)
+def test_mass_of_a_frame_is_a_setting(
+    content: str, found: list[tuple[SettingKind, str]], tmp_path: Path
+) -> None:
+    """A frame is a link without a mass."""
+    frame = f"""
+    def Xform "tool" (prepend apiSchemas = ["PhysicsMassAPI"]) {{
+        {content}
+    }}
+    """
+
+    assert _settings(tmp_path, body("a", MASS + frame, ("PhysicsMassAPI",))) == found
+
+
+def test_mass_of_a_collider_is_no_setting(tmp_path: Path) -> None:
+    """That of its body takes precedence."""
+    text = _colliding("a", "float physics:mass = 3", ', "PhysicsMassAPI"')
+
+    assert _settings(tmp_path, text) == []
+
+
+def test_joint_that_moves_like_none_of_a_urdf_is_a_setting(tmp_path: Path) -> None:
+    """A base on a rope would count as a fixed one."""
+    rope = joint("PhysicsDistanceJoint", "rope", sides=("", "a"))
+    rope = rope.replace("rel physics:body0 = </robot/>\n", "")
+
+    assert _settings(tmp_path, body("a") + rope) == [(SettingKind.JOINT, "joint rope")]
+
+
+def test_collider_with_material_schema_is_a_setting(tmp_path: Path) -> None:
+    """OpenUSD's parser takes it for a material, so that nothing collides."""
+    text = _colliding("a", "", ', "PhysicsMaterialAPI"')
+
+    assert _settings(tmp_path, text) == [(SettingKind.APPROXIMATION, "link a")]
+
+
+def test_site_of_newton_is_a_setting(tmp_path: Path) -> None:
+    """It is neither drawn nor in contact."""
+    text = _colliding("a", "", ', "NewtonSiteAPI"')
+
+    assert _settings(tmp_path, text) == [(SettingKind.APPROXIMATION, "link a")]
+
+
+@pytest.mark.parametrize("kind", ["PhysicsFixedJoint", "PhysicsJoint"])
+def test_coupling_of_a_joint_without_one_coordinate_is_a_setting(
+    kind: str, tmp_path: Path
+) -> None:
+    """Newton refuses it, or applies it to all coordinates."""
+    lead = joint("PhysicsRevoluteJoint", "lead", sides=("a", "c"))
+    target = "rel newton:mimicJoint = </robot/{}>"
+    bodies = body("a") + body("b") + body("c") + lead
+
+    def found(name: str) -> list[tuple[SettingKind, str]]:
+        mimic = joint(kind, "j", target.format(name), schemas=("NewtonMimicAPI",))
+        return _settings(tmp_path, bodies + mimic)
+
+    assert found("lead") == [(SettingKind.JOINT, "joint j")]
+    # Newton skips a coupling to what is no joint.
+    assert found("nothing") == []
 
 
 @pytest.mark.parametrize(
@@ -257,8 +341,8 @@ def test_links_of_a_joint_collide_only_if_both_have_colliders(tmp_path: Path) ->
     ]
 
 
-def test_material_without_friction_is_no_setting(tmp_path: Path) -> None:
-    """A material of a density alone, and one that is bound to no collider."""
+def test_bound_material_without_friction_is_frictionless(tmp_path: Path) -> None:
+    """The schema's fallback of friction is zero; unbound materials do not matter."""
     text = """
     def Material "dense" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {
         float physics:density = 1000
@@ -274,8 +358,8 @@ def test_material_without_friction_is_no_setting(tmp_path: Path) -> None:
         return _settings(tmp_path, text + _colliding("a", bound.format(name), more))
 
     assert _settings(tmp_path, text + _colliding("a")) == []
-    assert found("dense") == []
-    assert found("slippery") == [(SettingKind.MATERIAL, "link a")]
+    assert found("dense") == [(SettingKind.MATERIAL, "link a")] * 2
+    assert found("slippery") == [(SettingKind.MATERIAL, "link a")] * 2
 
 
 @pytest.mark.parametrize(
