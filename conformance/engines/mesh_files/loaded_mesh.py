@@ -30,6 +30,19 @@ class UnreadMeshError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FaceGroup:
+    """Triangles of one group.
+
+    Attributes:
+        points: (N, 3) [m]; each is a corner of a triangle.
+        triangles: (M, 3) indices of points.
+    """
+
+    points: Array
+    triangles: Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LoadedMesh:
     """The content of a mesh file.
 
@@ -39,9 +52,9 @@ class LoadedMesh:
         material_of: (M) index of the material of each triangle; -1 for none.
         materials: Materials of the file.
         has_coordinates: Whether the surface has texture coordinates.
-        pieces: Number of named objects and groups of an OBJ file that have faces; one
-            for others.
         corners: Of the largest face of an OBJ file; three for others.
+        groups: The groups of an OBJ file that has several with faces, each of which
+            collides as its own convex hull.
     """
 
     points: Array
@@ -49,8 +62,13 @@ class LoadedMesh:
     material_of: Indices
     materials: tuple[FileMaterial, ...] = ()
     has_coordinates: bool = False
-    pieces: int = 1
     corners: int = 3
+    groups: tuple[FaceGroup, ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        """Number of groups that have faces; one for formats without groups."""
+        return len(self.groups) or 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -351,11 +351,15 @@ def _in_role(
             areas = placed.geometry.face_areas(found[1]) if found else areas
         looks = state_appearances(prim, stated.surface.area, areas)
         return replace(stated, appearances=looks)
-    bounding = None
-    if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
-        api = UsdPhysics.MeshCollisionAPI(prim)
-        bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
-    return replace(stated, role=role, problem=stated.problem or bounding)
+    if not prim.HasAPI(UsdPhysics.MeshCollisionAPI):
+        return replace(stated, role=role)
+    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
+    return replace(
+        stated,
+        role=role,
+        problem=stated.problem or _BOUNDING.get(token),
+        hull=stated.kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull,
+    )
 
 
 _PREVIEW = "UsdPreviewSurface"
