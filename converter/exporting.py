@@ -156,6 +156,10 @@ def _digest(mesh: PolygonMesh) -> str:
     for array in (mesh.points, mesh.face_counts, mesh.face_indices):
         content.update(array.tobytes())
         content.update(b";")
+    attributes = mesh.attributes
+    if attributes.face_groups is not None:
+        content.update(attributes.face_groups.tobytes())
+        content.update(repr(attributes.groups).encode())
     return content.hexdigest()
 
 

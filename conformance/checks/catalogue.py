@@ -34,9 +34,11 @@ _OF_ALL = (
         "shapes",
         "{} of links",
         "",
-        "Every link has the same number of shapes of each kind. Shapes that are split, "
-        "merged or written as meshes are close if their surface is the same. A mesh of "
-        "the URDF that cannot be read is reported, but does not fail the USD.",
+        "Every link has the same number of shapes of each kind; each group of a "
+        "collider's OBJ file is one. Shapes that are split, merged or written as "
+        "meshes are close if their surface is the same and no convex hull is over "
+        "several of them. A mesh of the URDF that cannot be read is reported, but does "
+        "not fail the USD.",
     ),
     _ShapeCheck(
         "support",

@@ -66,6 +66,7 @@ class CombinedSurface:
         size: Diagonal of the bounds [m]; one for a point.
         middle: (3) of the bounds [m].
         point_bound: Rounding of a point of the surface [m].
+        support_alone: Whether the other measures are unknown.
     """
 
     reach: Array
@@ -78,6 +79,7 @@ class CombinedSurface:
     size: float
     middle: Array
     point_bound: float
+    support_alone: bool
 
     def volume_about(self, point: Array) -> float:
         """Signed volume of the cones from a point over all faces [m^3]."""
@@ -169,7 +171,8 @@ def nearest(
     """Pair shapes with surfaces: equal kinds first, then the most similar."""
     if len(ours) == len(theirs) == 1:
         return ((ours[0], theirs[0]),)
-    left, right = (_traits(side) for side in (ours, theirs))
+    alone = any(s.surface and s.surface.support_alone for s in (*ours, *theirs))
+    left, right = (_traits(side, support_alone=alone) for side in (ours, theirs))
     apart = np.abs(left[:, np.newaxis] - right).max(axis=2)
     unlike = np.array([[a.kind is not b.kind for b in theirs] for a in ours])
     order = np.lexsort((apart.reshape(-1), unlike.reshape(-1)))
@@ -184,8 +187,10 @@ def nearest(
     return tuple(pairs)
 
 
-def _traits(shapes: Shapes) -> Array:
+def _traits(shapes: Shapes, *, support_alone: bool) -> Array:
     surfaces = [shape.surface for shape in shapes if shape.surface]
+    if support_alone:
+        return np.array([surface.support for surface in surfaces])
     return np.array(
         [
             (
@@ -217,6 +222,7 @@ def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
         size=length(high + low) or 1.0,
         middle=(high - low) / 2.0,
         point_bound=_point_bound(length(np.maximum(high, low)), distance),
+        support_alone=joined.support_alone,
     )
 
 
@@ -236,6 +242,7 @@ def _joined(surfaces: Sequence[Surface]) -> Surface:
         volume=math.fsum(surface.volume for surface in surfaces),
         center=(x, y, z),
         triangles=sum(surface.triangles for surface in surfaces),
+        support_alone=any(surface.support_alone for surface in surfaces),
     )
 
 
@@ -269,12 +276,21 @@ def named(shapes: Sequence[ShapeObservation]) -> str:
     """Format shapes: kinds, sizes, files."""
     if not shapes:
         return "nothing"
-    texts = Counter(_name(shape) for shape in shapes)
+    texts = Counter(
+        f"convex piece of {shape.name}"
+        if len(shapes) > 1 and _is_piece(shape)
+        else _name(shape)
+        for shape in shapes
+    )
     listed = [
         f"{count} x {text}" if count > 1 else text for text, count in texts.items()
     ]
     more = len(listed) - _MOST_NAMED
     return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_piece(shape: ShapeObservation) -> bool:
+    return shape.role is Role.COLLISION and shape.pieces > 1
 
 
 def _name(shape: ShapeObservation) -> str:

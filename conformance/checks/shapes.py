@@ -17,6 +17,7 @@ import numpy as np
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
+    Shapes,
     combined_surface,
     direction_text,
     kinds,
@@ -28,7 +29,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
     worst_of,
 )
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
@@ -134,9 +135,13 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
     if kinds(shapes.ours) == kinds(shapes.theirs):
         return 0.0, 0.0, "shapes are equal in number and kind"
     message = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
-    if not _same_surface(shapes, model):
-        return *fails, message
-    return *close, f"{message}: the same surface"
+    is_same = _same_surface(shapes, model)
+    joint = _joint_hulls(shapes, model) if is_same else ()
+    if joint:
+        message = f"{message}: {named(joint)} is one convex hull over several"
+    elif is_same:
+        return *close, f"{message}: the same surface"
+    return *fails, message
 
 
 def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
@@ -160,6 +165,31 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
             part, combined_surface(part.ours), combined_surface(part.theirs), model
         )
     )
+
+
+def _joint_hulls(shapes: LinkShapes, model: ToleranceModel) -> Shapes:
+    """Return the convex hulls of one side that lie in no single shape of the URDF.
+
+    They fill the space between shapes. Smaller pieces of a shape are no such hulls.
+    """
+    ours = [combined_surface((shape,)) for shape in shapes.ours]
+    return tuple(
+        shape
+        for shape in shapes.theirs
+        if shape.hull and not any(_contains(one, shape, model) for one in ours)
+    )
+
+
+def _contains(
+    outer: CombinedSurface, shape: ShapeObservation, model: ToleranceModel
+) -> bool:
+    """Whether a shape is nowhere farther out than another, by support functions."""
+    inner = combined_surface((shape,))
+    farther = float((inner.reach - outer.reach).max())
+    allowed = max(
+        inner.point_bound + outer.point_bound, model.tolerance.shape * inner.size
+    )
+    return farther <= allowed
 
 
 def _difference(
@@ -200,6 +230,8 @@ def support(
         model,
         lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
+    if ours.support_alone or theirs.support_alone:
+        return
     # A shape inside others has no effect on the support function, but on the centroid.
     shift = length(theirs.center - ours.center)
     yield _difference(
@@ -252,6 +284,8 @@ def area(
     model: ToleranceModel,
 ) -> Iterator[Difference]:
     """Compare surface areas, relative."""
+    if ours.support_alone or theirs.support_alone:
+        return
     yield _difference(
         part,
         _ratio(ours.area, theirs.area),
@@ -272,6 +306,8 @@ def volume(
     model: ToleranceModel,
 ) -> Iterator[Difference]:
     """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
+    if ours.support_alone or theirs.support_alone:
+        return
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
         turned = float(theirs.oriented @ ours.oriented) < 0

@@ -301,6 +301,26 @@ def primitive_surface(
     )
 
 
+def hull_surface(points: Array) -> Surface:
+    """Measure a convex hull by its points alone.
+
+    Args:
+        points: (N, 3) in the link's frame [m].
+    """
+    support = _reach(points.T)
+    middle = (support[:3] - support[3:6]) / 2.0
+    return Surface(
+        support=tuple(support.tolist()),
+        area=0.0,
+        edges=0.0,
+        oriented_area=(0.0, 0.0, 0.0),
+        volume=0.0,
+        center=_vec3(middle),
+        triangles=0,
+        support_alone=True,
+    )
+
+
 def stretched(
     kind: ShapeKind, size: Sequence[float], transform: Array
 ) -> tuple[ShapeKind, tuple[float, ...], Array]:

@@ -79,6 +79,8 @@ class Surface(CompactPickle):
         center: Centroid of the surface [m].
         triangles: Number of triangles with three distinct corners, polygons counted as
             fans; zero for primitives, and if it is not known.
+        support_alone: Whether only the support function is known, as of the points of a
+            convex hull; the other measures are zero.
     """
 
     support: tuple[float, ...]
@@ -88,6 +90,7 @@ class Surface(CompactPickle):
     volume: float
     center: Vec3
     triangles: int
+    support_alone: bool = False
 
     @property
     def lower(self) -> Vec3:
@@ -250,11 +253,13 @@ class ShapeObservation(CompactPickle):
         appearances: Of visuals, if known: one per part of equal appearance, whose areas
             add up to the surface's.
         problem: Why something cannot be stated, or is replaced by a bounding shape.
-        pieces: Number of objects and groups that its mesh file consists of.
+        pieces: Number of groups that its mesh file consists of. Each is a shape of its
+            own if it collides.
         corners: Of the largest face in its mesh file.
         stated: Whether the engine can state this shape. If not, the shapes of the link
             in this role are not compared with this engine.
         shading: Normals of a visual mesh; None if the engine does not read them.
+        hull: Whether it collides as the convex hull of its surface.
     """
 
     link: str
@@ -271,6 +276,7 @@ class ShapeObservation(CompactPickle):
     corners: int = 3
     stated: bool = True
     shading: Shading | None = None
+    hull: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

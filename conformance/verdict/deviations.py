@@ -411,7 +411,8 @@ _SHAPE_DEVIATIONS = (
     *_of(
         "mujoco",
         "obj-objects",
-        "reads only the first object of an OBJ file",
+        "makes one convex hull of all groups of an OBJ file, and reads the faces of "
+        "the first alone",
         _SHAPES,
         given.shapes_in_pieces,
         "obj-objects",

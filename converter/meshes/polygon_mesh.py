@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -49,6 +50,9 @@ class SurfaceAttributes:
         colors: sRGB components in [0, 1].
         face_materials: (F,) index of each face's material; negative for none.
         materials: Materials of the faces.
+        face_groups: (F,) index of each face's group in ascending order, for files with
+            several groups.
+        groups: Names of the groups; names may repeat.
     """
 
     normals: CornerValues | None = None
@@ -57,6 +61,8 @@ class SurfaceAttributes:
     colors: CornerValues | None = None
     face_materials: Indices | None = None
     materials: tuple[MeshMaterial, ...] = ()
+    face_groups: Indices | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def coordinate_sets(self) -> tuple[CornerValues | None, ...]:
@@ -189,6 +195,57 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     )
 
 
+def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
+    """Return the name and the surface of each group of faces, without attributes.
+
+    Empty unless at least two groups have faces.
+    """
+    attributes = mesh.attributes
+    if attributes.face_groups is None:
+        return ()
+    numbers, sizes = np.unique(attributes.face_groups, return_counts=True)
+    if len(numbers) == 1:
+        return ()
+    face_ends = np.cumsum(sizes)
+    corner_ends = np.cumsum(mesh.face_counts, dtype=np.int64)[face_ends - 1]
+    counts = np.split(mesh.face_counts, face_ends[:-1])
+    indices = np.split(mesh.face_indices, corner_ends[:-1])
+    return tuple(
+        (attributes.groups[number], _surface_of(mesh, own_counts, own_indices))
+        for number, own_counts, own_indices in zip(
+            numbers.tolist(), counts, indices, strict=True
+        )
+    )
+
+
+def _surface_of(
+    mesh: PolygonMesh, face_counts: Indices, face_indices: Indices
+) -> PolygonMesh:
+    # Time must not grow with the size of the whole mesh for each group.
+    used, renumbered = np.unique(face_indices, return_inverse=True)
+    return build_mesh(mesh.points[used], face_counts, renumbered)
+
+
+def join_groups(groups: Sequence[tuple[str, PolygonMesh]]) -> PolygonMesh:
+    """Join named surfaces to a mesh with one group each; the inverse of splitting."""
+    starts = np.cumsum([0, *(len(mesh.points) for _, mesh in groups)])
+    sizes = [len(mesh.face_counts) for _, mesh in groups]
+    return build_mesh(
+        np.concatenate([mesh.points for _, mesh in groups]),
+        np.concatenate([mesh.face_counts for _, mesh in groups]),
+        np.concatenate(
+            [
+                mesh.face_indices + start
+                for (_, mesh), start in zip(groups, starts, strict=False)
+            ]
+        ),
+        attributes=SurfaceAttributes(
+            face_groups=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            groups=tuple(name for name, _ in groups),
+        ),
+    )
+
+
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     """Merge equal positions, in the order of first occurrence.
 
@@ -313,10 +370,14 @@ def _attributes_of_faces(
     face_counts: NDArray[np.integer],
 ) -> SurfaceAttributes:
     attributes = _attributes_of_corners(attributes, np.repeat(faces, face_counts))
-    if attributes.face_materials is None:
-        return attributes
+
+    def chosen(numbers: Indices | None) -> Indices | None:
+        return None if numbers is None else read_only(numbers[faces])
+
     return replace(
-        attributes, face_materials=read_only(attributes.face_materials[faces])
+        attributes,
+        face_materials=chosen(attributes.face_materials),
+        face_groups=chosen(attributes.face_groups),
     )
 
 

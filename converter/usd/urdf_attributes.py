@@ -38,6 +38,11 @@ def write_numbers(
     _write(prim, name, Sdf.ValueTypeNames.DoubleArray, array)
 
 
+def read_flag(prim: Usd.Prim, name: str) -> bool:
+    """Return whether ``urdf:<name>`` is true."""
+    return prim.GetAttribute(f"urdf:{name}").Get() is True
+
+
 def read_number(prim: Usd.Prim, name: str) -> float | None:
     """Return ``urdf:<name>``, or None if it is absent or no number."""
     value = prim.GetAttribute(f"urdf:{name}").Get()

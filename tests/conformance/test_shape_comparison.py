@@ -96,6 +96,139 @@ def test_mesh_split_into_two_prims_is_close() -> None:
         assert "the same surface" in checks["collision.shapes"].findings[0].message
 
 
+def _pieces(*centers: float) -> list[ShapeObservation]:
+    """Return balls of different radii along an axis, as groups of one mesh file."""
+    return [
+        replace(
+            _mesh(
+                f"piece {index}",
+                trimesh.creation.icosphere(2, 0.1 + 0.02 * index),
+                PLACE @ pose((center, 0.0, 0.0)),
+            ),
+            name="frame.obj",
+            pieces=len(centers),
+        )
+        for index, center in enumerate(centers)
+    ]
+
+
+def _hull(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
+    """Return one mesh with the faces of shapes, which collides as its hull."""
+    return replace(_joined(shapes), hull=True)
+
+
+def _joined(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
+    surfaces = [shape.surface for shape in shapes if shape.surface]
+    areas = [surface.area for surface in surfaces]
+    centers = np.average([s.center for s in surfaces], axis=0, weights=areas)
+    surface = replace(
+        surfaces[0],
+        support=tuple(np.max([s.support for s in surfaces], axis=0).tolist()),
+        area=sum(areas),
+        edges=sum(s.edges for s in surfaces),
+        volume=sum(s.volume for s in surfaces),
+        center=tuple(centers.tolist()),
+        triangles=sum(s.triangles for s in surfaces),
+    )
+    return _shape("joined", ShapeKind.MESH, surface=surface)
+
+
+def test_convex_pieces_are_compared_as_a_set() -> None:
+    """In any order, under any name; hulls and exact surfaces alike."""
+    ours = _pieces(-0.5, 0.0, 0.6)
+    hulls = [replace(shape, name="x", hull=True) for shape in reversed(ours)]
+
+    for theirs in (hulls, [*ours[1:], ours[0]]):
+        assert set(_grades(_judged(ours, theirs)).values()) == {Grade.EXACT}
+
+
+def test_one_hull_over_several_pieces_fails() -> None:
+    """Over all of them, or over two of three; their surface is the same."""
+    ours = _pieces(-0.5, 0.0, 0.6)
+    first, *rest = (replace(shape, hull=True) for shape in ours)
+
+    for theirs in ([_hull(ours)], [first, _hull(rest)]):
+        checks = _judged(ours, theirs)
+        grades = _grades(checks)
+        assert grades.pop("shapes") is Grade.FAILS
+        assert set(grades.values()) == {Grade.EXACT}
+        message = checks["collision.shapes"].findings[0].message
+        assert "not 3 x convex piece of frame.obj" in message
+        assert message.endswith("is one convex hull over several")
+
+
+def test_hull_over_two_collisions_fails() -> None:
+    """Two boxes of the URDF, whose hull fills the gap."""
+    ours = [_box("a"), _box("b", PLACE @ pose((1.0, 0.0, 0.0)))]
+
+    assert _grades(_judged(ours, [_hull(ours)]))["shapes"] is Grade.FAILS
+
+
+def test_surface_of_all_pieces_is_close() -> None:
+    """A consumer collides with it, or decomposes it by itself."""
+    ours = _pieces(-0.5, 0.0, 0.6)
+
+    assert _grades(_judged(ours, [_joined(ours)]))["shapes"] is Grade.CLOSE
+
+
+def test_hulls_of_parts_of_one_mesh_are_close() -> None:
+    """Of a COLLADA file with several geometries, for example."""
+    parts = [replace(shape, hull=True) for shape in _pieces(-0.5, 0.0, 0.6)]
+
+    assert _grades(_judged([_joined(parts)], parts))["shapes"] is Grade.CLOSE
+
+
+def test_hull_of_a_piece_inside_another_piece_may_be_joined_with_it() -> None:
+    """Their hull is that of the outer piece."""
+    ours = _pieces(0.0, 0.0)
+
+    assert _grades(_judged(ours, [_hull(ours)]))["shapes"] is Grade.CLOSE
+
+
+@pytest.mark.parametrize("change", ["dropped", "added", "moved"])
+def test_piece_that_is_missing_added_or_moved_fails(change: str) -> None:
+    """The outline of the link is the same: the piece is inside others."""
+    ours = _pieces(0.0, 0.0, 0.0)
+    inner, *outer = (replace(shape, hull=True) for shape in ours)
+    (moved, *_) = _pieces(0.001)
+    theirs = {
+        "dropped": outer,
+        "added": [replace(inner, source="again"), inner, *outer],
+        "moved": [replace(moved, hull=True), *outer],
+    }[change]
+
+    assert Grade.FAILS in _grades(_judged(ours, theirs)).values()
+
+
+def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
+    """Its support functions are compared, not area and volume, which are unknown."""
+    ours = _pieces(-0.5, 0.0, 0.6)
+    hulls = [
+        replace(shape, surface=replace(shape.surface, area=0.0, support_alone=True))
+        for shape in reversed(ours)
+        if shape.surface
+    ]
+    spec, engine = (_with(urdf_reading(), shapes) for shapes in (ours, hulls))
+    judgement = judge(
+        {
+            "reference": Observed(spec),
+            "engine": Observed(replace(engine, engine="engine")),
+        },
+        Observed(_with(usd_reading(), ours)),
+    )
+    compared = {
+        check.id: difference.compared
+        for check in judgement.checks
+        for difference in check.differences
+        if difference.engine == "engine"
+    }
+
+    assert judgement.verdict is Verdict.EXACT
+    assert judgement.deviations == ()
+    assert compared["collision.shapes"] == compared["collision.support"]
+    assert compared["collision.area"] < compared["collision.support"]
+
+
 def test_box_written_as_a_mesh_is_close() -> None:
     """With the same faces only."""
     box, bigger = (trimesh.creation.box(np.array(SIZE) * s) for s in (1.0, 1.01))

@@ -20,6 +20,7 @@ from urdf_usd.conformance.engines.mesh_files.bounds import (
 )
 from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    FaceGroup,
     LoadedMesh,
     UnreadMeshError,
     joined_parts,
@@ -149,4 +150,16 @@ def _finite(mesh: LoadedMesh) -> LoadedMesh:
         material_of=mesh.material_of[kept],
         normals=None if mesh.normals is None else mesh.normals[kept],
         coordinates=None if mesh.coordinates is None else mesh.coordinates[kept],
+        groups=tuple(group for each in mesh.groups if (group := _finite_group(each))),
     )
+
+
+def _finite_group(group: FaceGroup) -> FaceGroup | None:
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(group.points.astype(np.float32))
+    kept = np.logical_and.reduce(finite[group.triangles], axis=(1, 2))
+    triangles = group.triangles[kept]
+    if not len(triangles):
+        return None
+    used, corners = np.unique(triangles, return_inverse=True)
+    return FaceGroup(group.points[used], corners.reshape(-1, 3))

@@ -30,6 +30,19 @@ class UnreadMeshError(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FaceGroup:
+    """Triangles of one group.
+
+    Attributes:
+        points: (N, 3) [m]; each is a corner of a triangle.
+        triangles: (M, 3) indices of points.
+    """
+
+    points: Array
+    triangles: Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LoadedMesh:
     """The content of a mesh file.
 
@@ -44,9 +57,9 @@ class LoadedMesh:
             has none, or the reader does not state them.
         coordinates: (M, 3, 2) texture coordinates of the corners of triangles, NaN
             where there are none, with v up; None if the reader does not state them.
-        pieces: Number of named objects and groups of an OBJ file that have faces; one
-            for others.
         corners: Of the largest face of an OBJ file; three for others.
+        groups: The groups of an OBJ file that has several with faces, each of which
+            collides as its own convex hull.
     """
 
     points: Array
@@ -57,8 +70,13 @@ class LoadedMesh:
     has_normals: bool | None = None
     normals: NDArray[np.float32] | None = None
     coordinates: NDArray[np.float32] | None = None
-    pieces: int = 1
     corners: int = 3
+    groups: tuple[FaceGroup, ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        """Number of groups that have faces; one for formats without groups."""
+        return len(self.groups) or 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,8 @@
 
 trimesh does not state the material of a triangle, unless it is in the first library of
 the file. So the statements are parsed here as well: materials and corners of faces, and
-whether trimesh has read all of them.
+whether trimesh has read all of them. Groups are parsed here alone: trimesh joins those
+of one name, and changes the order of polygons.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    Array,
+    FaceGroup,
     LoadedMesh,
     UnreadMeshError,
     joined_parts,
+    reading_by,
 )
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
@@ -25,7 +30,7 @@ from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 _LINES = re.compile(
     rb"(?P<points>(?:[ \t]*v[ \t][^\n]*+\n)++)"
     rb"|(?P<faces>(?:[ \t]*f[ \t][^\n]*+\n)++)"
-    rb"|(?P<opening>[ \t]*[og] [^\n]*+\n)"
+    rb"|(?P<opening>[ \t]*[og][ \t][^\n]*+\n)"
     rb"|[ \t]*usemtl[ \t](?P<material>[^\n]*+)\n"
     rb"|[ \t]*mtllib[ \t](?P<library>[^\n]*+)\n"
     rb"|(?:v[nt][^\n]*+\n)++"
@@ -69,8 +74,10 @@ class _Statements:
         has_coordinates: Whether corners have texture coordinates.
         with_normals: Number of corners of faces that have normals.
         of_faces: Number of corners of faces.
-        pieces: Number of objects and groups that have faces.
         corners: Of the largest face.
+        points: The lines of all points.
+        groups: The lines of all faces, by group. Every ``o`` or ``g`` begins a group,
+            also with a name that was used before.
     """
 
     material_of: tuple[tuple[int, int], ...]
@@ -79,8 +86,9 @@ class _Statements:
     has_coordinates: bool
     with_normals: int
     of_faces: int
-    pieces: int
     corners: int
+    points: bytes
+    groups: tuple[bytes, ...]
 
 
 def read_obj(content: bytes, folder: str) -> ObjFile:
@@ -111,7 +119,7 @@ def read_obj(content: bytes, folder: str) -> ObjFile:
         material_of=np.repeat(kinds, counts),
         has_coordinates=stated.has_coordinates,
         has_normals=_all_or_none(stated.with_normals, stated.of_faces),
-        pieces=stated.pieces,
+        groups=_face_groups(stated),
         corners=stated.corners,
     )
     return ObjFile(mesh, stated.libraries, stated.materials)
@@ -125,8 +133,10 @@ def _statements(content: bytes) -> _Statements:
     material_of: list[tuple[int, int]] = []
     libraries: list[bytes] = []
     materials: dict[bytes, int] = {}
-    pieces, corners, opened, has_coordinates = 0, 0, True, False
     with_normals = of_faces = 0
+    points: list[bytes] = []
+    groups: list[list[bytes]] = [[]]
+    corners, has_coordinates = 0, False
     worn, relative = -1, False
     for kind, words in _lines(content):
         match kind:
@@ -140,13 +150,13 @@ def _statements(content: bytes) -> _Statements:
                         "trimesh does not read vertices that are not separated by one "
                         "space"
                     )
+                points.append(words)
             case "faces":
-                pieces += opened
-                opened = False
                 sizes = [len(line.split()) - 1 for line in words.splitlines()]
                 corners = max(corners, *sizes)
                 triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
                 material_of.append((worn, triangles))
+                groups[-1] += [words] if triangles else []
                 has_coordinates |= _MAPPED.search(words) is not None
                 of_faces += sum(sizes)
                 with_normals += len(_NORMAL.findall(words))
@@ -154,7 +164,7 @@ def _statements(content: bytes) -> _Statements:
                 if _ZERO.search(words):
                     raise UnreadMeshError("trimesh reads index 0 as the first vertex")
             case "opening":
-                opened = True
+                groups.append([])
             case "material":
                 worn = materials.setdefault(words.strip(), len(materials))
             case "library":
@@ -166,9 +176,33 @@ def _statements(content: bytes) -> _Statements:
         has_coordinates=has_coordinates,
         with_normals=with_normals,
         of_faces=of_faces,
-        pieces=pieces,
+        points=b"".join(points),
+        groups=tuple(b"".join(lines) for lines in groups if lines),
         corners=corners,
     )
+
+
+def _face_groups(stated: _Statements) -> tuple[FaceGroup, ...]:
+    """Return the groups; none if there are not several."""
+    if len(stated.groups) <= 1:
+        return ()
+    with reading_by("numpy"):
+        points = np.array(
+            [line.split()[1:4] for line in stated.points.splitlines()], np.float64
+        )
+        return tuple(_face_group(points, lines) for lines in stated.groups)
+
+
+def _face_group(points: Array, lines: bytes) -> FaceGroup:
+    triangles: list[tuple[int, int, int]] = []
+    for line in lines.splitlines():
+        first, *rest = (int(corner.split(b"/")[0]) for corner in line.split()[1:])
+        triangles += ((first, b, c) for b, c in pairwise(rest))
+    # Negative indices count from the last point, positive ones from 1.
+    numbers = np.array(triangles, np.int64)
+    numbers = np.where(numbers < 0, numbers + len(points), numbers - 1)
+    used, corners = np.unique(numbers, return_inverse=True)
+    return FaceGroup(points[used], corners.reshape(-1, 3))
 
 
 def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:

@@ -7,6 +7,7 @@ the geom compensates for both.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -56,8 +57,8 @@ def state_shapes(
         The shapes, and notes; None if MuJoCo rejects the primitives as well.
     """
     refusals = []
-    for formats in (_FORMATS, frozenset[str]()):
-        text = prepare_shapes(request, formats, rename_inner_link(WORLD), _keep_all)
+    for loads in (_is_known_format, lambda *_: False):
+        text = prepare_shapes(request, loads, rename_inner_link(WORLD), _keep_all)
         try:
             model = _compiled(text)
         except ValueError as error:
@@ -66,6 +67,10 @@ def state_shapes(
         else:
             return (*_shapes(text, model), *text.unread), tuple(refusals)
     return None
+
+
+def _is_known_format(_: Role, file: Path) -> bool:
+    return file.suffix.lower() in _FORMATS
 
 
 def _keep_all(robot: UrdfElement) -> None:

@@ -364,8 +364,12 @@ def _in_role(
             appearances=state_appearances(prim, stated.surface.area, faces),
             shading=state_shading(prim, faces) if faces else None,
         )
-    bounding = None
-    if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
-        api = UsdPhysics.MeshCollisionAPI(prim)
-        bounding = _BOUNDING.get(api.GetApproximationAttr().Get())
-    return replace(stated, role=role, problem=stated.problem or bounding)
+    if not prim.HasAPI(UsdPhysics.MeshCollisionAPI):
+        return replace(stated, role=role)
+    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
+    return replace(
+        stated,
+        role=role,
+        problem=stated.problem or _BOUNDING.get(token),
+        hull=stated.kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull,
+    )

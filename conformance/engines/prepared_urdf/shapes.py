@@ -5,7 +5,7 @@ Every joint is fixed and no link has mass, so that an engine can only reject sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,14 +39,14 @@ class ShapeText:
 
 
 def prepare_shapes(
-    request: Request, formats: frozenset[str], *steps: Step
+    request: Request, loads: Callable[[Role, Path], bool], *steps: Step
 ) -> ShapeText:
     """Copy links and shapes.
 
     Args:
         request: The URDF, and the folders of packages.
-        formats: Suffixes of mesh files that the engine loads, in lower case; other
-            meshes are left out.
+        loads: Whether the engine loads a mesh file in a role; other meshes are left
+            out.
         steps: Further changes that the engine needs.
 
     Raises:
@@ -56,7 +56,7 @@ def prepare_shapes(
 
     def leave_shapes(robot: UrdfElement) -> Change:
         _strip(robot)
-        unread.extend(_without_meshes(robot, request, formats))
+        unread.extend(_without_meshes(robot, request, loads))
         return Change("Shapes were read from a copy with links and shapes alone.")
 
     urdf = prepare(request.path, (leave_shapes, *steps))
@@ -85,7 +85,7 @@ def _keep(element: UrdfElement, tags: set[str]) -> None:
 
 
 def _without_meshes(
-    robot: UrdfElement, request: Request, formats: frozenset[str]
+    robot: UrdfElement, request: Request, loads: Callable[[Role, Path], bool]
 ) -> Iterator[ShapeObservation]:
     """Leave out meshes that cannot be loaded; give the others their absolute path."""
     for link in robot.iterfind("link"):
@@ -95,13 +95,12 @@ def _without_meshes(
             if mesh is None:
                 continue
             reference = mesh.get("filename", "")
-            if Path(reference).suffix.lower() in formats:
-                file = _find(reference, Path(request.path), request.packages)
-                if file is not None:
-                    mesh.set("filename", str(file))
-                    continue
-            link.remove(shape)
             role = Role(str(shape.tag))
+            file = _find(reference, Path(request.path), request.packages)
+            if file is not None and loads(role, file):
+                mesh.set("filename", str(file))
+                continue
+            link.remove(shape)
             yield unstated(name, role, reference)
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import importlib.metadata
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+from lxml import etree
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
 from urdf_usd.conformance.engines.prepared_urdf.text import (
+    UrdfElement,
     UrdfText,
     add_missing_limits,
     complete_inertials,
@@ -51,7 +56,7 @@ from urdf_usd.conformance.engines.statements import (
     unreachable_joints,
     vec3,
 )
-from urdf_usd.conformance.engines.surfaces import primitive_surface
+from urdf_usd.conformance.engines.surfaces import hull_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Frames,
@@ -63,7 +68,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
     Vec3,
 )
-from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
@@ -81,6 +86,11 @@ _STATES = frozenset(
         Quantity.DYNAMICS,
     }
 )
+# In an OBJ file: faces, statements that begin a group, and faces with one or two
+# corners.
+_FACE = re.compile(rb"[\n\r][ \t]*+f[ \t]")
+_GROUP = re.compile(rb"[\n\r][ \t]*+[go][ \t]")
+_SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
 _SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 
@@ -131,20 +141,97 @@ class PybulletEngine:
 
 def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
     """State shapes, from another copy; None if PyBullet rejects that."""
-    text = prepare_shapes(request, frozenset(), name_robot)
-    found = list(text.unread)
-    try:
-        with loaded(text.urdf) as body:
-            visuals = body.visuals()
-            for index, link in enumerate(body.links, start=BASE):
-                shown = [row for row in visuals if row.link == index]
-                found += _shape_observations(
-                    link, Role.COLLISION, body.colliders(index)
-                )
-                found += _shape_observations(link, Role.VISUAL, shown)
-    except AbstentionError:
-        return None
-    return tuple(found)
+    for loads in (_has_groups, lambda *_: False):
+        separated: dict[str, str] = {}
+        steps = (name_robot, partial(_separate_meshes, separated))
+        text = prepare_shapes(request, loads, *steps)
+        try:
+            with loaded(text.urdf) as body:
+                return (*text.unread, *_shapes_of(body, separated))
+        except AbstentionError:
+            continue
+    return None
+
+
+def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
+    """State the shapes of a robot.
+
+    Args:
+        body: The robot, whose links have no inertial.
+        separated: Links that were added for one collision mesh each, and their link in
+            the file.
+    """
+    visuals = body.visuals()
+    for index, link in enumerate(body.links, start=BASE):
+        if link in separated:
+            yield from _hull_observations(body, index, separated[link])
+            continue
+        shown = [row for row in visuals if row.link == index]
+        yield from _shape_observations(link, Role.COLLISION, body.colliders(index))
+        yield from _shape_observations(link, Role.VISUAL, shown)
+
+
+def _has_groups(role: Role, file: Path) -> bool:
+    """Whether PyBullet makes several convex hulls of a mesh file.
+
+    Of other files it makes one hull, or none. A face with fewer than three corners
+    crashes it.
+    """
+    if role is not Role.COLLISION or file.suffix.lower() != ".obj":
+        return False
+    text = b"\n%b\n" % file.read_bytes()
+    face = _FACE.search(text)
+    return (
+        face is not None
+        and _GROUP.search(text, face.end()) is not None
+        and _SHORT_FACE.search(text) is None
+    )
+
+
+def _separate_meshes(separated: dict[str, str], robot: UrdfElement) -> None:
+    """Move every collision mesh to a link of its own, without an origin.
+
+    Args:
+        separated: Receives the names of these links, and of those that had the meshes.
+        robot: The copy.
+    """
+    taken = {part.get("name") for part in robot if part.tag in {"link", "joint"}}
+    for link in list(robot.iterfind("link")):
+        for collision in list(link.iterfind("collision")):
+            if collision.find("geometry/mesh") is None:
+                continue
+            number = len(separated)
+            while (name := f"mesh {number}") in taken:
+                number += 1
+            taken.add(name)
+            separated[name] = link.get("name", "")
+            joint = etree.SubElement(robot, "joint", name=name, type="fixed")
+            joint.extend(collision.findall("origin"))
+            etree.SubElement(joint, "parent", link=separated[name])
+            etree.SubElement(joint, "child", link=name)
+            etree.SubElement(robot, "link", name=name).append(collision)
+
+
+def _hull_observations(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
+    """State the convex hulls that PyBullet makes of one collision mesh.
+
+    Its hulls have points that are rounded to 1/10216 of their extent.
+    """
+    position, quat_xyzw = body.joint_frame(index)
+    rotation = Rotation.from_quat(quat_xyzw)
+    hulls = body.hulls(index)
+    for number, points in enumerate(hulls):
+        yield ShapeObservation(
+            link=link,
+            role=Role.COLLISION,
+            source=f"{link} collision mesh {index} hull {number}",
+            name=ShapeKind.MESH.value,
+            kind=ShapeKind.MESH,
+            position=vec3(position),
+            surface=hull_surface(rotation.apply(points) + position),
+            pieces=len(hulls),
+            hull=True,
+        )
 
 
 def _joints(body: Body, limits_unknown: frozenset[str]) -> tuple[JointObservation, ...]:

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.native_output import captured
@@ -25,6 +27,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 from urdf_usd.conformance.observation.shapes import ShapeKind
 
+Points: TypeAlias = NDArray[np.float64]
 Quat: TypeAlias = tuple[float, float, float, float]
 
 BASE = -1
@@ -132,6 +135,35 @@ class Body:
             self.index, link, physicsClientId=self.client
         )
         return [_shape_row(pybullet, row) for row in rows]
+
+    def hulls(self, link: int) -> tuple[Points, ...]:
+        """Return the points of each convex hull of the only collider of a link [m].
+
+        (N, 3) in the collider's own frame, scaled. PyBullet's indices of hulls count
+        within one collider, which therefore has to be alone in its link, and not moved.
+        """
+        pybullet = _pybullet()
+        hulls: list[Points] = []
+        while True:
+            count, points = pybullet.getMeshData(
+                self.index,
+                link,
+                collisionShapeIndex=len(hulls),
+                physicsClientId=self.client,
+            )
+            if not count:
+                return tuple(hulls)
+            hulls.append(np.array(points, np.float64))
+
+    def joint_frame(self, link: int) -> tuple[Vec3, Quat]:
+        """Return position and quaternion xyzw of the joint of a link in its parent.
+
+        Both links must have no inertial, so that the poses are those of their frames.
+        """
+        row = _pybullet().getJointInfo(self.index, link, physicsClientId=self.client)
+        # PyBullet states the rotation of the parent in the child.
+        x, y, z, w = row[15]
+        return row[14], (-x, -y, -z, w)
 
     def visuals(self) -> list[ShapeRow]:
         """Return the visual shapes of all links."""

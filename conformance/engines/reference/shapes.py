@@ -26,6 +26,7 @@ from urdf_usd.conformance.engines.surfaces import (
     measured_mapping,
     measured_mesh,
     measured_shading,
+    mesh_surface,
     primitive_surface,
     surface_center,
 )
@@ -64,14 +65,39 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; every mesh file is read once."""
     meshes: Meshes = {}
     return tuple(
-        _with_appearance(
-            _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
-            shape,
-            meshes,
-        )
+        piece
         for link in robot.links
         for role, shapes in _by_role(link.visuals, link.collisions)
         for index, shape in enumerate(shapes)
+        for piece in _convex_pieces(
+            _with_appearance(
+                _shape(link.name, role, f"{link.name} {role} {index}", shape, meshes),
+                shape,
+                meshes,
+            ),
+            shape,
+            meshes,
+        )
+    )
+
+
+def _convex_pieces(
+    stated: ShapeObservation, shape: Shape, meshes: Meshes
+) -> tuple[ShapeObservation, ...]:
+    """Divide a collider whose file has several groups; others are one piece."""
+    if stated.pieces == 1 or stated.role is not Role.COLLISION:
+        return (stated,)
+    geometry = shape.geometry
+    if not isinstance(geometry, MeshFile) or stated.surface is None:
+        return (stated,)
+    content = meshes[geometry.path or ""]
+    if not isinstance(content, LoadedMesh):
+        return (stated,)
+    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    return tuple(
+        replace(stated, source=f"{stated.source} group {number}", surface=surface)
+        for number, group in enumerate(content.groups)
+        if (surface := mesh_surface(group.points, group.triangles, transform))
     )
 
 

@@ -38,17 +38,19 @@ class ShapeSite:
         path: Path of the prim.
         prim: The prim on the good stage.
         size: Diagonal of its bounds in its link [m].
+        link: Prim of the link.
     """
 
     path: str
     prim: Usd.Prim
     size: float
+    link: Usd.Prim
 
     @property
     def subject(self) -> str:
         """The changed shape, for reports."""
-        parent = self.prim.GetParent()
-        return f"{self.prim.GetName()} of {parent.GetDisplayName() or parent.GetName()}"
+        within = self.prim.GetPath().MakeRelativePath(self.link.GetPath())
+        return f"{within} of {self.link.GetDisplayName() or self.link.GetName()}"
 
 
 def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
@@ -63,16 +65,29 @@ def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
         collides = prim.HasAPI(UsdPhysics.CollisionAPI)
         shown = UsdGeom.Imageable(prim).ComputePurpose() in _SHOWN
         if collides if role is Role.COLLISION else shown:
-            above = prim.GetParent()
-            own = stated.get(str(above.GetDisplayName() or above.GetName()), [])
-            yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own))
+            link = prim.GetParent()
+            if _is_group(prim):
+                link = link.GetParent()
+            own = stated.get(str(link.GetDisplayName() or link.GetName()), [])
+            yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own), link)
+
+
+def _is_group(prim: Usd.Prim) -> bool:
+    """Whether a shape is a group of a collision mesh, below the Xform of the mesh."""
+    return bool(prim.GetParent().GetAttribute("urdf:collision"))
+
+
+def _placed(prim: Usd.Prim) -> Usd.Prim:
+    """Return the prim with the placement of a shape."""
+    return prim.GetParent() if _is_group(prim) else prim
 
 
 def _size(prim: Usd.Prim, stated: Sequence[ShapeObservation]) -> float:
     """Return the diagonal of the URDF shape of a prim, matched by position and size."""
     low, high = (np.array(corner) for corner in _extent(prim))
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
-    place = np.array(prim.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
+    translation = _placed(prim).GetAttribute("xformOp:translate").Get()
+    place = np.array(translation or (0.0, 0.0, 0.0))
     similar = [
         (float(np.linalg.norm(place - shape.position)) + abs(diagonal - size), diagonal)
         for shape in stated
@@ -208,7 +223,7 @@ def _has_outside(prim: Usd.Prim) -> bool:
 
 
 def _scale_of(prim: Usd.Prim) -> NDArray[np.float64]:
-    scale = prim.GetAttribute("xformOp:scale").Get()
+    scale = _placed(prim).GetAttribute("xformOp:scale").Get()
     return np.ones(3) if scale is None else np.array(scale, np.float64)
 
 
@@ -219,9 +234,48 @@ def _shifted(role: Role, asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _shift(site: ShapeSite, stage: Usd.Stage, size: float) -> None:
-    place = stage.GetPrimAtPath(site.path).GetAttribute("xformOp:translate")
-    moved = np.array(place.Get()) + size * site.size * OBLIQUE
+    prim = stage.GetPrimAtPath(site.path)
+    step = size * site.size * OBLIQUE
+    if _is_group(prim):
+        # It has no translation, and the scale of the mesh is above it.
+        place = UsdGeom.Xformable(prim).AddTranslateOp().GetAttr()
+        moved = step / _scale_of(prim)
+    else:
+        place = prim.GetAttribute("xformOp:translate")
+        moved = np.array(place.Get()) + step
     place.Set(Gf.Vec3d(*moved.tolist()))
+
+
+def _merged(asset: GoodAsset) -> Iterator[Seed]:
+    """Replace the groups of a collision mesh by one mesh, with one convex hull."""
+    groups: dict[str, list[ShapeSite]] = {}
+    for site in shape_sites(asset, Role.COLLISION):
+        if _is_group(site.prim):
+            groups.setdefault(str(site.prim.GetParent().GetPath()), []).append(site)
+    for sites in groups.values():
+        paths = tuple(site.path for site in sites)
+        subject = sites[0].subject.replace(sites[0].prim.GetName(), "groups", 1)
+        yield Seed(subject, partial(_merge, paths))
+
+
+def _merge(paths: Sequence[str], stage: Usd.Stage, size: float) -> None:
+    del size
+    points: list[Gf.Vec3f] = []
+    counts: list[int] = []
+    corners: list[int] = []
+    for path in paths:
+        mesh = UsdGeom.Mesh(stage.GetPrimAtPath(path))
+        start = len(points)
+        points += list(mesh.GetPointsAttr().Get())
+        counts += list(mesh.GetFaceVertexCountsAttr().Get())
+        corners += [start + n for n in mesh.GetFaceVertexIndicesAttr().Get()]
+    first, *rest = (stage.GetPrimAtPath(path) for path in paths)
+    whole = UsdGeom.Mesh(first)
+    whole.GetPointsAttr().Set(points)
+    whole.GetFaceVertexCountsAttr().Set(counts)
+    whole.GetFaceVertexIndicesAttr().Set(corners)
+    for prim in rest:
+        prim.SetActive(False)
 
 
 def _disable(prim: Usd.Prim) -> None:
@@ -297,6 +351,12 @@ def _faults(role: Role) -> Iterator[Fault]:
 
 SHAPE_FAULTS = (
     *(fault for role in Role for fault in _faults(role)),
+    Fault(
+        "collider.merged",
+        "groups of collision mesh merged into one hull",
+        ("collision.shapes",),
+        _merged,
+    ),
     _fault(Role.COLLISION, "disabled", "{} disabled", "shapes", _disable),
     _fault(Role.COLLISION, "schemaless", "{} without API", "shapes", _lose_collider),
     _fault(

@@ -57,6 +57,12 @@ SHAPES_RULES = (
         "Export the mesh again as STL, OBJ or DAE.",
     ),
     Rule(
+        "collider-concave",
+        _N,
+        "Groups of a collision mesh are not convex; each collides as its convex hull.",
+        "Decompose the mesh into convex pieces, one group each.",
+    ),
+    Rule(
         "geometry-invalid",
         _W,
         "A size is not positive, or infinite in float32; the shape is omitted.",

@@ -10,6 +10,9 @@ lists are used.
 
 Invalid normals, texture coordinates (v up, as in USD), colours and materials are
 ignored; faces are kept.
+
+Each ``o`` or ``g`` statement with a name begins a group of faces, as in PyBullet, also
+if the name was used before; ``usemtl`` begins none.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from urdf_usd.converter.meshes.corner_values import (
     corner_values,
     face_normals,
     fill_missing,
+    read_only,
     unit_vectors,
 )
 from urdf_usd.converter.meshes.obj.materials import in_one_word, in_utf8, read_libraries
@@ -43,6 +47,9 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 # Points, lines and weights: the library refuses the file if one is invalid. Names of
 # objects and groups: it uses a kilobyte for each.
 _NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
+_GROUP = re.compile(rb"\n[ \t]*+[go][ \t]([^\n]*)")
+# A face with fewer corners is left out by the library.
+_FACE = re.compile(rb"\n[ \t]*+f(?:[ \t]++[^\s]++){3}")
 _NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
 _MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
 # Non-finite numbers as printed by C libraries, which tinyobjloader reads as zero.
@@ -77,7 +84,9 @@ def read_obj(
     """
     # tinyobjloader supports neither byte order marks nor continued lines.
     text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
-    text = _NO_SURFACE.sub(b"\n", text.replace(b"\\\n", b" "))
+    text = text.replace(b"\\\n", b" ")
+    groups = _groups(text) if attributes else ()
+    text = _NO_SURFACE.sub(b"\n", text)
     if _MISREAD_VERTEX.search(text):
         text = _MISREAD_VERTEX.sub(_in_digits, text)
     _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
@@ -113,8 +122,40 @@ def read_obj(
         materials=tuple(
             libraries.material(str(found.name)) for found in reader.GetMaterials()
         ),
+        face_groups=_face_groups(groups, len(counts)),
+        groups=tuple(name for name, _ in groups),
     )
     return build_mesh(points, counts, indices, skipped=absent, attributes=seen)
+
+
+def _groups(text: bytes) -> tuple[tuple[str, int], ...]:
+    """Return name and number of faces of the groups that have faces, if several."""
+    parts = _GROUP.split(text)
+    # Faces before the first statement are a group without a name.
+    named = zip((b"", *parts[1::2]), parts[::2], strict=True)
+    groups = [(name, part) for name, part in named if _FACE.search(part)]
+    if len(groups) == 1:
+        return ()
+    return tuple(
+        (name.strip().decode("utf-8", "replace"), len(_FACE.findall(part)))
+        for name, part in groups
+    )
+
+
+def _face_groups(
+    groups: tuple[tuple[str, int], ...], count: int
+) -> NDArray[np.int32] | None:
+    """Return the (F,) group of each face; None if there are not several.
+
+    Raises:
+        MeshError: The groups do not add up to the number of faces.
+    """
+    if not groups:
+        return None
+    sizes = [size for _, size in groups]
+    if sum(sizes) != count:
+        raise MeshError(f"its groups have {sum(sizes)} faces, and it has {count}")
+    return read_only(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
 
 
 def _in_digits(vertex: re.Match[bytes]) -> bytes:

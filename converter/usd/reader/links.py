@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
-from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
-from urdf_usd.converter.robot.model import Collision, Visual
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh, join_groups
+from urdf_usd.converter.robot.model import Collision, MeshFile, Visual
 from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.reader.extensions import read_custom
@@ -18,7 +18,7 @@ from urdf_usd.converter.usd.reader.materials import read_material
 from urdf_usd.converter.usd.reader.names import legible_name, unique_names
 from urdf_usd.converter.usd.reader.shapes import PlacedShape, read_shape
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
-from urdf_usd.converter.usd.urdf_attributes import read_text
+from urdf_usd.converter.usd.urdf_attributes import read_flag, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ def read_shapes(
     """
     link_at = {link.path: link for link in links}
     visuals: dict[Sdf.Path, list[Visual]] = {}
-    collisions: dict[Sdf.Path, list[Collision]] = {}
+    # By the prim of the <collision>, which several groups of a mesh share.
+    collisions: dict[Sdf.Path, dict[Usd.Prim, list[Collision]]] = {}
     colliders: dict[Sdf.Path, PlacedShape] = {}
     meshes: dict[str, PolygonMesh] = {}
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
@@ -156,7 +157,10 @@ def read_shapes(
         custom = read_custom(prim)
         if collides:
             collision = Collision(name, shape.pose, shape.geometry, custom=custom)
-            collisions.setdefault(owner, []).append(collision)
+            above = prim.GetParent()
+            is_group = shape.mesh is not None and read_flag(above, "collision")
+            element = above if is_group else prim
+            collisions.setdefault(owner, {}).setdefault(element, []).append(collision)
             body = link_at[owner].body
             if body is not None:
                 to_body = pose_from_transform(
@@ -168,10 +172,45 @@ def read_shapes(
             visual = Visual(name, shape.pose, shape.geometry, attributes, custom=custom)
             visuals.setdefault(owner, []).append(visual)
     by_link = {
-        path: LinkShapes(tuple(visuals.get(path, ())), tuple(collisions.get(path, ())))
-        for path in visuals | collisions
+        path: LinkShapes(
+            tuple(visuals.get(path, ())),
+            tuple(
+                collision
+                for element, groups in collisions.get(path, {}).items()
+                for collision in _joined(element, groups, meshes)
+            ),
+        )
+        for path in (*visuals, *(path for path in collisions if path not in visuals))
     }
     return Shapes(by_link, colliders, meshes)
+
+
+def _joined(
+    element: Usd.Prim, groups: Sequence[Collision], meshes: dict[str, PolygonMesh]
+) -> Sequence[Collision]:
+    """Join the groups of one ``<collision>``, unless they were moved separately.
+
+    Args:
+        element: Prim of the element: the collider, or the Xform of the groups.
+        groups: The colliders.
+        meshes: Meshes by URI; the joined one is added.
+    """
+    named = [
+        (one.name or "", one.origin, one.geometry)
+        for one in groups
+        if isinstance(one.geometry, MeshFile)
+    ]
+    places = {(origin, geometry.scale) for _, origin, geometry in named}
+    if not read_flag(element, "collision") or len(places) != 1:
+        return groups
+    ((origin, scale),) = places
+    uri = str(element.GetPath())
+    meshes[uri] = join_groups(
+        [(name, meshes[geometry.uri]) for name, _, geometry in named]
+    )
+    name = element.GetDisplayName() or element.GetName()
+    geometry = MeshFile(uri, None, scale)
+    return (Collision(name, origin, geometry, custom=read_custom(element)),)
 
 
 def _is_visible(prim: Usd.Prim) -> bool:

@@ -10,11 +10,13 @@ from urdf_usd.converter.robot.model import Inertial, Link, MeshFile
 from urdf_usd.converter.robot.rigid import rotate_inertia
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import (
+    write_flag,
     write_number,
     write_numbers,
     write_text,
 )
 from urdf_usd.converter.usd.writer.float32 import moments_to_float32, to_float32
+from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, over, write
 
@@ -22,12 +24,13 @@ _MASS = "PhysicsMassAPI"
 _MESH = "PhysicsMeshCollisionAPI"
 
 
-def author_bodies(
+def author_bodies(  # noqa: PLR0913, PLR0917  # one parameter per input
     layer: Sdf.Layer,
     geometry: Sdf.Layer,
     tree: Tree,
     body_assignment: BodyAssignment,
     prims: Prims,
+    library: MeshLibrary,
 ) -> None:
     """Apply body, mass and collider schemas to prims that the geometry layer defines.
 
@@ -37,6 +40,7 @@ def author_bodies(
         tree: The robot.
         body_assignment: Its bodies.
         prims: Paths of all prims.
+        library: The meshes.
 
     Raises:
         AuthoringError: A number is beyond float32.
@@ -56,7 +60,7 @@ def author_bodies(
             write_text(frame, "link", name)
             if link.inertial is not None:
                 _keep_inertial(frame, link.inertial)
-        _author_colliders(layer, geometry, link, prims)
+        _author_colliders(layer, geometry, link, prims, library)
 
 
 def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
@@ -102,14 +106,29 @@ def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
 
 
 def _author_colliders(
-    layer: Sdf.Layer, geometry: Sdf.Layer, link: Link, prims: Prims
+    layer: Sdf.Layer,
+    geometry: Sdf.Layer,
+    link: Link,
+    prims: Prims,
+    library: MeshLibrary,
 ) -> None:
     for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
         if not geometry.GetPrimAtPath(path):
             continue
-        prim = over(layer, path)
-        apply(prim, "PhysicsCollisionAPI")
-        if isinstance(shape.geometry, MeshFile):
-            apply(prim, _MESH)
-            tokens = UsdPhysics.Tokens
-            write(prim, tokens.physicsApproximation, tokens.convexHull, _MESH)
+        groups = library.groups_of(shape.geometry)
+        if groups:
+            # Joins the groups to one <collision> again when the USD is read.
+            write_flag(over(layer, path), "collision")
+            for name in groups.names:
+                _author_collider(over(layer, path.AppendChild(name)), is_mesh=True)
+        else:
+            is_mesh = isinstance(shape.geometry, MeshFile)
+            _author_collider(over(layer, path), is_mesh=is_mesh)
+
+
+def _author_collider(prim: Sdf.PrimSpec, *, is_mesh: bool) -> None:
+    apply(prim, "PhysicsCollisionAPI")
+    if is_mesh:
+        apply(prim, _MESH)
+        tokens = UsdPhysics.Tokens
+        write(prim, tokens.physicsApproximation, tokens.convexHull, _MESH)

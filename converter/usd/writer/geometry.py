@@ -89,8 +89,13 @@ def _author_shapes(
                 message = f"{path.name!r} of link {link.name!r} {text}"
                 diagnostics.append(Diagnostic(rule, message, link.location))
             continue
-        gprim = define(layer, path, _SCHEMAS[type(shape.geometry)])
-        _author_shape(gprim, shape.geometry, library, library_asset)
+        groups = library.groups_of(shape.geometry) if path in touched else None
+        schema = "Xform" if groups else _SCHEMAS[type(shape.geometry)]
+        gprim = define(layer, path, schema)
+        if groups:
+            _refer(gprim, library_asset, groups.prim)
+        else:
+            _author_shape(gprim, shape.geometry, library, library_asset)
         _place(gprim, shape.origin, shape_scale(shape.geometry))
         if shape.name:
             show_spec_name(gprim, shape.name)
@@ -153,14 +158,16 @@ def _author_shape(
             write(gprim, tokens.radius, geometry.radius)
             reach = (geometry.radius, geometry.radius, geometry.radius)
         case MeshFile():
-            target = library.prims[mesh_key(geometry)]
-            reference = Sdf.Reference(library_asset, target)
-            gprim.referenceList.prependedItems = [reference]
+            _refer(gprim, library_asset, library.prims[mesh_key(geometry)])
             return
         case _:
             assert_never(geometry)
     upper = Gf.Vec3f(*reach)
     write(gprim, tokens.extent, Vt.Vec3fArray([-upper, upper]))
+
+
+def _refer(prim: Sdf.PrimSpec, asset: str, target: Sdf.Path) -> None:
+    prim.referenceList.prependedItems = [Sdf.Reference(asset, target)]
 
 
 def _author_axial(gprim: Sdf.PrimSpec, geometry: Cylinder | Capsule) -> None:

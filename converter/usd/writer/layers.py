@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.model import MeshFile, Robot
+from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -44,6 +45,7 @@ from urdf_usd.converter.usd.writer.meshes.library import (
     LIBRARY_ROOT,
     MeshKey,
     MeshLibrary,
+    MeshUse,
     mesh_key,
 )
 from urdf_usd.converter.usd.writer.names import legal_name
@@ -176,13 +178,21 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    uses: dict[MeshKey, Location | None] = {}
+    uses: dict[MeshKey, MeshUse] = {}
     for link in robot.links:
         for shape in link.shapes:
             if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
-                uses.setdefault(mesh_key(shape.geometry), link.location)
+                key = mesh_key(shape.geometry)
+                use = uses.get(
+                    key, MeshUse(link.location, visual=False, collider=False)
+                )
+                uses[key] = replace(
+                    use,
+                    visual=use.visual or isinstance(shape, Visual),
+                    collider=use.collider or isinstance(shape, Collision),
+                )
     if not uses:
-        return MeshLibrary({}, {}, {}, ())
+        return MeshLibrary({}, {}, {}, {}, ())
     # Loads numpy, which takes longer than to convert a small robot.
     from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces  # noqa: PLC0415
 
@@ -204,7 +214,7 @@ def _author_parts(
     library_asset = f"./{MATERIALS_LIBRARY}"
     author_materials(materials_layer, geometry, prims, materials, library_asset)
     define(physics, prims.physics, "Scope")
-    author_bodies(physics, geometry, tree, body_assignment, prims)
+    author_bodies(physics, geometry, tree, body_assignment, prims, meshes)
     author_joints(physics, tree, body_assignment, prims)
     return omissions
 

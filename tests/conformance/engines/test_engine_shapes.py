@@ -190,7 +190,31 @@ def test_obj_polygons_and_objects_are_counted(tmp_path: Path) -> None:
     mesh = load_mesh(str(file))
 
     assert mesh.pieces == 2
+    assert [len(group.triangles) for group in mesh.groups] == [2, 1]
     assert len(mesh.triangles) == 3
+
+
+def test_groups_of_obj_files_are_independent_of_polygons(tmp_path: Path) -> None:
+    """Trimesh changes the order of polygons; corners that are not finite are left out.
+
+    Negative indices count from the last vertex.
+    """
+    file = tmp_path / "part.obj"
+    file.write_text(
+        "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 5 0 0\nv 6 0 0\nv 6 1 0\nv nan 0 0\n"
+        "o a\nf 1 2 3 4\no b\nf 5 6 7\nf 5 6 8\n"
+        "o a\nf 1 2 3\nf -5 -8 -7\no c\nf 8 1 2\n"
+    )
+    low_and_high = [
+        (group.points.min(axis=0).tolist(), group.points.max(axis=0).tolist())
+        for group in load_mesh(str(file)).groups
+    ]
+
+    assert low_and_high == [
+        ([0, 0, 0], [1, 1, 0]),
+        ([5, 0, 0], [6, 1, 0]),
+        ([0, 0, 0], [1, 1, 0]),
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pxr import Sdf
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.robot.model import Geometry, MeshFile
 
 if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
@@ -23,20 +23,56 @@ MeshKey: TypeAlias = tuple[str, Mirror]
 
 
 @dataclass(frozen=True, slots=True)
+class MeshUse:
+    """What a mesh is used for.
+
+    Attributes:
+        location: Link that uses it first.
+        visual: Whether it is visible.
+        collider: Whether it collides.
+    """
+
+    location: Location | None
+    visual: bool
+    collider: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ColliderGroups:
+    """The groups of a mesh file, each of which collides as its own convex hull.
+
+    Attributes:
+        prim: Xform of the library.
+        names: Names of its meshes, one per group.
+    """
+
+    prim: Sdf.Path
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class MeshLibrary:
     """The meshes of a robot.
 
     Attributes:
-        prims: Library prim by mesh.
+        prims: Library prim by mesh, of meshes that are used as a whole.
+        groups: Groups by mesh, of colliders with several groups.
         parts: Parts of the surface, by file.
         unreadable: Reason, by unreadable file.
         diagnostics: Diagnostics about the files.
     """
 
     prims: dict[MeshKey, Sdf.Path]
+    groups: dict[MeshKey, ColliderGroups]
     parts: dict[str, SurfaceParts]
     unreadable: dict[str, str]
     diagnostics: tuple[Diagnostic, ...]
+
+    def groups_of(self, geometry: Geometry) -> ColliderGroups | None:
+        """Return the groups of a collider; None if it is one shape."""
+        if not isinstance(geometry, MeshFile) or geometry.path is None:
+            return None
+        return self.groups.get(mesh_key(geometry))
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:

@@ -2,74 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import read_file
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, mirrored
+from urdf_usd.converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    mirrored,
+    split_groups,
+)
 from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
-from urdf_usd.converter.usd.writer.meshes.library import MeshKey, MeshLibrary, Mirror
+from urdf_usd.converter.usd.writer.meshes.library import (
+    ColliderGroups,
+    MeshKey,
+    MeshLibrary,
+    MeshUse,
+    Mirror,
+)
 from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts, write_mesh
 from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.specs import define, show_spec_name
 
+# Name of groups without name.
+_UNNAMED = "group"
+# Share of its convex hull that a convex group fills: decompositions write few digits.
+_FILLED = 0.95
 # Keywords of references to other files. Equal files without them are equal meshes; with
 # them only in the same folder.
 _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
 def write_surfaces(
-    uses: Mapping[MeshKey, Location | None], layer: Sdf.Layer, root: Sdf.Path
+    uses: Mapping[MeshKey, MeshUse], layer: Sdf.Layer, root: Sdf.Path
 ) -> MeshLibrary:
     """Write all meshes below a prim of a library; one is in memory at a time.
 
     Args:
-        uses: Meshes, and the location of the link that uses each first.
+        uses: Meshes and their uses.
         layer: The library.
         root: Parent of the mesh prims.
     """
-    names = sibling_names(Path(path).stem for path, _ in uses)
-    name = dict(zip(uses, names, strict=True))
-    library = MeshLibrary({}, {}, {}, ())
-    written: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
-    diagnostics: list[Diagnostic] = []
-    files = _by_file(uses)
-    alike = _of_equal_size(files)
-    for file, mirrors in files.items():
-        location = uses[file, mirrors[0]]
+    writer = _Writer(uses, layer, root)
+    for file, mirrors in _by_file(uses).items():
+        location = uses[file, mirrors[0]].location
         try:
-            data = read_file(Path(file), LARGEST_FILE)
-            content = _content(data, file) if file in alike else file
-            mesh = None
-            for mirror in mirrors:
-                if (content, mirror) not in written:
-                    if mesh is None:
-                        mesh = decode_mesh(data, Path(file))
-                        diagnostics += mesh_notes(Path(file).name, mesh, location)
-                        diagnostics += _from_outside(mesh, file, location)
-                    path = root.AppendChild(name[file, mirror])
-                    parts = write_mesh(layer, path, mirrored(mesh, mirror))
-                    written[content, mirror] = path, parts
-                path, parts = written[content, mirror]
-                library.prims[file, mirror] = path
-                library.parts[file] = parts
+            writer.write(file, mirrors, location)
         except (MeshError, OSError) as error:
             reason = (
                 f"it cannot be opened: {error.strerror}"
                 if isinstance(error, OSError)
                 else str(error)
             )
-            library.unreadable[file] = reason
+            writer.library.unreadable[file] = reason
             message = f"mesh {Path(file).name!r} cannot be read: {reason}"
-            diagnostics.append(Diagnostic("mesh-unreadable", message, location))
-    return MeshLibrary(
-        library.prims, library.parts, library.unreadable, tuple(diagnostics)
+            writer.diagnostics.append(Diagnostic("mesh-unreadable", message, location))
+    return replace(writer.library, diagnostics=tuple(writer.diagnostics))
+
+
+class _Writer:
+    """Writes every surface once, also if several files have the same content.
+
+    Attributes:
+        library: The library so far.
+        diagnostics: Diagnostics so far.
+    """
+
+    def __init__(
+        self, uses: Mapping[MeshKey, MeshUse], layer: Sdf.Layer, root: Sdf.Path
+    ) -> None:
+        self.library = MeshLibrary({}, {}, {}, {}, ())
+        self.diagnostics: list[Diagnostic] = []
+        self._uses = uses
+        self._layer = layer
+        self._root = root
+        names = sibling_names(Path(path).stem for path, _ in uses)
+        self._names = dict(zip(uses, names, strict=True))
+        self._alike = _of_equal_size({file for file, _ in uses})
+        # By content.
+        self._has_groups: dict[str, bool] = {}
+        self._meshes: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
+        self._groups: dict[tuple[str, Mirror], ColliderGroups] = {}
+
+    def write(
+        self, file: str, mirrors: Sequence[Mirror], location: Location | None
+    ) -> None:
+        """Write the meshes of a file.
+
+        Args:
+            file: The file.
+            mirrors: Axes along which it is mirrored, of each of its meshes.
+            location: Location of the link that uses it first.
+
+        Raises:
+            MeshError: The file cannot be read.
+            OSError: The file cannot be opened.
+        """
+        data = read_file(Path(file), LARGEST_FILE)
+        content = _content(data, file) if file in self._alike else file
+        mesh: PolygonMesh | None = None
+
+        def decoded() -> PolygonMesh:
+            nonlocal mesh
+            if mesh is None:
+                mesh = decode_mesh(data, Path(file))
+                self.diagnostics += mesh_notes(Path(file).name, mesh, location)
+                self.diagnostics += _from_outside(mesh, file, location)
+            return mesh
+
+        for mirror in mirrors:
+            key, use = (file, mirror), self._uses[file, mirror]
+            same = content, mirror
+            if content not in self._has_groups:
+                self._has_groups[content] = bool(split_groups(decoded()))
+            in_groups = use.collider and self._has_groups[content]
+            if in_groups:
+                if same not in self._groups:
+                    if not any(other == content for other, _ in self._groups):
+                        self.diagnostics += concave_groups(file, decoded(), location)
+                    whole = mirrored(decoded(), mirror)
+                    self._groups[same] = self._write_groups(key, whole)
+                self.library.groups[key] = self._groups[same]
+            if use.visual or not in_groups:
+                if same not in self._meshes:
+                    path = self._root.AppendChild(self._names[key])
+                    whole = mirrored(decoded(), mirror)
+                    self._meshes[same] = path, write_mesh(self._layer, path, whole)
+                self.library.prims[key], self.library.parts[file] = self._meshes[same]
+
+    def _write_groups(self, key: MeshKey, mesh: PolygonMesh) -> ColliderGroups:
+        """Write the groups of a mesh below an Xform, as positions and faces alone."""
+        name = self._names[key]
+        if self._uses[key].visual:
+            taken = [
+                *self._names.values(),
+                *(g.prim.name for g in self._groups.values()),
+            ]
+            (name,) = sibling_names([f"{name}_groups"], taken)
+        prim = self._root.AppendChild(name)
+        define(self._layer, prim, "Xform")
+        groups = split_groups(mesh)
+        names = sibling_names(group or _UNNAMED for group, _ in groups)
+        for child, (group, surface) in zip(names, groups, strict=True):
+            write_mesh(self._layer, prim.AppendChild(child), surface)
+            spec = self._layer.GetPrimAtPath(prim.AppendChild(child))
+            show_spec_name(spec, group or _UNNAMED)
+        return ColliderGroups(prim, names)
+
+
+def concave_groups(
+    file: str, mesh: PolygonMesh, location: Location | None
+) -> tuple[Diagnostic, ...]:
+    """Report the groups of a mesh that fill much less than their convex hulls."""
+    groups = split_groups(mesh)
+    concave = [name or _UNNAMED for name, group in groups if not _is_convex(group)]
+    if not concave:
+        return ()
+    message = (
+        f"mesh {Path(file).name!r}: {len(concave)} of {len(groups)} groups are not "
+        f"convex, such as {concave[0]!r}; each collides as its convex hull"
     )
+    return (Diagnostic("collider-concave", message, location),)
+
+
+def _is_convex(mesh: PolygonMesh) -> bool:
+    # Loads scipy, which takes longer than to read most meshes.
+    from urdf_usd.converter.robot.solids import hull_solid, mesh_solid  # noqa: PLC0415
+
+    hull = hull_solid(mesh.points).volume
+    volume = mesh_solid(mesh.points, mesh.face_counts, mesh.face_indices).volume
+    return volume >= _FILLED * hull
 
 
 def _from_outside(
@@ -87,7 +196,7 @@ def _from_outside(
     ]
 
 
-def _by_file(uses: Mapping[MeshKey, Location | None]) -> dict[str, list[Mirror]]:
+def _by_file(uses: Iterable[MeshKey]) -> dict[str, list[Mirror]]:
     files: dict[str, list[Mirror]] = {}
     for file, mirror in uses:
         files.setdefault(file, []).append(mirror)

@@ -199,9 +199,11 @@ def test_unmeasurable_shape_is_reported_with_its_problem(
 
 def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
     """A convex hull extends as far as its mesh, a bounding cube further."""
-    for approximation, problem in (
-        ("boundingCube", "collides as its bounding cube"),
-        ("convexHull", None),
+    for approximation, problem, is_hull in (
+        ("boundingCube", "collides as its bounding cube", False),
+        ("convexHull", None, True),
+        ("convexDecomposition", None, False),
+        ("none", None, False),
     ):
         shape = _only(
             tmp_path,
@@ -217,3 +219,4 @@ def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
         )
 
         assert shape.problem == problem
+        assert shape.hull is is_hull

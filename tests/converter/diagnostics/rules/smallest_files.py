@@ -27,6 +27,13 @@ _COLLADA = b"""<?xml version="1.0"?>
 </triangles></mesh></geometry></library_geometries><library_visual_scenes>
 <visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene>
 </library_visual_scenes><scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+# A group of two tetrahedra that touch at a point, and a group of one of them.
+_GROUPS = (
+    b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv -1 0 0\nv 0 -1 0\nv 0 0 -1\n"
+    b"o a\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    b"f 1 5 6\nf 1 7 5\nf 1 6 7\nf 5 7 6\n"
+    b"o b\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+)
 _COLOURED = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
 
 
@@ -249,6 +256,10 @@ _SHAPES = {
     ),
     "mesh-partial": SmallestFile(
         shape('<mesh filename="m.obj"/>'), {"m.obj": _COLOURED}
+    ),
+    "collider-concave": SmallestFile(
+        shape('<mesh filename="m.obj"/>').replace("visual>", "collision>"),
+        {"m.obj": _GROUPS},
     ),
     "geometry-invalid": SmallestFile(shape('<sphere radius="0"/>')),
     "geometry-unknown": SmallestFile(shape("<plane/>")),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
 from urdf_usd.converter.meshes.obj.mesh import read_obj
+from urdf_usd.converter.meshes.polygon_mesh import split_groups
 
 VERTICES = """v 0.1 0.2 0.3
 v 1.4 0.0 -0.2
@@ -235,3 +236,40 @@ def test_faces_with_a_non_finite_vertex_are_dropped(
 
     assert len(mesh.face_counts) == 2
     assert "not finite: 1 of 3" in " ".join(mesh.skipped)
+
+
+_LEFT, _RIGHT = "f 1 2 3\nf 1 3 4\n", "f 2 3 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        (f"o a\n{_LEFT}o b\n{_RIGHT}", [("a", 2), ("b", 1)]),
+        (f"g a b\r\n{_LEFT}\tg\tc\n{_RIGHT}", [("a b", 2), ("c", 1)]),
+        (f"{_LEFT}o b\n{_RIGHT}", [("", 2), ("b", 1)]),
+        (f"o a\ng b\n{_LEFT}g none\no a\ng c\n{_RIGHT}", [("b", 2), ("c", 1)]),
+        (f"g a\n{_LEFT}g b\n{_RIGHT}g a\n{_LEFT}", [("a", 2), ("b", 1), ("a", 2)]),
+        (f"o a\n{_LEFT}usemtl m\n{_RIGHT}", []),
+        (f"o a\n{_LEFT}s 2\n{_RIGHT}", []),
+        (f"g\n{_LEFT}g\n{_RIGHT}", []),
+        (f"o a\n{_LEFT}o b\nf 1 1 2\n", []),
+    ],
+)
+def test_faces_are_grouped_by_object_and_group_statements(
+    text: str, groups: list[tuple[str, int]], tmp_path: Path
+) -> None:
+    """As by PyBullet, see tests/conformance/engines/pybullet/test_hulls.py."""
+    pieces = split_groups(read(tmp_path, VERTICES + text))
+
+    assert [(name, len(piece.face_counts)) for name, piece in pieces] == groups
+
+
+def test_groups_have_the_points_of_their_faces_alone(tmp_path: Path) -> None:
+    """In the order of the file."""
+    mesh = read(tmp_path, f"{VERTICES}o a\nf 5 4 1\no b\nf 3 2 1 4\n")
+    (_, first), (_, second) = split_groups(mesh)
+
+    np.testing.assert_array_equal(first.points, mesh.points[[0, 3, 4]])
+    np.testing.assert_array_equal(second.points, mesh.points[[0, 1, 2, 3]])
+    assert faces(first) == [[2, 1, 0]]
+    assert faces(second) == [[2, 1, 0, 3]]
