@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias
 
-import newton_usd_schemas  # noqa: F401  registers schemas
 import numpy as np
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
