@@ -189,6 +189,16 @@ def zero_is_absent(field: str) -> Condition:
     )
 
 
+def negative_is_magnitude(field: str) -> Condition:
+    """Make a condition for a negative number of which the magnitude is read."""
+
+    def applies(ours: JointObservation, theirs: JointObservation) -> bool:
+        stated, read = getattr(ours, field), getattr(theirs, field)
+        return stated is not None and stated < 0 and read == -stated
+
+    return about_joints(applies)
+
+
 def not_read(field: str) -> Condition:
     """Make a condition for a number that the engine does not state."""
     return about_joints(

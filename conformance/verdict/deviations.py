@@ -188,6 +188,15 @@ _LIMIT_DEVIATIONS = (
         predicts=("limits.effort",),
     ),
     *_of(
+        "mujoco",
+        "negative-effort",
+        "reads the magnitude of a negative effort limit",
+        ("limits.effort",),
+        given.negative_is_magnitude("effort"),
+        "negative-effort",
+        predicts=("limits.effort",),
+    ),
+    *_of(
         "pybullet",
         "absent-effort",
         "reads an absent effort limit as zero",

@@ -349,6 +349,9 @@ def _poses(
         joints: All of its joints.
         numbers: Indices of the links, the root first.
         configurations: The configurations.
+
+    Raises:
+        PoseError: PyBullet refuses, or states a quaternion that is not finite.
     """
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
@@ -362,6 +365,8 @@ def _poses(
         poses = body.link_poses(moving)
         centers[row, 1:] = [position for position, _ in poses]
         quats_xyzw[row, 1:] = [quat for _, quat in poses]
+    if not np.isfinite(quats_xyzw).all():
+        raise PoseError("an orientation is not finite, as below a zero axis")
     return centers, quats_xyzw
 
 

@@ -109,8 +109,11 @@ def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] |
     match geometry:
         case Box():
             sizes: Sequence[float] = geometry.size
-        case Cylinder() | Capsule():
+        case Cylinder():
             sizes = (geometry.radius, geometry.length)
+        case Capsule():
+            # A capsule of length zero is a sphere.
+            sizes = (geometry.radius, geometry.length or geometry.radius)
         case Sphere():
             sizes = (geometry.radius,)
         case MeshFile():

@@ -77,6 +77,11 @@ def test_zero_effort_is_read_as_unlimited(tmp_path: Path) -> None:
     assert hinge(_observe("zero-effort", tmp_path)).effort is None
 
 
+def test_magnitude_of_a_negative_effort_is_read(tmp_path: Path) -> None:
+    """The force range of MuJoCo is symmetric."""
+    assert hinge(_observe("negative-effort", tmp_path)).effort == 7
+
+
 def test_limits_of_a_continuous_joint_are_ignored(tmp_path: Path) -> None:
     """As the URDF specification requires."""
     joint = hinge(_observe("continuous-with-bounds", tmp_path))

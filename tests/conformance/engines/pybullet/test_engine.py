@@ -357,3 +357,17 @@ def test_harmless_xml_errors_are_repaired(
     assert any("The copy leaves out" in note for note in observation.notes)
     assert observation.links[0].mass is not None
     assert observation.links[0].mass.mass == 7.5
+
+
+def test_zero_axis_leaves_out_poses(tmp_path: Path) -> None:
+    """PyBullet states quaternions that are not a number below such a joint."""
+    text = """<robot name="r"><link name="a"/><link name="b"/>
+      <joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+        <axis xyz="0 0 0"/><limit lower="0" upper="0"/></joint></robot>"""
+    path = tmp_path / "robot.urdf"
+    path.write_text(text)
+
+    observation = PybulletEngine().observe(Request(str(path), configurations()))
+
+    assert observation.frames is None
+    assert any("not finite" in note for note in observation.notes)

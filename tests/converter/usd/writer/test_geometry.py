@@ -182,3 +182,18 @@ def test_shape_beyond_float32_is_omitted_and_reported(
     shapes = [p.GetName() for p in stage.Traverse() if p.IsA(UsdGeom.Gprim)]
     assert shapes == ["plain"]
     assert "geometry-invalid" in [found.rule for found in result.diagnostics]
+
+
+def test_capsule_of_length_zero_is_written(tmp_path: Path) -> None:
+    """It is a sphere, and `UsdGeomCapsule` with height 0 is one as well."""
+    stage = _convert(
+        tmp_path,
+        '<visual name="ball"><geometry><capsule radius="0.4" length="0"/></geometry>'
+        "</visual>",
+    )
+
+    prim = stage.GetPrimAtPath("/r/Geometry/a/ball")
+    capsule = UsdGeom.Capsule(prim)
+    assert capsule.GetHeightAttr().Get() == 0
+    assert capsule.GetRadiusAttr().Get() == 0.4
+    np.testing.assert_allclose(capsule.GetExtentAttr().Get(), [(-0.4,) * 3, (0.4,) * 3])

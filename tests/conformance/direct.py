@@ -1,0 +1,80 @@
+"""Examine robots in this process, without workers: faster, and unprotected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar, cast
+
+from urdf_usd.conformance.execution.engine_set import InstalledEngine
+from urdf_usd.conformance.execution.examination import (
+    Assignment,
+    Unchanged,
+    examine,
+)
+from urdf_usd.conformance.execution.tasks import draw_robot, installed_engine
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers
+from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import RobotSource
+
+_Result = TypeVar("_Result")
+_ENGINES = ("mujoco", "openusd", "pybullet", "reference")
+_DEFAULTS = ConvertOptions()
+
+
+class DirectWorkers:
+    """Calls the functions of a robot in this process; exceptions are raised.
+
+    Args:
+        folder: For temporary files.
+
+    Attributes:
+        crashed: As of workers, where a step may crash.
+        folder: As given.
+    """
+
+    crashed = False
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+
+    def call(
+        self, function: Callable[..., _Result], *arguments: object
+    ) -> Completed[_Result | None]:
+        """Call a function; nothing is drawn."""
+        result = None if function is draw_robot else function(*arguments)
+        return Completed(result)
+
+    def request(
+        self, purpose: str | None, function: Callable[..., _Result], *arguments: object
+    ) -> Callable[[], Completed[_Result | None]]:
+        """Call a function when its result is needed."""
+        del purpose
+        return lambda: self.call(function, *arguments)
+
+
+@cache
+def _engines() -> tuple[InstalledEngine, ...]:
+    return tuple(map(installed_engine, _ENGINES))
+
+
+def examine_here(
+    urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS
+) -> RobotRecord:
+    """Convert and check a URDF as a run does, with the engines of this project.
+
+    Args:
+        urdf: The file.
+        folder: Folder of the run.
+        options: Options of the conversion.
+    """
+    source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
+    assignment = Assignment(source, folder, options, _engines())
+    workers = cast("RobotWorkers", DirectWorkers(folder / "scratch"))
+    record = examine(workers, assignment)
+    assert not isinstance(record, Unchanged)
+    return record

@@ -1,0 +1,377 @@
+"""Hypothesis strategy for the text of whole URDF robots, valid or just readable.
+
+Unlike :mod:`tests.converter.strategies`, which draws robots of the converter's model,
+this one draws what people write: missing and partial elements, limits in the wrong
+order, implausible inertia, every kind of base and of mimic joint.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
+
+from hypothesis import strategies as st
+
+_MOVING = ("revolute", "continuous", "prismatic", "floating", "planar")
+_TYPES = (*_MOVING, "revolute", "revolute", "prismatic", "fixed", "fixed")
+_WORLD = "world"
+# Names that are legal in URDF, and not as names of prims.
+_ODD_NAMES = (
+    "base link",
+    "1st",
+    "a/b",
+    "a_b",
+    "A_B",
+    "a-b",
+    "a.b",
+    "Geometry",
+    "joint",
+    "Ω",
+    "手",
+    "é",
+    "x:y",
+    "_",
+    "9",
+    "root",
+    "physics",
+    "&<>",
+)
+
+
+@dataclass(frozen=True)
+class Units:
+    """Scale of a robot.
+
+    Attributes:
+        length: Typical length [m].
+        mass: Typical mass [kg].
+        valid: Whether it has no errors that make readers refuse the file.
+    """
+
+    length: float
+    mass: float
+    valid: bool = True
+
+
+def _text(value: float) -> str:
+    return repr(value)
+
+
+def _element(tag: str, attributes: dict[str, str | None], content: str = "") -> str:
+    written = "".join(
+        f" {name}={quoteattr(value)}"
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
+
+
+def _vector(values: tuple[float, ...]) -> str:
+    return " ".join(map(_text, values))
+
+
+def _triple(value: st.SearchStrategy[float]) -> st.SearchStrategy[str]:
+    return st.tuples(value, value, value).map(_vector)
+
+
+def _rounded(low: float, high: float) -> st.SearchStrategy[float]:
+    """Draw numbers as people write them, and any other."""
+    return st.one_of(
+        st.floats(low, high).map(lambda value: float(f"{value:.3g}")),
+        st.floats(low, high),
+    )
+
+
+def _lengths(units: Units) -> st.SearchStrategy[float]:
+    return _rounded(-0.8, 0.8).map(lambda value: value * units.length)
+
+
+def _sizes(units: Units) -> st.SearchStrategy[float]:
+    return st.one_of(
+        _rounded(1e-2, 1.0), st.sampled_from([1.0, 1e-4, 50.0, 0.0, -0.1])
+    ).map(lambda value: value * units.length)
+
+
+def _angles() -> st.SearchStrategy[float]:
+    quarter = math.pi / 2
+    return st.one_of(
+        st.sampled_from([0.0, 1.5708, -1.5707963, quarter, 2 * quarter, 3.14159]),
+        _rounded(-2 * math.pi, 2 * math.pi),
+    )
+
+
+def _axes(units: Units) -> st.SearchStrategy[str]:
+    odd = ["0 0 2", "1e-6 0 0", "0.707 0 0.707", "1e-9 0 1"]
+    return st.one_of(
+        st.sampled_from(
+            ["1 0 0", "0 1 0", "0 0 1", "-1 0 0", "0 0 -1", "0 -1 0", "1 1 0"]
+        ),
+        st.tuples(_rounded(-1, 1), _rounded(-1, 1), _rounded(0.1, 1)).map(_vector),
+        st.sampled_from(odd if units.valid else [*odd, "0 0 0"]),
+    )
+
+
+@st.composite
+def _origins(draw: st.DrawFn, units: Units) -> str:
+    if draw(st.integers(0, 4)) == 0:
+        return ""
+    xyz = draw(st.none() | _triple(_lengths(units)))
+    rpy = draw(st.none() | _triple(_angles()))
+    return _element("origin", {"xyz": xyz, "rpy": rpy})
+
+
+@st.composite
+def _tensors(draw: st.DrawFn, units: Units) -> dict[str, str | None]:
+    """Draw tensors: of bodies, diagonal, zero, and those that no body has."""
+    scale = units.mass * units.length**2 / 10
+    kind = draw(
+        st.sampled_from(
+            ["body"] * 3
+            + ["diagonal", "zero", "indefinite", "triangle", "huge", "tiny", "plate"]
+        )
+    )
+    moments = draw(st.tuples(*[_rounded(0.1, 1.0)] * 3))
+    a, b, c = (value * scale for value in moments)
+    products = (0.0, 0.0, 0.0)
+    match kind:
+        case "body":
+            # Second moments a, b, c about three planes.
+            xy, xz, yz = draw(st.tuples(*[_rounded(-0.3, 0.3)] * 3))
+            mean = min(a, b, c)
+            products = (xy * mean, xz * mean, yz * mean)
+            a, b, c = b + c, a + c, a + b
+        case "diagonal":
+            a, b, c = b + c, a + c, a + b
+        case "plate":
+            c = a + b
+        case "zero":
+            a = b = c = 0.0
+        case "indefinite":
+            a = -a
+        case "triangle":
+            c = 3 * (a + b)
+        case "huge":
+            a, b, c = (1e4 * value for value in (b + c, a + c, a + b))
+        case _:
+            a, b, c = (1e-6 * value for value in (b + c, a + c, a + b))
+    ixy, ixz, iyz = products
+    values = {"ixx": a, "ixy": ixy, "ixz": ixz, "iyy": b, "iyz": iyz, "izz": c}
+    names = ("ixy", "ixz", "iyz")
+    left_out = draw(st.sampled_from([(), (), (), names if units.valid else ("izz",)]))
+    return {
+        name: None if name in left_out else _text(value)
+        for name, value in values.items()
+    }
+
+
+@st.composite
+def _inertials(draw: st.DrawFn, units: Units) -> str:
+    kind = draw(
+        st.sampled_from(
+            ["body"] * 12
+            + ["none"] * 3
+            + ["zero", "massless", "point", "empty", "light"]
+            + (["body"] if units.valid else ["negative"])
+        )
+    )
+    if kind == "none":
+        return ""
+    mass = draw(_rounded(0.05, 3.0)) * units.mass
+    mass = {"zero": 0.0, "negative": -mass, "light": 1e-6 * mass}.get(kind, mass)
+    parts = [draw(_origins(units))]
+    if kind not in {"massless", "empty"}:
+        parts.append(_element("mass", {"value": _text(mass)}))
+    if kind not in {"point", "empty"}:
+        parts.append(_element("inertia", draw(_tensors(units))))
+    return _element("inertial", {}, "".join(parts))
+
+
+@st.composite
+def _geometries(draw: st.DrawFn, units: Units) -> str:
+    size = _sizes(units)
+    radius = size.map(_text)
+    match draw(st.sampled_from(["box", "sphere", "cylinder", "capsule"])):
+        case "box":
+            shape = _element("box", {"size": draw(_triple(size))})
+        case "sphere":
+            shape = _element("sphere", {"radius": draw(radius)})
+        case tag:
+            shape = _element(tag, {"radius": draw(radius), "length": draw(radius)})
+    return _element("geometry", {}, shape)
+
+
+def _colors() -> st.SearchStrategy[str]:
+    part = _rounded(0.0, 1.0)
+    return st.one_of(
+        st.tuples(part, part, part, part).map(_vector),
+        st.sampled_from(["1 0 0 1", "0 0 0 0", "0.5 0.5 0.5", "255 0 0 1"]),
+    )
+
+
+@st.composite
+def _materials(draw: st.DrawFn) -> str:
+    name = draw(st.sampled_from(["", "red", "Red", "my paint", "1", "missing"]))
+    color = _element("color", {"rgba": draw(_colors())})
+    content = draw(st.sampled_from([color, ""]))
+    return _element("material", {"name": name}, content)
+
+
+@st.composite
+def _shapes(draw: st.DrawFn, tag: str, units: Units) -> str:
+    parts = [draw(_origins(units)), draw(_geometries(units))]
+    if tag == "visual" and draw(st.booleans()):
+        parts.append(draw(_materials()))
+    name = draw(st.sampled_from([None, None, "shape", "a b"]))
+    return _element(tag, {"name": name}, "".join(parts))
+
+
+@st.composite
+def _links(draw: st.DrawFn, name: str, units: Units) -> str:
+    parts = [draw(_inertials(units))]
+    for tag in ("visual", "collision"):
+        parts += draw(st.lists(_shapes(tag, units), max_size=2))
+    return _element("link", {"name": name}, "".join(parts))
+
+
+@st.composite
+def _limits(draw: st.DrawFn, kind: str, units: Units) -> str:
+    """Draw limits: complete, partial, closed, reversed, infinite, or none."""
+    if kind in {"fixed", "floating", "planar"} and draw(st.integers(0, 9)):
+        return ""
+    scale = units.length if kind == "prismatic" else 1.0
+    low, high = sorted(draw(st.tuples(*[_rounded(-3, 3)] * 2)))
+    form = draw(
+        st.sampled_from(
+            ["both"] * 10
+            + ["none", "effort", "closed", "reversed", "lower", "upper", "zero"]
+            + ["positive", "negative", "wide", "huge", "infinite"]
+        )
+    )
+    if form == "none":
+        return ""
+    lower, upper = low * scale, high * scale
+    ranges: dict[str, tuple[float | None, float | None]] = {
+        "effort": (None, None),
+        "closed": (lower, lower),
+        "reversed": (upper, lower),
+        "lower": (lower, None),
+        "upper": (None, upper),
+        "zero": (0.0, 0.0),
+        "positive": (0.1 * scale, 0.4 * scale),
+        "negative": (-0.4 * scale, -0.1 * scale),
+        "wide": (-20.0 * scale, 20.0 * scale),
+        "huge": (-1e10, 1e10),
+        "infinite": (-math.inf, math.inf),
+    }
+    least, greatest = ranges.get(form, (lower, upper))
+    bounds = _rounded(0.0, 200.0) | st.sampled_from([0.0, -1.0, 1e9, 1e-3])
+    effort = draw(st.one_of(bounds, bounds, st.none()))
+    velocity = draw(st.one_of(bounds, bounds, st.none()))
+    values = {"lower": least, "upper": greatest, "effort": effort, "velocity": velocity}
+    return _element(
+        "limit",
+        {
+            name: None if value is None else _text(value)
+            for name, value in values.items()
+        },
+    )
+
+
+@st.composite
+def _extras(draw: st.DrawFn, others: list[str]) -> str:
+    """Draw dynamics, safety controller, calibration, and a mimic of another joint."""
+    number = _rounded(0.0, 5.0).map(_text)
+    optional = st.none() | number
+    parts = []
+    if draw(st.integers(0, 2)) == 0:
+        dynamics = {"damping": draw(optional), "friction": draw(optional)}
+        parts.append(_element("dynamics", dynamics))
+    if draw(st.integers(0, 7)) == 0:
+        names = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
+        safety = {name: draw(optional) for name in names}
+        parts.append(_element("safety_controller", safety))
+    if draw(st.integers(0, 7)) == 0:
+        calibration = {name: draw(optional) for name in ("rising", "falling")}
+        parts.append(_element("calibration", calibration))
+    if others and draw(st.integers(0, 3)) == 0:
+        factor = st.none() | _rounded(-3, 3).map(_text) | st.just("0")
+        mimic = {
+            "joint": draw(st.sampled_from(others)),
+            "multiplier": draw(factor),
+            "offset": draw(factor),
+        }
+        parts.append(_element("mimic", mimic))
+    return "".join(parts)
+
+
+def _names(count: int) -> st.SearchStrategy[list[str]]:
+    plain = st.sampled_from([f"part{index}" for index in range(2 * count)])
+    any_text = st.text(
+        st.characters(codec="utf-8", categories=("L", "N", "P", "S")),
+        min_size=1,
+        max_size=8,
+    )
+    name = st.one_of(plain, plain, st.sampled_from(_ODD_NAMES), any_text)
+    return st.lists(name, min_size=count, max_size=count, unique=True)
+
+
+@st.composite
+def urdf_texts(draw: st.DrawFn, *, most_links: int = 8) -> str:
+    """Draw the text of a URDF file that has one tree of links.
+
+    Args:
+        draw: Source of choices.
+        most_links: Largest number of links.
+    """
+    count = draw(st.integers(1, most_links))
+    units = draw(
+        st.sampled_from(
+            [Units(1.0, 1.0)] * 4
+            + [Units(0.01, 1e-3), Units(30.0, 1e5), Units(1.0, 1.0, valid=False)]
+        )
+    )
+    links = [name for name in draw(_names(count)) if name != _WORLD]
+    joints = draw(_names(len(links)))
+    # ``arms``: all joints of the root are fixed, as of several arms on a table.
+    base = draw(
+        st.sampled_from(["plain", "plain", "massless", "world", "undefined", "arms"])
+    )
+    parts = []
+    if base in {"world", "undefined"}:
+        links = [_WORLD, *links]
+        joints = [*joints, "to world"] if "to world" not in joints else joints
+    for index, name in enumerate(links):
+        if index == 0 and base == "undefined":
+            continue
+        if index == 0 and base in {"world", "massless"}:
+            parts.append(_element("link", {"name": name}))
+        else:
+            parts.append(draw(_links(name, units)))
+    chain = draw(st.booleans())
+    for child in range(1, len(links)):
+        parent = child - 1 if chain else draw(st.integers(0, child - 1))
+        kind = draw(st.sampled_from(_TYPES))
+        if parent == 0 and (base in {"undefined", "arms"}):
+            kind = "fixed"
+        if parent == 0 and base == "world":
+            kind = draw(st.sampled_from(["fixed", "fixed", kind]))
+        used = joints[1 : len(links)]
+        others = [name for name in used if name != joints[child]]
+        axis = _axes(units).map(lambda xyz: _element("axis", {"xyz": xyz}))
+        content = [
+            draw(_origins(units)),
+            _element("parent", {"link": links[parent]}),
+            _element("child", {"link": links[child]}),
+            draw(st.just("") | axis),
+            draw(_limits(kind, units)),
+            draw(_extras(others)),
+        ]
+        names = {"name": joints[child], "type": kind}
+        parts.append(_element("joint", names, "".join(content)))
+    parts = draw(st.permutations(parts)) if draw(st.booleans()) else parts
+    for name in ("red", "1"):
+        color = _element("color", {"rgba": draw(_colors())})
+        parts = [_element("material", {"name": name}, color), *parts]
+    name = draw(st.sampled_from(["robot", "my robot", "7dof", "Ω"]))
+    return _element("robot", {"name": name}, "\n".join(parts))
