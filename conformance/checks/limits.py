@@ -117,7 +117,12 @@ def ratios(
 def _ratio_words(
     joint: str, what: str, ours: float | None, theirs: float | None
 ) -> Description:
-    expected, actual = number(ours), number(theirs)
+    expected, actual = (
+        "another for each simulator"
+        if value is not None and math.isnan(value)
+        else number(value)
+        for value in (ours, theirs)
+    )
     hint = unit_hint(ours or 0.0, theirs or 0.0)
     message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
     return Description(message, expected, actual)
@@ -129,7 +134,7 @@ def _ratio(ours: float | None, theirs: float | None) -> float:
         return math.inf
     if ours == theirs:
         return 0.0
-    if math.isinf(ours) or math.isinf(theirs):
+    if not (math.isfinite(ours) and math.isfinite(theirs)):
         return math.inf
     return abs(ours - theirs) / max(abs(ours), abs(theirs))
 

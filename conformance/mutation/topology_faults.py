@@ -59,8 +59,14 @@ def _ties(asset: GoodAsset, *types: JointType) -> set[str]:
 
 
 def _excluded(asset: GoodAsset) -> Iterator[Seed]:
-    """Exclude joints; equivalent for fixed joints to the world."""
-    equivalent = _ties(asset, JointType.FIXED)
+    """Exclude joints; equivalent for a fixed joint to the world without articulation.
+
+    Otherwise it defines the base of the articulation, which PhysX reads as floating.
+    """
+    articulated = any(
+        prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in asset.stage.Traverse()
+    )
+    equivalent = set[str]() if articulated else _ties(asset, JointType.FIXED)
     types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
     for seed in _edited(_exclude, types, asset):
         yield replace(seed, equivalent=seed.subject in equivalent)

@@ -7,13 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
-from urdf_usd.conformance.execution.engine_set import InstalledEngine
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
     examine,
 )
-from urdf_usd.conformance.execution.tasks import draw_robot, installed_engine
+from urdf_usd.conformance.execution.tasks import (
+    InstalledEngine,
+    draw_robot,
+    installed_engine,
+)
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import RobotRecord

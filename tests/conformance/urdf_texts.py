@@ -8,6 +8,7 @@ order, implausible inertia, every kind of base and of mimic joint.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
@@ -58,7 +59,7 @@ def _text(value: float) -> str:
     return repr(value)
 
 
-def _element(tag: str, attributes: dict[str, str | None], content: str = "") -> str:
+def _element(tag: str, attributes: Mapping[str, str | None], content: str = "") -> str:
     written = "".join(
         f" {name}={quoteattr(value)}"
         for name, value in attributes.items()

@@ -120,8 +120,8 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
         for joint in moving
     )
     for joint, place in zip(moving, places, strict=True):
-        model.dof_damping[place.dofs] = joint.damping or 0.0
-        model.dof_frictionloss[place.dofs] = joint.friction or 0.0
+        model.dof_damping[place.dofs] = np.nan_to_num(joint.damping or 0.0)
+        model.dof_frictionloss[place.dofs] = np.nan_to_num(joint.friction or 0.0)
     # Derived constants depend on the inertia of merged bodies.
     with collected_warnings():
         mujoco.mj_setConst(model, mujoco.MjData(model))

@@ -269,7 +269,8 @@ def _effective(
 ) -> float | None:
     """Return the value of the schemas, or of the custom attribute without any.
 
-    There is no effective value if two simulators read different ones.
+    The value is NaN if two simulators read different ones, so that it equals none of a
+    URDF, whether that has one or not.
     """
     custom = number_attribute(prim, number.custom)
     if freedom is None:
@@ -293,7 +294,7 @@ def _effective(
     for name, other in others:
         if not math.isclose(value, other, rel_tol=_SAME):
             remarks.append(f"{first} is {value:g}, {name} is {other:g}")
-            return None
+            return math.nan
     if custom is not None and not math.isclose(value, custom, rel_tol=_SAME):
         remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
     return value

@@ -379,6 +379,7 @@ def unimplied_settings(
     found += _of_materials(every, parts)
     found += _of_masses(every, parts)
     found += _of_couplings(every, parts)
+    found += _of_free_joints(parts)
     found += (
         UnimpliedSetting(
             SettingKind.JOINT,
@@ -814,6 +815,27 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 and attribute.Get() != definition.GetAttributeFallbackValue(name)
             ):
                 yield name, float(attribute.Get())
+
+
+def _of_free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
+    """Yield enabled joints between bodies that hold nothing.
+
+    Newton reads neither the mass nor the pose of the body behind such a joint.
+    """
+    for path, joint in parts.physics.joints.items():
+        if (
+            isinstance(joint, UsdPhysics.D6JointDesc)
+            and joint.jointEnabled
+            and {str(joint.body0), str(joint.body1)} <= parts.physics.bodies.keys()
+            and not any(limit.second.enabled for limit in joint.jointLimits)
+        ):
+            yield UnimpliedSetting(
+                SettingKind.JOINT,
+                f"joint {urdf_name(parts.physics.stage.GetPrimAtPath(path))}",
+                "it is enabled, and holds no coordinate",
+                "disabled",
+                "enabled",
+            )
 
 
 def _of_couplings(

@@ -167,6 +167,9 @@ def placed_prims(stage: Usd.Stage) -> Mapping[str, _Result]:
         name = str(prim.GetTypeName())
         if prim.IsA(UsdGeom.Scope) and not prim.GetChildren():
             continue
+        # Parts of a collider's surface have materials, and colliders are not drawn.
+        if name == "GeomSubset" and prim.GetParent().HasAPI(UsdPhysics.CollisionAPI):
+            continue
         image = UsdGeom.Imageable(prim)
         found[str(prim.GetPath())] = (
             "" if name in {"Scope", "Xform"} else name,

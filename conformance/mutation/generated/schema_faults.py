@@ -381,11 +381,9 @@ class _Generator:
             title: _Wrong(partial(_author, one.name, one.type, wrong), wrong)
             for title, wrong in wrong_values(value, one.allowed).items()
         }
-        if (
-            attribute
-            and attribute.HasAuthoredValue()
-            and not _is_same(value, one.fallback)
-        ):
+        # PhysX's fallbacks are unknown here; that of an offset is the zero of its type.
+        fallback = one.type.defaultValue if one.fallback is None else one.fallback
+        if attribute and attribute.HasAuthoredValue() and not _is_same(value, fallback):
             found["blocked"] = _Wrong(partial(_block, one.name), one.fallback)
         return found
 

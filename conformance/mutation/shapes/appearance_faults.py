@@ -39,6 +39,7 @@ class _Painted:
         path: Path of the prim with the binding: the visual, or a subset of it.
         material: Path of the material.
         shader: Its surface, on the good stage.
+        share: Its part of the surface of the visual.
     """
 
     subject: str
@@ -46,6 +47,7 @@ class _Painted:
     path: str
     material: str
     shader: UsdShade.Shader
+    share: float = 1.0
 
     @property
     def color(self) -> tuple[float, float, float] | None:
@@ -92,15 +94,21 @@ def _painted(asset: GoodAsset) -> Iterator[_Painted]:
         if not all(stated.get(str(above.GetDisplayName() or above.GetName()), [False])):
             continue
         subsets = UsdShade.MaterialBindingAPI(site.prim).GetMaterialBindSubsets()
-        parts = [one.GetPrim() for one in subsets if _share(site.prim, one) > _LEAST]
-        for prim in parts or ([] if subsets else [site.prim]):
+        shares = ((one.GetPrim(), _share(site.prim, one)) for one in subsets)
+        parts = [(prim, share) for prim, share in shares if share > _LEAST]
+        for prim, share in parts or ([] if subsets else [(site.prim, 1.0)]):
             material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
             if not material:
                 continue
             shader, _, _ = material.ComputeSurfaceSource()
             subject = f"{prim.GetName()} of {site.subject}" if subsets else site.subject
             yield _Painted(
-                subject, site.path, str(prim.GetPath()), str(material.GetPath()), shader
+                subject,
+                site.path,
+                str(prim.GetPath()),
+                str(material.GetPath()),
+                shader,
+                share,
             )
 
 
@@ -316,9 +324,20 @@ def _misname(shader: UsdShade.Shader) -> None:
 def _images(
     edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
 ) -> Iterator[Seed]:
-    """Edit the nodes that read colour textures."""
-    for part in _painted(asset):
-        if image := part.image("diffuseColor"):
+    """Edit the nodes that read colour textures.
+
+    Parts of one appearance are compared together: only the larger ones of them are
+    edited.
+    """
+    parts = tuple(_painted(asset))
+    for part in parts:
+        alike = (
+            one.share
+            for one in parts
+            if one.mesh == part.mesh and one.appearance == part.appearance
+        )
+        image = part.image("diffuseColor")
+        if image and part.share >= max(alike) / 2:
             edited = partial(_edit_shader, str(image.GetPath()), edit)
             yield Seed(part.subject, edited)
 

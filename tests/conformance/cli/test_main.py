@@ -530,7 +530,7 @@ def test_doctor_shows_how_to_install_a_corpus(monkeypatch: pytest.MonkeyPatch) -
 
     result = _invoke("doctor")
 
-    assert re.search(r"✗ +erd .*pip install 'urdf-usd-conformance\[", result.stdout)
+    assert re.search(r"✗ +erd .*pip install 'example-robot-data>=", result.stdout)
 
 
 # Bugs

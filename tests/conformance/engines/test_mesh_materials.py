@@ -418,7 +418,7 @@ def test_conversion_keeps_materials_exactly(form: str, tmp_path: Path) -> None:
     ("content", "reason"),
     [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
 )
-def test_unusable_texture_is_a_finding_but_not_a_failure(
+def test_unusable_texture_is_not_compared(
     content: bytes | None, reason: str, tmp_path: Path
 ) -> None:
     """No USD could contain it."""
@@ -430,7 +430,7 @@ def test_unusable_texture_is_a_finding_but_not_a_failure(
     check = _checks(tmp_path, reading)["visual.texture"]
 
     assert _looks(reading)[-1].problem == f"texture skin image.png {reason}"
-    assert check.grade is Grade.CLOSE
+    assert check.grade is Grade.NOT_COMPARABLE
 
 
 @pytest.mark.parametrize(

@@ -137,14 +137,14 @@ def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     assert equivalent
 
 
-def test_base_without_body_fails_the_world_check_only(
+def test_base_without_body_fails_the_world_check_and_leaves_a_mass(
     tmp_path: Path,
 ) -> None:
     """The pendulum is connected to the world, which has no mass."""
     found = _run_trials(PENDULUM, tmp_path, ["base.dissolved"])
 
     assert [(trial.subject, trial.failed) for trial in found.trials] == [
-        ("link world", ("structure.world",))
+        ("link world", ("structure.world", "dynamics.bodies"))
     ]
 
 

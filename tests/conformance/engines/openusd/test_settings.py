@@ -291,9 +291,11 @@ def test_coupling_of_a_joint_without_one_coordinate_is_a_setting(
         mimic = joint(kind, "j", target.format(name), schemas=("NewtonMimicAPI",))
         return _settings(tmp_path, bodies + mimic)
 
-    assert found("lead") == [(SettingKind.JOINT, "joint j")]
-    # Newton skips a coupling to what is no joint.
-    assert found("nothing") == []
+    with_leader, without = found("lead"), found("nothing")
+
+    assert with_leader.count((SettingKind.JOINT, "joint j")) == len(without) + 1
+    # Newton skips a coupling to what is no joint; an untyped joint is a finding itself.
+    assert len(without) == (kind == "PhysicsJoint")
 
 
 @pytest.mark.parametrize(
@@ -411,3 +413,17 @@ def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
         "body /ball is outside of the default prim",
         "visual /lamp is outside of the default prim",
     ]
+
+
+@pytest.mark.parametrize(("enabled", "count"), [("true", 1), ("false", 0)])
+def test_enabled_joint_without_limits_is_a_finding(
+    tmp_path: Path, enabled: str, count: int
+) -> None:
+    """Newton 1.8 reads no mass of the body behind it."""
+    content = f"bool physics:jointEnabled = {enabled}"
+    bodies = body("a", MASS, ("PhysicsMassAPI",)) + body("b", MASS, ("PhysicsMassAPI",))
+    text = bodies + joint("PhysicsJoint", "it", content)
+
+    found = _settings(tmp_path, text)
+
+    assert found.count((SettingKind.JOINT, "joint it")) == count
