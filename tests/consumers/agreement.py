@@ -1,7 +1,7 @@
 """Robots that PhysX and Newton simulate from an asset as MuJoCo does from the URDF.
 
     python -m tests.consumers.agreement [CORPUS…] --out FILE.jsonl [--sample N]
-        [--variant PROFILE-BODIES-BASE]… [--converter NAME=COMMAND]…
+        [--variant PROFILE-BODIES-BASE-LAYOUT]… [--rotate N] [--converter NAME=COMMAND]…
 
 Converts robots with every variant and converter, loads the assets into both simulators
 and compares with MuJoCo: degrees of freedom, base, total mass, joint-space inertia and
@@ -13,6 +13,7 @@ tables. Robots that the file has already are not measured again.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -56,7 +57,7 @@ from urdf_usd.converter import (
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.options import BodyNesting
+from urdf_usd.converter.options import BodyNesting, Layout
 from urdf_usd.converter.robot.bodies import (
     BaseOption,
     MasslessOption,
@@ -69,10 +70,16 @@ from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 _VARIANTS = (
-    "generic-nested-auto",
-    "generic-flat-fixed",
-    "usdphysics-nested-auto",
-    "physx-flat-auto",
+    "generic-nested-auto-layered",
+    "generic-flat-fixed-layered",
+    "usdphysics-nested-auto-layered",
+    "physx-flat-auto-layered",
+)
+# PhysX' profile has flat bodies alone.
+_PRODUCT = tuple(
+    "-".join(one)
+    for one in itertools.product(Profile, BodyNesting, BaseOption, Layout)
+    if one[:2] != (Profile.PHYSX, BodyNesting.NESTED)
 )
 # Zero, both limits and samples.
 _COUNT = 7
@@ -118,6 +125,11 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
     parser.add_argument("--variant", action="append")
+    parser.add_argument(
+        "--rotate",
+        type=int,
+        help="for each robot as many of all variants, in rotation over the robots",
+    )
     parser.add_argument("--converter", action="append", default=[])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
@@ -131,12 +143,15 @@ def main() -> None:
         if isinstance(candidate, CommandConverter)
     ]
     variants = options.variant or ([] if others else _VARIANTS)
+    rotation = itertools.cycle(np.random.default_rng(0).permutation(_PRODUCT).tolist())
     done = set()
     if options.out.exists():
         lines = options.out.read_text(encoding="utf-8").splitlines()
         done = {json.loads(line)["robot"] for line in lines}
     with Simulator("PhysX") as physx, Simulator("Newton") as newton:
         for source in sources:
+            if options.rotate:
+                variants = tuple(itertools.islice(rotation, options.rotate))
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue
             rows = list(_measure(source, variants, others, (physx, newton)))
@@ -209,9 +224,12 @@ def _measure(
 def _converted(
     parsed: Parsed, out: Path, variant: str
 ) -> tuple[str | None, Path | None, str]:
-    profile, bodies, base = variant.split("-")
+    profile, bodies, base, layout = variant.split("-")
     options = ConvertOptions(
-        profile=Profile(profile), bodies=BodyNesting(bodies), base=BaseOption(base)
+        profile=Profile(profile),
+        bodies=BodyNesting(bodies),
+        base=BaseOption(base),
+        layout=Layout(layout),
     )
     try:
         with captured_diagnostics():
