@@ -32,8 +32,10 @@ ABOUT_ENGINES = (
 )
 
 PEER = "urdf-usd-converter==0.3.4"
+ISAAC = "isaacsim-asset-isolated==6.2.0.0"
 EXCHANGE = "usd-exchange==3.0.1"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
+ISAAC_ARGUMENTS = "tests/consumers/isaac_import.py {urdf} {out} [{name}={path}]"
 
 FUZZ_CASES = Path("tests/data/fuzz")
 # All is well; an input takes too much time; too much memory; a death.
@@ -59,6 +61,17 @@ def install_apart(session: nox.Session, name: str, requirement: str) -> Path:
 def install_peer(session: nox.Session) -> Path:
     """Install Newton's converter in a separate environment; return its Python."""
     return install_apart(session, "peer", PEER)
+
+
+def install_isaac(session: nox.Session) -> Path:
+    """Install Isaac Sim's importer, which needs Python 3.12; return its Python."""
+    session.install("uv")
+    apart = Path(session.virtualenv.location, "isaac")
+    python = apart / "bin" / "python"
+    if not python.exists():
+        session.run("uv", "venv", "--quiet", "--python", "3.12", str(apart))
+    session.run("uv", "pip", "install", "--quiet", "--python", str(python), ISAAC)
+    return python
 
 
 @nox.session
@@ -111,16 +124,20 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Compare with Newton's converter; arguments are robots, by default erd.
+    """Compare with the converters of Newton and Isaac Sim.
 
-    The report is in comparison-report/.
+    Arguments are robots, by default erd. A Python 3.12 has to be on the PATH, for the
+    importer of Isaac Sim. The report is in comparison-report/.
     """
     session.install(".[example-robot-data]")
-    converter = shlex.quote(str(install_peer(session).with_name("urdf_usd_converter")))
+    newton = shlex.quote(str(install_peer(session).with_name("urdf_usd_converter")))
+    isaac = shlex.quote(str(install_isaac(session)))
     session.run(
         *("urdf-usd", "run", *(session.posargs or ("erd",))),
         *("--out", "comparison-report", "--converter", "urdf-usd"),
-        *("--converter", f"newton={converter} {PEER_ARGUMENTS}"),
+        *("--converter", f"newton={newton} {PEER_ARGUMENTS}"),
+        *("--converter", f"isaac={isaac} {ISAAC_ARGUMENTS}"),
+        *("--converter-version", f"isaac={ISAAC.partition('==')[2]}"),
     )
 
 
