@@ -45,6 +45,7 @@ _INPUT = 1e-3
 # Values of inputs that are stated on one side only.
 _FALLBACKS: dict[str, tuple[float, ...]] = {
     "emissiveColor": (0.0, 0.0, 0.0),
+    "ior": (1.5,),
     "metallic": (0.0,),
     "opacityThreshold": (0.0,),
     "roughness": (0.5,),

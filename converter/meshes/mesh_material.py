@@ -100,6 +100,7 @@ class MeshMaterial:
         emissive: Emitted colour, sRGB components in [0, 1].
         metallic: From 0 to 1; None if not given.
         roughness: From 0 to 1; None if not given.
+        ior: Index of refraction; None if not given.
         cutoff: Opacity threshold of cut-outs; None for blending.
         double_sided: Whether both sides of the surface are visible.
         shows_corners: Whether vertex colours replace the colour.
@@ -112,6 +113,7 @@ class MeshMaterial:
     emissive: tuple[float, float, float] = (0.0, 0.0, 0.0)
     metallic: float | None = None
     roughness: float | None = None
+    ior: float | None = None
     cutoff: float | None = None
     double_sided: bool = False
     shows_corners: bool = False

@@ -31,6 +31,11 @@ _OPTION = re.compile(
     re.IGNORECASE,
 )
 _RGB = 3
+# Of a preview surface, and the range of the format.
+_FALLBACK_IOR = 1.5
+_IOR_RANGE = 1e-3, 10.0
+# Smallest difference that counts.
+_APART = 1e-4
 # Inputs of a preview surface, and of its textures, that statements define.
 _DEFINED = {
     "map_ke": ("emissiveColor",),
@@ -41,7 +46,6 @@ _DEFINED = {
     "map_pr": ("roughness",),
     "ks": ("specularColor", "useSpecularWorkflow"),
     "ns": ("roughness",),
-    "ni": ("ior",),
     "pc": ("clearcoat",),
     "pcr": ("clearcoatRoughness",),
     "norm": ("normal",),
@@ -119,7 +123,7 @@ def _material(statements: dict[str, str], folder: str) -> FileMaterial:
         image=_image(statements.get("map_kd"), folder),
         mask=_image(statements.get("map_d"), folder),
         has_more=glow is not None or any(emission or ()),
-        properties=() if glow else emitting(emission),
+        properties=(*(() if glow else emitting(emission)), *_refracting(statements)),
         unread=frozenset(_unread(statements)),
     )
 
@@ -134,6 +138,17 @@ def _unread(statements: dict[str, str]) -> Iterator[str]:
         yield from ("diffuseColor.wrapS", "diffuseColor.wrapT")
     if not _PLACEMENT.isdisjoint(options):
         yield "mapping"
+
+
+def _refracting(
+    statements: dict[str, str],
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return the index of refraction, unless it is that of all preview surfaces."""
+    numbers = _numbers(statements.get("ni"))
+    stated = numbers[0] if numbers else _FALLBACK_IOR
+    usual = abs(stated - _FALLBACK_IOR) <= _APART
+    in_range = _IOR_RANGE[0] <= stated <= _IOR_RANGE[1]
+    return (("ior", (stated,)),) if in_range and not usual else ()
 
 
 def _color(value: str | None) -> Vec3 | None:

@@ -35,6 +35,8 @@ _MOST_LIBRARIES = 32
 # Replaces spaces in names for tinyobjloader.
 _SPACE = "\x1f"
 _RGB = 3
+# Range of optical densities in the MTL format.
+_LEAST_IOR, _MOST_IOR = 0.001, 10.0
 # Texture statements, with slot and components.
 _MAPS = {
     "map_kd": (Slot.COLOR, "rgb"),
@@ -188,6 +190,7 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),
         metallic=_unit(statements, "pm"),
         roughness=_unit(statements, "pr"),
+        ior=_index_of_refraction(statements),
         textures=with_opacity(_tinted(_with_alpha(textures), color), opacity),
     )
 
@@ -285,8 +288,17 @@ def _color(
 
 
 def _unit(statements: dict[str, str], keyword: str) -> float | None:
-    value = _number((statements.get(keyword, "").split() or [""])[0])
+    value = _first_number(statements, keyword)
     return None if value is None else min(max(value, 0.0), 1.0)
+
+
+def _index_of_refraction(statements: dict[str, str]) -> float | None:
+    value = _first_number(statements, "ni")
+    return value if value is not None and _LEAST_IOR <= value <= _MOST_IOR else None
+
+
+def _first_number(statements: dict[str, str], keyword: str) -> float | None:
+    return _number((statements.get(keyword, "").split() or [""])[0])
 
 
 def _number(word: str) -> float | None:

@@ -163,6 +163,27 @@ def test_mtl_statements_are_read(
     assert material.defines_appearance == expected.defines_appearance
 
 
+@pytest.mark.parametrize(
+    ("statement", "properties"),
+    [
+        ("Ni 1.33", (("ior", (1.33,)),)),
+        # That of a preview surface without the input.
+        ("Ni 1.5", ()),
+        ("Ni 0", ()),
+        ("Ni glass", ()),
+    ],
+)
+def test_index_of_refraction_of_mtl_is_stated(
+    statement: str,
+    properties: tuple[tuple[str, tuple[float, ...]], ...],
+    tmp_path: Path,
+) -> None:
+    """Values that the format does not allow are ignored."""
+    _obj(tmp_path, f"newmtl skin\nKd 1 1 1\n{statement}\n")
+
+    assert load_mesh(str(tmp_path / "part.obj")).materials[1].properties == properties
+
+
 def _dae(folder: Path, *effects: str, params: str = "") -> None:
     """Write a document with two triangles, of 0.5 and 1 m^2."""
     materials, bound, triangles = "", "", ""

@@ -39,6 +39,7 @@ class Appearance:
         emissive: sRGB components in [0, 1].
         metallic: From 0 to 1, or None.
         roughness: From 0 to 1, or None.
+        ior: Index of refraction, or None.
         cutoff: Opacity threshold of cut-outs; None for blending.
         shows_corners: Whether vertex colours replace the colour.
         textures: Textures by slot; each replaces the value of its slot.
@@ -50,6 +51,7 @@ class Appearance:
     emissive: Vec3 = BLACK
     metallic: float | None = None
     roughness: float | None = None
+    ior: float | None = None
     cutoff: float | None = None
     shows_corners: bool = False
     textures: tuple[tuple[Slot, Texture], ...] = ()

@@ -245,6 +245,7 @@ def _appearance_of(material: MeshMaterial) -> Appearance:
         emissive=material.emissive,
         metallic=material.metallic,
         roughness=material.roughness,
+        ior=material.ior,
         cutoff=material.cutoff,
         shows_corners=material.shows_corners,
     )

@@ -58,6 +58,8 @@ def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
     if Slot.EMISSION in values:
         # The default is zero.
         set_input(shader, "emission_luminance", _KINDS.Float, 1.0)
+    if appearance.ior is not None:
+        set_input(shader, "specular_ior", _KINDS.Float, appearance.ior)
     surface = shader.CreateOutput("out", _KINDS.Token)
     material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
 

@@ -51,6 +51,8 @@ def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -
     ):
         name, kind = _INPUTS[slot]
         set_input(shader, name, kind, value)
+    if appearance.ior is not None:
+        set_input(shader, "ior", _KINDS.Float, appearance.ior)
     if appearance.cutoff is not None:
         set_input(shader, "opacityThreshold", _KINDS.Float, appearance.cutoff)
     surface = shader.CreateOutput("surface", _KINDS.Token)

@@ -47,6 +47,24 @@ def test_colours_and_pbr_values_are_read() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("statements", "ior"),
+    [
+        ("Ni 1.33", 1.33),
+        ("NI 1", 1.0),
+        # The format allows 0.001 to 10.
+        ("Ni 0", None),
+        ("Ni 11", None),
+        ("Ni x", None),
+        ("Ni", None),
+        ("", None),
+    ],
+)
+def test_index_of_refraction_is_read(statements: str, ior: float | None) -> None:
+    """Values that the format does not allow are ignored."""
+    assert material(statements).ior == ior
+
+
 @pytest.mark.parametrize("statement", ["Kd", "Kd 1 2", "Kd a b c", "Kd 1 nan 0"])
 def test_invalid_colour_is_absent(statement: str) -> None:
     """The colour of the URDF is used then, and not black."""

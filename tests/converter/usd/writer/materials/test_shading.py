@@ -45,6 +45,7 @@ _DEFINITIONS = {
     "ND_open_pbr_surface_surfaceshader": {
         "base_color": "color3f",
         "base_metalness": "float",
+        "specular_ior": "float",
         "specular_roughness": "float",
         "emission_color": "color3f",
         "emission_luminance": "float",
@@ -57,6 +58,7 @@ _DEFINITIONS = {
         "diffuseColor": "color3f",
         "emissiveColor": "color3f",
         "metallic": "float",
+        "ior": "float",
         "roughness": "float",
         "opacity": "float",
         "opacityThreshold": "float",
@@ -133,6 +135,7 @@ def appearances(draw: st.DrawFn) -> Appearance:
         emissive=draw(st.tuples(units, units, units)),
         metallic=draw(st.none() | units),
         roughness=draw(st.none() | units),
+        ior=draw(st.none() | st.floats(0.001, 10)),
         shows_corners=draw(st.booleans()),
         textures=tuple(
             (
