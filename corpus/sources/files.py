@@ -18,6 +18,10 @@ from urdf_usd.corpus.robots import (
 )
 
 _SUFFIXES = (".urdf", ".xacro")
+# Folders that programs write, by their names in lower case.
+_GENERATED = frozenset({"__pycache__", "build", "node_modules"})
+# Files in folders to be skipped: virtual environments, and what ROS does not build.
+_MARKS = ("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE")
 
 
 def describe(target: str, start: Path | None = None) -> RobotSource:
@@ -61,10 +65,11 @@ def locate_all(
 ) -> tuple[RobotSource | UnavailableSource, ...]:
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
 
-    Hidden folders are skipped. Files whose name is not UTF-8 are not available. Which
-    xacro files are robots, and which are parts of robots, is only known after reading
-    them. Robots get no packages, so that their files are looked up as if each had been
-    named alone.
+    Folders that are hidden, generated (``build``, ``node_modules``), virtual
+    environments or marked to be skipped (``COLCON_IGNORE``) are left out. Files whose
+    name is not UTF-8 are not available. Which xacro files are robots, and which are
+    parts of robots, is only known after reading them. Robots get no
+    packages, so that their files are looked up as if each had been named alone.
 
     Args:
         target: The folder.
@@ -84,7 +89,7 @@ def locate_all(
         raise UnknownRobotError(f"{target}: there is no such folder")
     paths: list[Path] = []
     for root, subfolders, files in os.walk(folder):
-        subfolders[:] = [name for name in subfolders if name[0] != "."]
+        subfolders[:] = [name for name in subfolders if _is_searched(root, name)]
         paths += [
             Path(root, name) for name in files if name.lower().endswith(_SUFFIXES)
         ]
@@ -99,6 +104,12 @@ def locate_all(
         _found(path, path.relative_to(folder).as_posix(), shown, included)
         for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
     )
+
+
+def _is_searched(parent: str, name: str) -> bool:
+    if name.startswith(".") or name.lower() in _GENERATED:
+        return False
+    return not any(Path(parent, name, mark).exists() for mark in _MARKS)
 
 
 def _included(path: Path) -> frozenset[str]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.bodies import BaseOption
 
 
+_USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
+
+
 @click.command(
     "convert",
     cls=HelpfulCommand,
@@ -71,6 +74,11 @@ def convert_command(
     conversion in it is replaced. The path of the root layer is printed on stdout,
     diagnostics on stderr.
     """
+    if directory.suffix.lower() in _USD_SUFFIXES:
+        raise click.UsageError(
+            f"{str(directory)!r} is named like a USD file, but DIR is the folder of "
+            f"the asset; pass a folder such as {str(directory.with_suffix(''))!r}"
+        )
     robot = existing_robot(source)
     # Refuses --arg for URDF files before the converter is imported.
     given = xacro_arguments(robot, choices.arguments)

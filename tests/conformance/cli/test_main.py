@@ -151,6 +151,7 @@ def test_version_is_that_of_the_package() -> None:
     ("arguments", "complaint"),
     [
         (["convert", "arm.urdf"], "Missing argument 'DIR'"),
+        (["convert", "arm.urdf", "arm.USDA"], "'arm.USDA' is named like a USD file"),
         (["convert", "arm.urdf", "out", "--bodies", "round"], "'round' is not one of"),
         (["convert", "arm.urdf", "out", "--package", "x"], "'x' is not NAME=PATH"),
         (["convert", "arm.urdf", "out", "--package", "x=no"], "'no' is not a folder"),

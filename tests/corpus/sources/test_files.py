@@ -78,6 +78,41 @@ def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
     assert _mesh_paths(robot.path, {}) == [str(tmp_path / mesh)]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        ".git/a.urdf",
+        "build/a.urdf",
+        "arm/Build/a.urdf",
+        "node_modules/arm/a.urdf",
+        "__pycache__/a.urdf",
+    ],
+)
+def test_generated_folders_are_skipped(tmp_path: Path, other: str) -> None:
+    """Their robots are copies of others, or belong to libraries."""
+    _write(tmp_path, {other: _ROBOT, "arm/own.urdf": _ROBOT})
+
+    assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
+
+
+@pytest.mark.parametrize("mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE"])
+def test_marked_folders_are_skipped(tmp_path: Path, mark: str) -> None:
+    """Virtual environments, and what the build tools of ROS skip."""
+    _write(
+        tmp_path,
+        {f"x/{mark}": "", "x/share/a.urdf": _ROBOT, "arm/own.urdf": _ROBOT},
+    )
+
+    assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
+
+
+def test_folder_that_is_named_is_searched(tmp_path: Path) -> None:
+    """Whatever its name is, and whatever it contains."""
+    _write(tmp_path, {"build/pyvenv.cfg": "", "build/own.urdf": _ROBOT})
+
+    assert len(resolve_corpora([f"dir:{tmp_path / 'build'}"])) == 1
+
+
 @pytest.mark.skipif(os.name == "nt", reason="file names are text on Windows")
 def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     """With escaped bytes; the other robots are found."""
