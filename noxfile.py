@@ -179,9 +179,8 @@ def consumers(session: nox.Session) -> None:
 def agreement(session: nox.Session) -> None:
     """Compare PhysX and Newton on our assets with MuJoCo on the URDF; print tables.
 
-    Arguments are those of `python -m tests.consumers.agreement`, `pybullet` unless
-    told. Measurements are kept in agreement.jsonl: robots that it has are not measured
-    again.
+    Arguments are those of `python -m tests.consumers.agreement`, `pybullet` by default.
+    Measurements are kept in agreement.jsonl: robots that it has are not measured again.
     """
     session.install(".[newton,physx,example-robot-data]")
     out = "agreement.jsonl"
@@ -194,7 +193,7 @@ def agreement(session: nox.Session) -> None:
 def custom_attributes(session: nox.Session) -> None:
     """Compare checks of assets with and without their `urdf:` opinions.
 
-    Arguments are those of `python -m tests.custom_attributes`, `pybullet` unless told.
+    Arguments are those of `python -m tests.custom_attributes`, `pybullet` by default.
     Results are kept in custom-attributes.jsonl: robots that it has are not checked
     again. Fails if a check depends on an attribute that is not a value of URDF alone.
     """

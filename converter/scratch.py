@@ -1,11 +1,11 @@
 """Temporary folders that do not remain when a process is killed.
 
-Those beside a target are moved into place when complete.
+Those next to a target are moved into place when complete.
 
 A process that is killed cannot remove its folder. Each folder therefore holds a file
 that its process keeps locked; the system releases the lock when the process ends, for
 any reason, also on a reboot. The next process that makes a folder at the same place
-removes those whose lock is free. A process id would not tell, because it is reused,
+removes those whose lock is free. A process id is no evidence, because it is reused,
 and another machine may write to the same file system.
 """
 

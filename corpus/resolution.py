@@ -186,13 +186,15 @@ def _fetched(
     only_cached: bool = False,
 ) -> list[Candidate]:
     """Fetch all downloads, or only those whose files are on this machine."""
-    wanted = {
+    downloads = {
         place: one.robot
         for place, one in enumerate(found)
         if isinstance(one.robot, Download) and (one.robot.cached or not only_cached)
     }
-    fetched = sources.description_modules.fetch_all(wanted.values(), announce, mirror)
-    arrived = dict(zip(wanted, fetched, strict=True))
+    fetched = sources.description_modules.fetch_all(
+        downloads.values(), announce, mirror
+    )
+    arrived = dict(zip(downloads, fetched, strict=True))
     return [
         one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)
     ]

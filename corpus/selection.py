@@ -52,11 +52,11 @@ class Selection:
         """
         chosen = tuple(robots)
         for criterion in _CRITERIA:
-            wanted: tuple[str, ...] = getattr(self, criterion.attribute)
-            if wanted and chosen:
-                criterion.require(wanted, robots)
+            texts: tuple[str, ...] = getattr(self, criterion.attribute)
+            if texts and chosen:
+                criterion.require(texts, robots)
                 criterion.announce_unknown(chosen, announce)
-                chosen = tuple(r for r in chosen if criterion.holds(wanted, r.origin))
+                chosen = tuple(r for r in chosen if criterion.holds(texts, r.origin))
         if robots and not chosen:
             raise NothingSelectedError("no robot matches all criteria")
         return chosen
@@ -79,23 +79,23 @@ class _Criterion:
         }
         return tuple(filter(None, stated[self.attribute]))
 
-    def holds(self, wanted: Sequence[str], origin: Origin) -> bool:
+    def holds(self, texts: Sequence[str], origin: Origin) -> bool:
         """Return whether a robot matches one of the values."""
         return any(
-            self._matches(one, value) for one in wanted for value in self.values(origin)
+            self._matches(one, value) for one in texts for value in self.values(origin)
         )
 
-    def _matches(self, wanted: str, value: str) -> bool:
+    def _matches(self, text: str, value: str) -> bool:
         if self.partly:
-            return wanted.casefold() in value.casefold()
-        return wanted.casefold() == value.casefold()
+            return text.casefold() in value.casefold()
+        return text.casefold() == value.casefold()
 
-    def require(self, wanted: Sequence[str], robots: Sequence[Candidate]) -> None:
+    def require(self, texts: Sequence[str], robots: Sequence[Candidate]) -> None:
         """Raise an error for a value that matches no robot."""
         known = sorted(
             {value for robot in robots for value in self.values(robot.origin)}
         )
-        for one in wanted:
+        for one in texts:
             if any(self._matches(one, value) for value in known):
                 continue
             import difflib  # noqa: PLC0415  only needed for errors

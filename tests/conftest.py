@@ -26,8 +26,8 @@ settings.register_profile(
 settings.register_profile("search", settings.get_profile("gate"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
-# Child processes are reached through sockets in a folder that is made when it is first
-# asked for. A test with its own temporary folder must not be the first to do so: the
+# Child processes are reached through sockets in a folder that is made on the first
+# request. A test with its own temporary folder must not be the first to do so: the
 # folder would go with it, and with it all further processes.
 util.get_temp_dir()
 

@@ -238,9 +238,9 @@ def _differing_properties(pair: _Pair) -> Iterator[tuple[str, str, str]]:
             # A file without it leaves it to the renderer.
             continue
         fallback = _FALLBACKS.get(name)
-        wanted, found = ours.get(name, fallback), theirs.get(name, fallback)
-        if not _same_value(wanted, found):
-            yield name, _property(wanted), _property(found)
+        expected, found = ours.get(name, fallback), theirs.get(name, fallback)
+        if not _same_value(expected, found):
+            yield name, _property(expected), _property(found)
 
 
 def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
@@ -270,14 +270,14 @@ def _place(center: Vec3) -> str:
 
 
 def _same_value(
-    wanted: tuple[float, ...] | str | None, found: tuple[float, ...] | str | None
+    expected: tuple[float, ...] | str | None, found: tuple[float, ...] | str | None
 ) -> bool:
-    if isinstance(wanted, tuple) and isinstance(found, tuple):
-        pairs = zip(wanted, found, strict=False)
-        return len(wanted) == len(found) and all(
+    if isinstance(expected, tuple) and isinstance(found, tuple):
+        pairs = zip(expected, found, strict=False)
+        return len(expected) == len(found) and all(
             abs(one - other) <= _INPUT for one, other in pairs
         )
-    return wanted == found
+    return expected == found
 
 
 def _property(value: tuple[float, ...] | str | None) -> str:
@@ -382,8 +382,8 @@ def _shaded(part: LinkShapes) -> Difference | None:
     if ours is None or not ours.stated:
         inwards = not theirs.facing >= _SMOOTHED or theirs.against > _INWARDS
         wrong = theirs.stated and inwards
-        wanted = "flat, or smooth and outwards"
-        return _misshaded(part, math.inf if wrong else 0.0, text, wanted)
+        expected = "flat, or smooth and outwards"
+        return _misshaded(part, math.inf if wrong else 0.0, text, expected)
     if not theirs.stated:
         text = "missing, so that faces are flat"
     pairs = (
@@ -419,7 +419,7 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     )
 
 
-def _misshaded(part: LinkShapes, amount: float, text: str, wanted: str) -> Difference:
+def _misshaded(part: LinkShapes, amount: float, text: str, expected: str) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
@@ -427,8 +427,8 @@ def _misshaded(part: LinkShapes, amount: float, text: str, wanted: str) -> Diffe
         bound=_COORDINATE,
         tolerance=_NORMALS,
         describe=lambda: Description(
-            f"link {part.link}: normals of {named(part.ours)}: {text}, not {wanted}",
-            expected=wanted,
+            f"link {part.link}: normals of {named(part.ours)}: {text}, not {expected}",
+            expected=expected,
             actual=text,
         ),
     )

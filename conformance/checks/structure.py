@@ -161,7 +161,7 @@ def articulation(
     count = actual.articulation_roots
     if count is None:
         return Incomparable(f"{actual.engine} states no articulations")
-    least, most = _roots_wanted(expected)
+    least, most = _root_counts(expected)
     most = max(most, _ties(expected, actual))
     required = str(least) if least == most else f"{least} to {most}"
     robot = Difference(
@@ -308,7 +308,7 @@ def flag_differences(
     )
 
 
-def _roots_wanted(observation: Observation) -> tuple[int, int]:
+def _root_counts(observation: Observation) -> tuple[int, int]:
     """Return the least and largest number of articulation roots.
 
     Floating joints divide a robot into mechanisms. One with a moving joint is an

@@ -26,10 +26,10 @@ Indices: TypeAlias = NDArray[np.integer]
 
 _TOWARDS = np.array(DIRECTIONS)
 _TOWARDS.flags.writeable = False
-# Points that are multiplied with all directions at once. Their products stay in the
-# cache, and are too few for BLAS to start threads, which cost ten times the work.
+# Points per matrix product with all directions. The product stays in the cache, and is
+# too small for BLAS to start threads, which cost ten times the work.
 _BLOCK = 256
-# Triangles that are measured at once, so that what lies between stays in the cache.
+# Triangles measured per block, so that intermediate arrays stay in the cache.
 _TRIANGLES = 4096
 # Corners of a triangle.
 _TRIANGLE = 3

@@ -129,7 +129,7 @@ class Subject:
         folders: dict[str, Path] = {}
         if self.urdf:
             above = self.urdf.absolute().parents
-            # Meshes lie beside the folder of the URDF more often than in it.
+            # Meshes are more often in a sibling of the URDF's folder than in it.
             folders |= dict(zip(("", "..", "../.."), above, strict=False))
         if self.usd:
             folders["<usd>"] = self.usd

@@ -402,30 +402,30 @@ def list_engines(
 
 
 def select_engines(
-    pool: WorkerPool, wanted: Sequence[str] = (), timeout: float = DEFAULT_TIMEOUT
+    pool: WorkerPool, requested: Sequence[str] = (), timeout: float = DEFAULT_TIMEOUT
 ) -> tuple[InstalledEngine, ...]:
     """Select the engines of a run: those requested, and the two that verdicts need.
 
     Args:
         pool: Engines are loaded in its workers.
-        wanted: Names; all available engines if empty, and those that crashed when they
-            were loaded.
+        requested: Names; all available engines if empty, and those that crashed when
+            they were loaded.
         timeout: As in :func:`list_engines`.
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
-    require_installed(wanted)
+    require_installed(requested)
     engines = list_engines(pool, timeout)
     needed = {REFERENCE, USD_ENGINE}
     for engine in engines:
         if engine.name in needed:
             _require_available(engine, pool.memory)
-    # An optional engine that is not installed is only reported if it was wanted.
+    # An optional engine that is not installed is only reported if it was requested.
     chosen = (
-        {*wanted, *needed}
-        if wanted
+        {*requested, *needed}
+        if requested
         else {w.name for w in engines if not isinstance(w.availability, Unavailable)}
     )
     return tuple(engine for engine in engines if engine.name in chosen)

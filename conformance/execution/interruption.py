@@ -42,7 +42,7 @@ class DeferredInterrupts:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
                 handler = signal.getsignal(number)
-                # Others are ignored, or end the process at once.
+                # Others are ignored, or end the process immediately.
                 if callable(handler):
                     self._former[number] = handler
                     signal.signal(number, self._receive)

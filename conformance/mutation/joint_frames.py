@@ -1,7 +1,7 @@
 """Frames and axis of a joint as authored, and the child poses that follow from them.
 
-They tell faults from equivalent edits, such as the conjugation of a half turn. The code
-is independent of the tested engine.
+They distinguish faults from equivalent edits, such as the conjugation of a half turn.
+The code is independent of the tested engine.
 """
 
 from __future__ import annotations

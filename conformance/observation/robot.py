@@ -127,7 +127,7 @@ class LinkObservation(CompactPickle):
         name: URDF name.
         mass: Its own mass properties; None if it has none (it is
             massless, or this engine counts its mass with another link's).
-        body: Link whose rigid body carries this link, if the engine knows; equal
+        body: Link whose rigid body carries this link, if the engine reports it; equal
             to ``name`` for a separate body.
     """
 

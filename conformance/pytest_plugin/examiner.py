@@ -50,7 +50,7 @@ class Examiner:
     ) -> None:
         self.jobs = jobs or processors()
         self._out = out
-        self._wanted = tuple(engines)
+        self._requested = tuple(engines)
         self._limits = limits
         self._open = ExitStack()
         self._pool: WorkerPool | None = None
@@ -115,5 +115,5 @@ class Examiner:
     def _started(self) -> WorkerPool:
         if self._pool is None:
             self._pool = self._open.enter_context(WorkerPool(self._limits.memory))
-            self._engines = select_engines(self._pool, self._wanted)
+            self._engines = select_engines(self._pool, self._requested)
         return self._pool

@@ -88,7 +88,7 @@ class PolygonMesh:
             Z, and the points were taken as they are; None otherwise.
         skipped: Omitted content of the file, one text each.
         attributes: Normals, texture coordinates, colours and materials.
-        beside: Paths of other files that were read with the mesh file.
+        sibling_files: Paths of other files that were read with the mesh file.
     """
 
     points: Points

@@ -28,11 +28,11 @@ _FILE_SCHEME = "file://"
 
 
 def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
-    """Return the files beside a mesh file, or a material library, that it names.
+    """Return the existing files that a mesh file or a material library refers to.
 
     Args:
         data: Its content.
-        path: Where it lies; what is not found from there is left out.
+        path: Its path, to which references are relative.
     """
     found: dict[Path, None] = {}
     for reference in _references(data, path.suffix.lower()):

@@ -103,8 +103,8 @@ class Vector(Generic[V]):
         """Parse a vector of finite numbers."""
         found = decimals.read(text, self.count)
         if found is None:
-            wanted = Flaw("number-invalid", f"does not hold {self.count} numbers")
-            return Value(None, (wanted,))
+            flaw = Flaw("number-invalid", f"does not hold {self.count} numbers")
+            return Value(None, (flaw,))
         if not all(map(math.isfinite, found.values)):
             return Value(None, (Flaw("number-nonfinite", "is not finite"),))
         flaws = _flaws(found, self.count)

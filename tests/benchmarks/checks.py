@@ -74,7 +74,8 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
                 check = _checking(pool, source, conversion, engines, parallel)
                 examine = _examining(pool, source, folder, engines, parallel)
                 for name, work in (("a check", check), ("a robot of a run", examine)):
-                    row = f"{name}, engines {'at once' if parallel else 'in turn'}"
+                    how = "in parallel" if parallel else "in sequence"
+                    row = f"{name}, engines {how}"
                     seconds.setdefault(row, []).append(_best(work, rounds))
     return seconds
 

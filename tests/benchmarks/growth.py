@@ -50,8 +50,8 @@ def main() -> None:
         first = None
         for size in sizes:
             command = (sys.executable, "-m", "tests.benchmarks.growth", kind, str(size))
-            said = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-            cost = Cost(*map(float, said.split()[-2:]))
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+            cost = Cost(*map(float, printed.split()[-2:]))
             each = cost.cpu / size
             first = first or each
             table.add_row(

@@ -93,8 +93,8 @@ def compare(
     first = [_convert(side, jobs, folder / side.name) for side in sides]
     failures = {
         f"{robot['name']} ({side.name})": robot["error"]
-        for side, said in zip(sides, first, strict=True)
-        for robot in said["robots"]
+        for side, answer in zip(sides, first, strict=True)
+        for robot in answer["robots"]
         if robot["error"] is not None
     }
     failed = {name.partition(" ")[0] for name in failures}
@@ -144,15 +144,15 @@ def _warm_times(
     times = {}
     ours = sides[1]
     for side in sides:
-        said = _convert(side, jobs, folder / side.name)
-        times[f"{side.name} wall"] = said["wall"]
-        times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in said["robots"])
-        said = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
-        times[f"{side.name} thread"] = sum(robot["cpu"] for robot in said["robots"])
+        answer = _convert(side, jobs, folder / side.name)
+        times[f"{side.name} wall"] = answer["wall"]
+        times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in answer["robots"])
+        answer = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
+        times[f"{side.name} thread"] = sum(robot["cpu"] for robot in answer["robots"])
     # If processes share the processors, threads of each are useless.
     place = folder / "together"
-    said = _convert(ours, jobs, place, processes=PROCESSES, threads=1)
-    times["together"] = said["wall"]
+    answer = _convert(ours, jobs, place, processes=PROCESSES, threads=1)
+    times["together"] = answer["wall"]
     shutil.rmtree(folder)
     return times
 
@@ -201,7 +201,7 @@ def _cold_rows(sides: Sequence[Side], job: Job, folder: Path) -> tuple[Row, ...]
     peer, ours, floor = (statistics.median(wall) for wall in walls)
     return (
         Row("cold start of a command, small robot", "s", peer, ours),
-        Row("the same, beside its imports alone", "s", peer, floor),
+        Row("the same, and its imports alone", "s", peer, floor),
     )
 
 

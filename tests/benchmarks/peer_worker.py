@@ -121,9 +121,9 @@ def main() -> None:
     stdout = os.dup(1)
     os.dup2(2, 1)
     request: Request = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    said = json.dumps(answer(sys.argv[1], request))
+    text = json.dumps(answer(sys.argv[1], request))
     with os.fdopen(stdout, "w", encoding="utf-8") as file:
-        file.write(said)
+        file.write(text)
 
 
 if __name__ == "__main__":

@@ -75,15 +75,15 @@ def visit(browser: Browser) -> Iterator[Visit]:
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     found = Visit(context.new_page())
 
-    def heard(message: ConsoleMessage) -> None:
+    def logged(message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and "GPU stall" not in message.text:
             found.faults.append(message.text)
 
     def requested(request: Request) -> None:
         if not request.url.startswith(("file://", "data:", "blob:")):
-            found.faults.append(f"asks for {request.url}")
+            found.faults.append(f"requests {request.url}")
 
-    found.page.on("console", heard)
+    found.page.on("console", logged)
     found.page.on("pageerror", lambda error: found.faults.append(str(error)))
     found.page.on("request", requested)
     yield found
@@ -292,8 +292,8 @@ def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
     verdict = page.locator("header .verdict")
     assert verdict.locator("p strong").inner_text() == f"joint {JOINT}"
     assert "axis is reversed" in verdict.inner_text()
-    for said in ("spec, mujoco and pybullet agree", "physics:localRot0", "10\u00a0µm"):
-        assert said in verdict.inner_text()
+    for text in ("spec, mujoco and pybullet agree", "physics:localRot0", "10\u00a0µm"):
+        assert text in verdict.inner_text()
     assert verdict.evaluate("box => box.getBoundingClientRect().bottom") < 450
     first = page.locator("main section").first
     assert JOINT in first.locator("p").first.inner_text()
@@ -335,9 +335,9 @@ def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
     """As in the rest of the report."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
-    said = page.locator("[data-difference]").inner_text()
+    text = page.locator("[data-difference]").inner_text()
     assert re.search(
-        r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", said
+        r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", text
     )
 
 

@@ -315,15 +315,15 @@ class Miniature:
 
     Attributes:
         name: What it does wrong.
-        reading: What a reader says about its USD.
+        reading: What an engine reports about its USD.
         trips: Checks that must fail, each with the subject that must be named.
-        says: Description that must be in the message of the first check's finding.
+        message: Description that must be in the message of the first check's finding.
     """
 
     name: str
     reading: Callable[[], Observation]
     trips: dict[str, str]
-    says: str = ""
+    message: str = ""
 
 
 def _negated_axis() -> Observation:
@@ -778,7 +778,7 @@ MINIATURES = (
         "something is 5, not 0",
     ),
     Miniature(
-        "ground plane beside the robot",
+        "ground plane next to the robot",
         _with_ground,
         {"structure.scene": "robot"},
         "collider /ground belongs to no link",
@@ -826,7 +826,7 @@ MINIATURES = (
         "is not finite",
     ),
     Miniature(
-        "body 2.6 mm beside its joint",
+        "body 2.6 mm away from its joint",
         lambda: _gap(2.6e-3, 0.0),
         {"kinematics.assembly.position": "joint elbow"},
         "0.0026 m apart",

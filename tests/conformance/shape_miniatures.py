@@ -198,7 +198,7 @@ _LOOKS = (
         "is 1, not 0.6",
     ),
     Miniature(
-        "texture of nobody",
+        "texture of no material in the file",
         lambda: _with_appearance(texture="0123456789", image="moss.png"),
         {"visual.texture": "link base"},
         "is moss.png (01234567), not none",
@@ -222,7 +222,7 @@ _LOOKS = (
         "texture coordinates of mesh",
     ),
     Miniature(
-        "opacity of an image of nobody",
+        "opacity of an image not in the file",
         lambda: _with_appearance(mask="0123456789"),
         {"visual.opacity": "link base"},
         "is 0.6 times that of an image (01234567), not 0.6",

@@ -222,7 +222,7 @@ def test_markdown_junit_and_terminal_name_the_converter(
 def test_another_converter_can_be_gated(project: Path) -> None:
     """By its name; an unknown name is an error."""
     gated = _run(project, "--gate", "wrong", out="gated")
-    unknown = _run(project, "--gate", "nobody", out="unknown")
+    unknown = _run(project, "--gate", "unregistered", out="unknown")
 
     assert gated.exit_code == 1
     assert unknown.exit_code == 2

@@ -18,7 +18,7 @@ _ROBOT = """<robot name="r"><link name="a"><inertial><mass value="2"/>
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "fail_on", "verdict", "rule", "said"),
+    ("old", "new", "fail_on", "verdict", "rule", "expected"),
     [
         (
             "kilogramsPerUnit = 1",
@@ -45,7 +45,7 @@ def test_check_reports_the_fault_and_exits_with_1(
     fail_on: str,
     verdict: str,
     rule: str,
-    said: str,
+    expected: str,
 ) -> None:
     """The record has a diagnostic."""
     urdf = tmp_path / "r.urdf"
@@ -67,7 +67,7 @@ def test_check_reports_the_fault_and_exits_with_1(
     assert result.exit_code == 1, result.output
     record = json.loads(record_file.read_text())
     assert record["verdict"] == verdict
-    assert said in record["reason"]
+    assert expected in record["reason"]
     found = [one for one in record["diagnostics"] if one["rule"] == rule]
     assert len(found) == 1
-    assert said in found[0]["message"]
+    assert expected in found[0]["message"]

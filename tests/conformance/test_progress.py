@@ -21,7 +21,7 @@ def _paced(total: int, times: list[float]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("times", "said"),
+    ("times", "expected"),
     [
         ([], ""),
         # Four in two seconds; six remain.
@@ -32,9 +32,9 @@ def _paced(total: int, times: list[float]) -> str:
         ([float(n) for n in range(1, 11)], "1.0 s each"),
     ],
 )
-def test_pace_shows_rate_and_time_left(times: list[float], said: str) -> None:
+def test_pace_shows_rate_and_time_left(times: list[float], expected: str) -> None:
     """Of ten robots."""
-    assert _paced(10, times) == said
+    assert _paced(10, times) == expected
 
 
 def test_pace_is_that_of_the_latest_robots() -> None:
@@ -46,12 +46,14 @@ def test_pace_is_that_of_the_latest_robots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
 )
-def test_durations_are_rounded_to_a_suitable_unit(seconds: float, said: str) -> None:
+def test_durations_are_rounded_to_a_suitable_unit(
+    seconds: float, expected: str
+) -> None:
     """Seconds, minutes or hours."""
-    assert duration(seconds) == said
+    assert duration(seconds) == expected
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from urdf_usd.converter.urdf.writer.write import write
 _TINY = 1e-30
 
 
-def _ask(engine: Engine, request: Request) -> Outcome:
+def _observe(engine: Engine, request: Request) -> Outcome:
     try:
         return Observed(engine.observe(request))
     except AbstentionError as error:
@@ -69,7 +69,7 @@ def test_engine_agrees_with_itself_after_round_trip(
         assert isinstance(written, bytes)
         back.write_bytes(written)
         before, after = (
-            _ask(engine, Request(str(file), sampled)) for file in (there, back)
+            _observe(engine, Request(str(file), sampled)) for file in (there, back)
         )
         reading = OpenusdEngine().observe(Request(str(usd), sampled))
 

@@ -67,8 +67,8 @@ def _command(
 
 def _check(site: Path, usd: Path) -> dict[str, Any]:
     record = usd.parent / "record.json"
-    asked = ["check", _ROBOT, usd, "--engine", "etree", "--json", record]
-    ending = _command(site, asked)
+    arguments = ["check", _ROBOT, usd, "--engine", "etree", "--json", record]
+    ending = _command(site, arguments)
     assert record.is_file(), ending.stderr
     read: dict[str, Any] = json.loads(record.read_text())
     return read

@@ -71,16 +71,16 @@ def main() -> None:
         for record in records:
             if not record.verdict.agrees and record.verdict not in _NO_FAULT:
                 failed = True
-                _say(f"{profile}: {record.id}: {record.verdict}: {record.reason}")
+                _print(f"{profile}: {record.id}: {record.verdict}: {record.reason}")
         missing = _without_robots(records)
         failed |= bool(missing)
         for engine in missing:
-            _say(f"{profile}: {engine} read no robot")
+            _print(f"{profile}: {engine} read no robot")
         matrices[profile] = engine_matrix(records)
     table = _table(matrices, len(sources))
     if options.out:
         options.out.write_text(table, encoding="utf-8")
-    _say(table)
+    _print(table)
     sys.exit(failed)
 
 
@@ -131,7 +131,7 @@ def _cell(matrix: EngineMatrix, check: str, engine: str) -> str:
     return f"{counts.get(Outcome.EQUAL, 0)}/{total}" if total else "\N{EN DASH}"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 

@@ -1,4 +1,4 @@
-"""Temporary folders beside a target, and those that a killed process leaves."""
+"""Temporary folders next to a target, and those that a killed process leaves."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _folders(parent: Path) -> list[Path]:
 def test_conversion_removes_the_folder_of_a_killed_one(
     robot: Path, tmp_path: Path
 ) -> None:
-    """For whatever target beside it."""
+    """Also a conversion to another target in the same folder."""
     with _begun(robot, tmp_path / "first") as process:
         process.kill()
     (left,) = _folders(tmp_path)

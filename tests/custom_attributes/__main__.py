@@ -160,10 +160,10 @@ def _record(
 
 def _print_summary(rows: Sequence[dict[str, Any]]) -> None:
     read = [row for row in rows if row["verdicts"]]
-    _say(f"{len(read)} pairs of assets, {len(rows) - len(read)} not converted")
+    _print(f"{len(read)} pairs of assets, {len(rows) - len(read)} not converted")
     verdicts = Counter((row["variant"], *row["verdicts"]) for row in read)
     for (variant, first, second), count in sorted(verdicts.items()):
-        _say(f"{count:6} {variant}: {first} -> {second}")
+        _print(f"{count:6} {variant}: {first} -> {second}")
     changes: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
     for row in read:
         for change in row["changes"]:
@@ -172,8 +172,8 @@ def _print_summary(rows: Sequence[dict[str, Any]]) -> None:
             changes.setdefault(key, []).append((row["robot"], message))
     for (variant, check, first, second), found in sorted(changes.items()):
         robot, message = found[0]
-        _say(f"{len(found):6} {variant}: {check}: {first} -> {second}")
-        _say(f"         {robot}: {message}")
+        _print(f"{len(found):6} {variant}: {check}: {first} -> {second}")
+        _print(f"         {robot}: {message}")
 
 
 def _print_unexplained(row: dict[str, Any]) -> bool:
@@ -181,11 +181,13 @@ def _print_unexplained(row: dict[str, Any]) -> bool:
     unexplained = [one for one in row.get("changes", ()) if not one["explained"]]
     for one in unexplained:
         message = "; ".join(one["findings"][:1])
-        _say(f"unexplained: {row['robot']} {row['variant']} {one['check']}: {message}")
+        _print(
+            f"unexplained: {row['robot']} {row['variant']} {one['check']}: {message}"
+        )
     return bool(unexplained)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 

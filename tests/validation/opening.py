@@ -88,16 +88,16 @@ def _captured(messages: list[str]) -> Iterator[None]:
     """Append what C++ and Python write to stderr to messages."""
     sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as heard:
-        os.dup2(heard.fileno(), 2)
+    with tempfile.TemporaryFile() as stream:
+        os.dup2(stream.fileno(), 2)
         try:
             yield
         finally:
             sys.stderr.flush()
             os.dup2(kept, 2)
             os.close(kept)
-            heard.seek(0)
-            messages += heard.read().decode(errors="replace").splitlines()
+            stream.seek(0)
+            messages += stream.read().decode(errors="replace").splitlines()
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def export_command(
     """Write the robot in the file USD as the file URDF.
 
     USD is the root layer of an asset from any converter: nested or flat bodies, any
-    units, Y or Z up. Meshes are written to meshes/ beside the URDF. The path of the
+    units, Y or Z up. Meshes are written to meshes/ next to the URDF. The path of the
     URDF is printed on stdout, diagnostics on stderr.
 
     The USD is read in a process with limited time and memory. It is refused if one of

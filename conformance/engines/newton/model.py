@@ -106,13 +106,13 @@ def build(
         # Newton refuses, for example, joints outside articulations.
         except ValueError as error:
             raise AbstentionError(f"Newton: {' '.join(str(error).split())}") from error
-    said = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
+    texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     return NewtonModel(
         newton,
         builder,
         model,
         *names(builder),
-        tuple(f"Newton warns: {s}" for s in said),
+        tuple(f"Newton warns: {t}" for t in texts),
     )
 
 

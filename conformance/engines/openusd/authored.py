@@ -307,14 +307,14 @@ def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
     computed = UsdGeom.Boundable.ComputeExtentFromPlugins(
         boundable, Usd.TimeCode.Default()
     )
-    given = np.array(stated, np.float64)
+    authored = np.array(stated, np.float64)
     if computed is None:
         return True
-    wanted = np.array(computed, np.float64)
-    if given.shape != wanted.shape or len(given) != _BOUNDS:
+    bounds = np.array(computed, np.float64)
+    if authored.shape != bounds.shape or len(authored) != _BOUNDS:
         return False
-    diagonal = float(np.linalg.norm(wanted[1] - wanted[0]))
-    return bool((np.abs(given - wanted) <= _EXTENT * diagonal).all())
+    diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
+    return bool((np.abs(authored - bounds) <= _EXTENT * diagonal).all())
 
 
 def _ambiguous_subsets(prim: Usd.Prim) -> str | None:

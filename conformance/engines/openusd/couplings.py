@@ -191,7 +191,7 @@ def _read_newton(
     prim: Usd.Prim,
     couplings: Couplings,
 ) -> MimicObservation | None:
-    # With the schema's fallbacks, which OpenUSD may not know.
+    # With the schema's fallbacks, as the schema may not be registered with OpenUSD.
     if _NEWTON not in applied_schemas(prim):
         return None
     enabled = prim.GetAttribute("newton:mimicEnabled").Get()

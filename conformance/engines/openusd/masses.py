@@ -135,7 +135,7 @@ def _applies_mass_schema(prim: Usd.Prim) -> bool:
     """Whether the schema is applied by name.
 
     ``HasAPI`` is also true for schemas that include it, such as ``NewtonMassAPI``,
-    which consumers without Newton's plugin do not know.
+    which consumers without Newton's plugin ignore.
     """
     applied = prim.GetMetadata("apiSchemas")
     return applied is not None and _MASS_SCHEMA in applied.GetAppliedItems()

@@ -85,7 +85,7 @@ COMPARED = {
 """The check of each attribute that others compare, or that this module reads by
 itself; ``*`` stands for the instance of a schema."""
 
-_BY_MASS = "a density is ignored beside a mass, which every body has to have"
+_BY_MASS = "a density is ignored where a mass is authored, as every body needs"
 _NO_GAINS = "without stiffness and damping a drive has no target"
 _NO_JOINT = "no joint of a URDF has this type"
 _SOLVER = "accuracy and speed of a solver, not the robot"

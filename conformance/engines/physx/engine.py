@@ -1,8 +1,8 @@
 """The PhysX engine: what PhysX simulates from a USD, in single precision.
 
-PhysX knows links and joints by the paths of their prims. Which prim stands for which
-link, what the root is, and the joints that PhysX cannot list because they have no
-degree of freedom are OpenUSD's reading.
+PhysX identifies links and joints by the paths of their prims. Which prim is which link,
+what the root is, and the joints that PhysX cannot list because they have no degree of
+freedom are OpenUSD's reading.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class PhysxEngine:
                         iterations=_iterations(names.joints),
                     )
                 passive = _passive(request, names, paths, usd)
-            answer = _ask(request, paths, types, passive)
+            answer = _request_values(request, paths, types, passive)
         count = len(answer.paths["articulations"])
         if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
@@ -314,7 +314,7 @@ def _author_passive(
         joint.CreateBody1Rel().SetTargets([Sdf.Path(root)])
         joint.CreateLocalPos0Attr(Gf.Vec3f(*pose[:3, 3].tolist()))
         joint.CreateLocalRot0Attr(Gf.Quatf(w, x, y, z))
-        # A body that is the root of an articulation stays free beside a joint.
+        # A body that is the root of an articulation stays free despite a joint.
         for prim in roots:
             prim.RemoveAPI(UsdPhysics.ArticulationRootAPI)
         roots = [joint.GetPrim()]
@@ -420,7 +420,7 @@ def _rollout(
     return Rollout(names, (), limit=RolloutLimit(tuple(states), tuple(errors)))
 
 
-def _ask(
+def _request_values(
     request: Request,
     paths: Mapping[str, str],
     types: Mapping[str, JointType],
@@ -428,14 +428,14 @@ def _ask(
 ) -> _Answer:
     """Run the program on the configurations of joints, given by URDF name."""
     configurations = request.configurations
-    asked = [name for name in configurations.joints if name in paths]
+    names = [name for name in configurations.joints if name in paths]
 
     def columns(
         values: tuple[NDArray[np.float64], ...], count: int
     ) -> list[list[float]]:
         by_name = dict(zip(configurations.joints, values, strict=False))
-        table = np.zeros((count, len(asked)))
-        for column, name in enumerate(asked):
+        table = np.zeros((count, len(names)))
+        for column, name in enumerate(names):
             own = by_name.get(name)
             if own is not None and own.shape[1] == COORDINATES[types[name]]:
                 angular = types[name] in _ANGULAR
@@ -447,7 +447,7 @@ def _ask(
     arrays = _run_program(
         {
             "usd": str(Path(request.path).absolute()),
-            "joints": [paths[name] for name in asked],
+            "joints": [paths[name] for name in names],
             "positions": columns(configurations.positions, configurations.count),
             "velocities": columns(moving.velocities, moving.count),
             "passive": passive,
@@ -637,8 +637,8 @@ def _dynamics(
     count = moving.count
     inertia = answer.numbers["mass_matrix"].reshape(count, size, size)
     bias = answer.numbers["gravity"] + answer.numbers["coriolis"]
-    told = dict(zip(moving.joints, moving.velocities, strict=True))
-    velocities = np.column_stack([told[name][:, 0] for name in joints])
+    given = dict(zip(moving.joints, moving.velocities, strict=True))
+    velocities = np.column_stack([given[name][:, 0] for name in joints])
     arrays = inertia[:, first:, first:], bias[:, first:], velocities
     for array in arrays:
         array.flags.writeable = False

@@ -471,8 +471,8 @@ def _widened(limits: np.ndarray) -> np.ndarray:
 
 def main(request: str, answer: str) -> None:
     """Read a request from a file, and write the answer to another."""
-    asked = json.loads(Path(request).read_text(encoding="utf-8"))
-    arrays: dict[str, Any] = observe(asked)
+    values = json.loads(Path(request).read_text(encoding="utf-8"))
+    arrays: dict[str, Any] = observe(values)
     np.savez(answer, **arrays)
 
 

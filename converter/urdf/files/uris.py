@@ -244,7 +244,7 @@ def _in_other_case(path: Path) -> Path | None:
             missing.append(place.name)
             place = place.parent
         for name in reversed(missing):
-            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names are wanted
+            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names, not paths
             if len(alike) != 1:
                 return None
             place /= alike[0]

@@ -155,7 +155,7 @@ def expand(
         "memory": limits.memory,
     }
     # The needed packages become known during the expansion, which is repeated.
-    while "missing" in (answer := _ask(file, request, deadline, limits)):
+    while "missing" in (answer := _request(file, request, deadline, limits)):
         name = answer["missing"]
         folder = resolver.package(name)
         folders[name] = str(folder) if folder else f"package://{name}"
@@ -237,7 +237,7 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
     return replace(root, location=place, children=children)
 
 
-def _ask(
+def _request(
     file: str, request: Mapping[str, object], deadline: float, limits: Limits
 ) -> dict[str, Any]:
     import json  # noqa: PLC0415  plain URDF needs neither

@@ -87,8 +87,8 @@ def body_inertial(
             message = f"body {prim.GetPath()} states no mass and has no collider"
             yield Diagnostic("mass-unstated", message)
             return None
-        said = f"body {prim.GetPath()} states no {' and no '.join(left_open)}"
-        yield Diagnostic("mass-computed", f"{said}; computed as OpenUSD does")
+        message = f"body {prim.GetPath()} states no {' and no '.join(left_open)}"
+        yield Diagnostic("mass-computed", f"{message}; computed as OpenUSD does")
     filled = computed or (0.0, np.zeros(3), _Tensor(np.zeros((3, 3)), np.eye(3)))
     mass = filled[0] if mass is None else mass
     center = filled[1] if center is None else center
@@ -198,13 +198,13 @@ def _mass_information(
 ) -> UsdPhysics.RigidBodyAPI.MassInformation:
     solid = _solid(collider, shape) if shape else EMPTY
     pose = np.eye(4) if shape is None else transform_from_pose(shape.pose)
-    said = UsdPhysics.RigidBodyAPI.MassInformation()
-    said.volume = solid.volume / length**3
-    said.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
-    said.centerOfMass = Gf.Vec3f(*(float(c) for c in solid.center / length))
-    said.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
-    said.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
-    return said
+    stated = UsdPhysics.RigidBodyAPI.MassInformation()
+    stated.volume = solid.volume / length**3
+    stated.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
+    stated.centerOfMass = Gf.Vec3f(*(float(c) for c in solid.center / length))
+    stated.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
+    stated.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
+    return stated
 
 
 def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:

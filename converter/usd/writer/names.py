@@ -43,16 +43,16 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
     Returns:
         One name per input, in order, all different.
     """
-    wanted = tuple(names)
+    given = tuple(names)
     used = set(taken)
     result: dict[int, str] = {}
     # Last number by stem, to continue the search there.
     numbers: dict[str, int] = {}
-    for index, name in enumerate(wanted):
+    for index, name in enumerate(given):
         if legal_name(name) == name and name not in used:
             result[index] = name
             used.add(name)
-    left = [(name, index) for index, name in enumerate(wanted) if index not in result]
+    left = [(name, index) for index, name in enumerate(given) if index not in result]
     for name, index in sorted(left):
         stem = candidate = legal_name(name)
         number = numbers.get(stem, 0)
@@ -62,4 +62,4 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
         numbers[stem] = number
         result[index] = candidate
         used.add(candidate)
-    return tuple(result[index] for index in range(len(wanted)))
+    return tuple(result[index] for index in range(len(given)))

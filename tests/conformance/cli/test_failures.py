@@ -29,7 +29,7 @@ def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> st
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (ClusterError("there is no scheduler at tcp://a:1"), "there is no scheduler"),
         (MemoryError(), "not enough memory"),
@@ -44,12 +44,12 @@ def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> st
     ],
 )
 def test_system_error_is_not_reported_as_a_bug(
-    error: BaseException, said: str, capsys: pytest.CaptureFixture[str]
+    error: BaseException, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The message has a remedy."""
     message = _explanation(error, capsys)
 
-    assert said in message
+    assert expected in message
     assert "bug" not in message
     assert message.count("\n") == 1
 

@@ -85,7 +85,7 @@ def test_program_without_a_version_has_its_name(
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "message"),
     [
         (("../x=tool {urdf} {out}",), "is not NAME"),
         (("x=",), r"no \{urdf\}"),
@@ -96,14 +96,14 @@ def test_program_without_a_version_has_its_name(
         ((f"x={TEMPLATE} 'a",), "No closing quotation"),
         (("x=no-such-program {urdf} {out}",), "no program 'no-such-program'"),
         (("x=folder:no/such/folder",), "is not a folder"),
-        (("nobody",), "no converter is called 'nobody'; there are .*urdf-usd"),
+        (("unknown",), "no converter is called 'unknown'; there are .*urdf-usd"),
         ((f"urdf-usd={TEMPLATE}",), "our own converter"),
         ((f"x={TEMPLATE}", f"X={TEMPLATE}"), "two converters are called 'x'"),
     ],
 )
-def test_invalid_converters_are_rejected(texts: tuple[str, ...], said: str) -> None:
+def test_invalid_converters_are_rejected(texts: tuple[str, ...], message: str) -> None:
     """Before any conversion."""
-    with pytest.raises(CandidateError, match=said):
+    with pytest.raises(CandidateError, match=message):
         parse_candidates(texts)
 
 

@@ -132,16 +132,16 @@ def _failing(
     simulator = installed(ENGINES[engine]())
     path = folder / "faulty.urdf"
     path.write_text(_URDF, encoding="utf-8")
-    asked = questions(parse(path).robot)
-    assert asked.rollout is not None
-    asked = replace(asked, rollout=replace(asked.rollout, limit=True))
-    spec = ReferenceEngine().observe(Request(str(path), asked))
+    sampled = questions(parse(path).robot)
+    assert sampled.rollout is not None
+    sampled = replace(sampled, rollout=replace(sampled.rollout, limit=True))
+    spec = ReferenceEngine().observe(Request(str(path), sampled))
     usd = convert(path, folder / "usd").root_layer
     if fault is not None:
         stage = Usd.Stage.Open(str(usd))
         fault(stage)
         stage.GetRootLayer().Save()
-    seen = simulator.observe(Request(str(usd), asked))
+    seen = simulator.observe(Request(str(usd), sampled))
     model = derive_tolerance_model(spec, Tolerance())
     failing = set()
     for check in CHECKS:

@@ -29,7 +29,7 @@ class _Listing(WorkerPool):
         self.memory = None
         self.found = found
 
-    def call(self, *_: object, **__: object) -> Completed[object]:  # type: ignore[override]  # whatever is asked
+    def call(self, *_: object, **__: object) -> Completed[object]:  # type: ignore[override]  # for any function
         return Completed(self.found)
 
 

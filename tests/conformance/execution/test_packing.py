@@ -22,7 +22,7 @@ from urdf_usd.corpus import RobotSource
 
 
 def _packed(source: RobotSource, out: Path, **options: object) -> PackedRobot:
-    packed = pack(Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # what the test says
+    packed = pack(Assignment(source, out, ConvertOptions(**options), ()))  # type: ignore[arg-type]  # options by name
     assert packed is not None
     return packed
 

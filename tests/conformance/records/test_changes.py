@@ -213,9 +213,9 @@ def test_record_of_changes_equals_the_comparison() -> None:
     first = _run(_robot(Verdict.EXACT))
     second = _run(_robot(Verdict.FAILS), base="fixed")
     record = former_record("before", first, second)
-    told = [(one.kind, one.worse, one.subject, one.after) for one in record.changes]
+    listed = [(one.kind, one.worse, one.subject, one.after) for one in record.changes]
     assert record.name == "before"
-    assert told == [
+    assert listed == [
         ("newly failing", True, "arm", "fails"),
         ("setting", False, "option base", "fixed"),
     ]

@@ -108,7 +108,7 @@ def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
 @pytest.mark.parametrize(
     "inertia",
     [None, (0.0,) * 6, (1.0, 0.0, 0.0, 0.1, 0.0, 0.1), (math.nan,) * 6],
-    ids=("silent", "zero", "of no body", "not a number"),
+    ids=("absent", "zero", "of no body", "not a number"),
 )
 def test_physically_impossible_inertia_is_not_drawn(
     inertia: tuple[float, float, float, float, float, float] | None,

@@ -122,8 +122,8 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
     for supporters in range(count + 1):
         for first in (0, count // 2):
             order = ENGINES[first:count] + ENGINES[:first]
-            says = [RIGHT] * supporters + [WRONG] * (count - supporters)
-            judgement = _judge(usd, **dict(zip(order, says, strict=True)))
+            values = [RIGHT] * supporters + [WRONG] * (count - supporters)
+            judgement = _judge(usd, **dict(zip(order, values, strict=True)))
             settled = Grade.EXACT if usd == RIGHT else Grade.FAILS
 
             assert _upper(judgement).grade is (

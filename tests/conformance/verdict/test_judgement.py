@@ -94,7 +94,7 @@ def test_wrong_converter_is_caught(miniature: Miniature) -> None:
         failing = [f for f in checks[check].findings if f.grade is Grade.FAILS]
         assert failing[0].subject == subject
     first = checks[next(iter(miniature.trips))].findings[0]
-    assert miniature.says in first.message
+    assert miniature.message in first.message
 
 
 def test_every_check_fails_for_a_wrong_converter() -> None:

@@ -77,8 +77,8 @@ def test_faithful_round_trip_is_exact() -> None:
     checks = _judged(usd_reading(), Observed(usd_reading()))
 
     stated = usd_reading().states
-    wanted = [check.id for check in ROUND_TRIP_CHECKS if check.quantity in stated]
-    assert list(checks) == wanted
+    expected = [check.id for check in ROUND_TRIP_CHECKS if check.quantity in stated]
+    assert list(checks) == expected
     assert {check.grade for check in checks.values()} <= {
         Grade.EXACT,
         Grade.NOT_APPLICABLE,

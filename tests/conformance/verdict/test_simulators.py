@@ -121,8 +121,8 @@ def test_base_of_a_simulator_counts() -> None:
 
 def test_quantity_that_a_simulator_does_not_report_is_not_counted() -> None:
     """For example a velocity limit, for which the USD lacks the simulator's schema."""
-    silent = replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
-    judgement = _judge(RIGHT, Observed(silent))
+    without = replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
+    judgement = _judge(RIGHT, Observed(without))
     (difference,) = (
         one for one in _check(judgement).differences if one.engine == "physx"
     )

@@ -180,7 +180,7 @@ def test_format_is_detected_by_content(tmp_path: Path, content: str, name: str) 
 def test_unsupported_formats_are_named(
     tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
-    """The message tells the author of the file what it is."""
+    """The message names the format."""
     path = tmp_path / name
     path.write_bytes(content)
 

@@ -104,7 +104,7 @@ ELEMENT_FAULTS: Mapping[str, Fault] = {
 }
 
 _LOST = "what is written has no meaning that could be compared with"
-_CHOICE = "it tells how the file is read, and changes nothing"
+_CHOICE = "it selects how the file is read, and changes nothing"
 # Warnings that report no repair of something that could be written correctly.
 NO_REPAIRS: Mapping[str, str] = {
     "urdf-version": _CHOICE,

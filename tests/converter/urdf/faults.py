@@ -281,7 +281,7 @@ def _outside_text(file: Document) -> Iterator[Pair]:
 
 
 # Elements that can be inside the outer element but not inside the inner one.
-_TELLING = {
+_IDENTIFYING = {
     "link": {"link", "joint"},
     "joint": {"link", "joint"},
     "visual": {"visual", "collision", "inertial"},
@@ -301,9 +301,9 @@ _PLACES = {
 
 def _holds_telling(file: Document, tag: Tag) -> bool:
     """Return whether an element contains one that implies a missing end tag."""
-    telling = _TELLING.get(tag.name, ())
+    identifying = _IDENTIFYING.get(tag.name, ())
     return any(
-        tag.start < one.start < tag.end and one.name in telling for one in file.tags
+        tag.start < one.start < tag.end and one.name in identifying for one in file.tags
     )
 
 
@@ -318,10 +318,14 @@ def _end_added(file: Document) -> Iterator[Pair]:
         )
         assert blank
         following = starts.get(blank.end(), "")
-        telling = following in _TELLING.get(tag.name, ())
+        identifying = following in _IDENTIFYING.get(tag.name, ())
         is_last = file.data.startswith(b"</", blank.end())
         in_place = tag.path == _PLACES.get(tag.name) and not _holds_telling(file, tag)
-        if (tag.name, following) in done or not in_place or not (telling or is_last):
+        if (
+            (tag.name, following) in done
+            or not in_place
+            or not (identifying or is_last)
+        ):
             continue
         done.add((tag.name, following))
         if tag.behind > tag.end:
@@ -337,7 +341,7 @@ def _end_added(file: Document) -> Iterator[Pair]:
 
 def _first_of_each(file: Document) -> Iterator[Tag]:
     found = set()
-    for tag in file.with_end(*_TELLING):
+    for tag in file.with_end(*_IDENTIFYING):
         if tag.name not in found and tag.path == _PLACES[tag.name]:
             found.add(tag.name)
             yield tag

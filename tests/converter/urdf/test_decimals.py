@@ -112,8 +112,8 @@ def test_shortest_notation_of_every_double_is_read_exactly(values: list[float]) 
     found = read(" ".join(map(repr, values)), 3)
 
     assert found is not None
-    wanted = [value + 0.0 for value in values]
-    assert struct.pack("3d", *found.values) == struct.pack("3d", *wanted)
+    expected = [value + 0.0 for value in values]
+    assert struct.pack("3d", *found.values) == struct.pack("3d", *expected)
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000"])

@@ -203,7 +203,7 @@ def test_quaternion_is_ignored_before_version_1_1(read: Read) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "one", ""])
 def test_unknown_version_is_read_with_a_warning(read: Read, version: str) -> None:
-    """Refusing would help nobody."""
+    """The file is read as URDF 1.2."""
     _, rules = _origin(read, f'version="{version}"', "")
 
     assert rules == ["urdf-version"]

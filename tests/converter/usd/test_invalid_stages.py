@@ -248,7 +248,7 @@ def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "expected"),
     [
         ('["xformOp:translate"]', '["xformOp:none"]', "/robot/arm"),
         (
@@ -259,7 +259,7 @@ def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
     ],
 )
 def test_error_of_openusd_is_one_line_without_its_source_files(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, expected: str
 ) -> None:
     """Composition accepts both stages."""
     file = tmp_path / "odd.usda"
@@ -268,7 +268,7 @@ def test_error_of_openusd_is_one_line_without_its_source_files(
     with pytest.raises(StageError) as refused:
         read_usd(file)
 
-    assert said in str(refused.value)
+    assert expected in str(refused.value)
     assert "\n" not in str(refused.value)
     assert ".cpp" not in str(refused.value)
 

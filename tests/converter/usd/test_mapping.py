@@ -123,7 +123,7 @@ def test_massless_fixed_link_is_an_xform_without_body(
 
 
 def assert_pose(prim: Usd.Prim, xyz: tuple[float, ...], rpy: tuple[float, ...]) -> None:
-    """Assert a local pose; scipy knows URDF's angles as extrinsic xyz."""
+    """Assert a local pose; URDF's angles are scipy's extrinsic xyz."""
     matrix = np.array(UsdGeom.Xformable(prim).GetLocalTransformation())
     turn = matrix[:3, :3] / np.linalg.norm(matrix[:3, :3], axis=1, keepdims=True)
     expected = Rotation.from_euler("xyz", rpy).as_matrix()

@@ -70,8 +70,8 @@ def test_reading_without_shapes_changes_no_links_and_joints(
     with tempfile.TemporaryDirectory() as folder:
         root = _written(robot, nesting, base, folder)
         whole, bare = (
-            _without_shapes(read_usd(root, shapes=wanted).robot)
-            for wanted in (True, False)
+            _without_shapes(read_usd(root, shapes=shapes).robot)
+            for shapes in (True, False)
         )
 
     assert bare == whole

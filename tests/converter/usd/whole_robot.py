@@ -27,7 +27,7 @@ _INERTIAL = """<inertial><origin xyz="0.01 -0.02 0.03" rpy="0.1 0.2 -0.3"/>
   iyz="-0.003" izz="0.05"/></inertial>"""
 _MESH = '<geometry><mesh filename="part.obj" scale="{}"/></geometry>'
 _PLACE = '<origin xyz="0.1 0.2 -0.3" rpy="0.4 -0.5 0.6"/>'
-_URDF = f"""<robot name="whole robot" version="1.0" maker="nobody">
+_URDF = f"""<robot name="whole robot" version="1.0" maker="unknown">
   <material name="blue glass"><color rgba="0 0.25 0.5 0.75"/></material>
   <link name="torso" colour="red">{_INERTIAL.format(4.5)}
     <visual>{_PLACE}{_MESH.format("0.5 0.6 0.7")}</visual>

@@ -1,4 +1,4 @@
-"""Tests of the pages, by what a reader sees."""
+"""Tests of the pages, by their visible content."""
 
 from __future__ import annotations
 

@@ -73,11 +73,9 @@ def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
     )
 
 
-def _order(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
-    """Find the velocities of ``wanted`` among ``names``."""
-    return [
-        names.index(name) + wanted[:at].count(name) for at, name in enumerate(wanted)
-    ]
+def _order(names: tuple[str, ...], order: tuple[str, ...]) -> list[int]:
+    """Find the velocities of ``order`` among ``names``."""
+    return [names.index(name) + order[:at].count(name) for at, name in enumerate(order)]
 
 
 def _pendulum(anchor: float) -> Observation:
@@ -173,16 +171,16 @@ def test_friction_and_damping_resist_gravity() -> None:
 def test_limit_of_a_rollout_is_the_solution_of_the_equations_of_motion() -> None:
     """With damping, however stiff, and without friction."""
     base = _pendulum(0.0)
-    asked = configurations(base.joints, 4)
-    start = np.ones((asked.count, 1))
+    sampled = configurations(base.joints, 4)
+    start = np.ones((sampled.count, 1))
     start[0] = 0.0
-    asked = replace(asked, positions=(start,))
+    sampled = replace(sampled, positions=(start,))
     plan = RolloutPlan(3, steps=(100, 1000), limit=True)
     for damping in (0.0, 0.4, 1e4):
         (swing,) = base.joints
         joint = replace(swing, damping=damping, friction=3.0)
         reading = replace(base, joints=(joint,))
-        rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
+        rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
         assert rollout is not None
         assert rollout.limit is not None
 
@@ -216,10 +214,10 @@ def test_couplings_are_rigid_in_the_limit() -> None:
     )
     coupled = Joint("follow", "a", "c", fall, mimic=Mimic("lead", -0.2, 0.3))
     robot = Robot("r", links, (Joint("lead", "a", "b", fall), coupled))
-    asked = configurations(structure(robot), 4)
+    sampled = configurations(structure(robot), 4)
     plan = RolloutPlan(3, steps=(500,), limit=True)
-    reading = observe_robot(robot, asked)
-    rollout = roll_out(build(reading, asked), replace(asked, rollout=plan))
+    reading = observe_robot(robot, sampled)
+    rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
     assert rollout is not None
     assert rollout.limit is not None
     masses = [link.mass.mass for link in reading.links[1:] if link.mass]
@@ -227,7 +225,7 @@ def test_couplings_are_rigid_in_the_limit() -> None:
     # (m_1 + 0.04 m_2) a = -(m_1 - 0.2 m_2) g
     acceleration = -(lead - 0.2 * follow) * 9.81 / (lead + 0.04 * follow)
     (led,), (followed,) = rollout.limit.states[-1].positions
-    start = dict(zip(asked.joints, asked.positions, strict=True))["lead"][3, 0]
+    start = dict(zip(sampled.joints, sampled.positions, strict=True))["lead"][3, 0]
 
     assert led - start == pytest.approx(acceleration * 0.5**2 / 2, abs=1e-8)
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=1e-12)
@@ -393,10 +391,10 @@ def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
 def test_observation_that_cannot_be_simulated_is_kept() -> None:
     """A note is added."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
-    silent = replace(whole, frames=None)
-    moving = with_motion(silent, CONFIGURATIONS, perturbed=False)
+    frameless = replace(whole, frames=None)
+    moving = with_motion(frameless, CONFIGURATIONS, perturbed=False)
 
-    assert moving.dynamics is silent.dynamics
+    assert moving.dynamics is frameless.dynamics
     assert moving.rollout is None
     assert moving.notes == (
         "MuJoCo cannot simulate the observation: no link frames are stated",

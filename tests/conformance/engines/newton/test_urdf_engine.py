@@ -42,7 +42,7 @@ def test_precision_is_single(tmp_path: Path) -> None:
 
 
 def test_absent_effort_and_velocity_are_absent(tmp_path: Path) -> None:
-    """Newton is told what stands for them; by itself it takes a million."""
+    """The engine sets Newton's default to infinity; Newton's own is a million."""
     joint = hinge(_observe("absent-effort", tmp_path))
 
     assert (joint.effort, joint.velocity) == (None, None)

@@ -31,7 +31,7 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.robot.bodies import BaseOption
 
-_TOLD = ConvertOptions(profile=Profile.GENERIC)
+_GENERIC = ConvertOptions(profile=Profile.GENERIC)
 # A hundred operations on stored numbers of the size of one.
 _ROUNDING = 100 * SINGLE_PRECISION
 
@@ -43,9 +43,9 @@ def engine() -> NewtonUsdEngine:
 
 
 def _converted(folder: Path, urdf: str, **positions: object) -> Request:
-    asked = request(folder, urdf, **positions)
-    layer = convert(asked.path, folder / "usd", _TOLD).root_layer
-    return replace(asked, path=str(layer))
+    requested = request(folder, urdf, **positions)
+    layer = convert(requested.path, folder / "usd", _GENERIC).root_layer
+    return replace(requested, path=str(layer))
 
 
 def _arm(folder: Path, urdf: str = oblique_arm.URDF) -> Request:
@@ -142,13 +142,13 @@ def test_equations_of_motion_of_a_pendulum_on_a_cart(
     urdf.write_text(_PENDULUM)
     layer = convert(urdf, tmp_path / "usd", ConvertOptions(base=base)).root_layer
     angle, rate = np.array([0.0, 0.6, -1.2]), np.array([0.0, 1.5, -0.5])
-    asked = Configurations(
+    requested = Configurations(
         ("slide", "swing"),
         (np.array([[0.0], [0.2], [-0.1]]), angle[:, np.newaxis]),
         ("zero", "one", "two"),
         (np.zeros((3, 1)), rate[:, np.newaxis]),
     )
-    dynamics = engine.observe(Request(str(layer), asked)).dynamics
+    dynamics = engine.observe(Request(str(layer), requested)).dynamics
     assert dynamics is not None
     assert dynamics.joints == ("slide", "swing")
     arm, gravity = 2 * 0.5, 9.81
@@ -237,27 +237,27 @@ def test_joints_outside_articulations_are_a_reason_to_abstain(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """Newton simulates joints of articulations only."""
-    asked = _arm(tmp_path)
-    stage = Usd.Stage.Open(asked.path)
+    requested = _arm(tmp_path)
+    stage = Usd.Stage.Open(requested.path)
     for prim in stage.Traverse():
         prim.RemoveAPI(UsdPhysics.ArticulationRootAPI)
     stage.Save()
 
     with pytest.raises(AbstentionError, match=r"Newton: .*articulation"):
-        engine.observe(asked)
+        engine.observe(requested)
 
 
 def test_stage_in_other_units_is_a_reason_to_abstain(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """Newton only warns, and goes on."""
-    asked = _arm(tmp_path)
-    stage = Usd.Stage.Open(asked.path)
+    requested = _arm(tmp_path)
+    stage = Usd.Stage.Open(requested.path)
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
     stage.GetRootLayer().Save()
 
     with pytest.raises(AbstentionError, match="SI units"):
-        engine.observe(asked)
+        engine.observe(requested)
 
 
 def test_stage_without_links_is_a_reason_to_abstain(
@@ -312,10 +312,10 @@ def test_asset_without_schemas_has_fewer_newton_quantities(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """Newton reads no effort, velocity, damping, friction and coupling in it."""
-    asked = request(tmp_path, oblique_arm.URDF)
+    requested = request(tmp_path, oblique_arm.URDF)
     plain = ConvertOptions(profile=Profile.USDPHYSICS)
-    layer = convert(asked.path, tmp_path / "usd", plain).root_layer
-    observation = engine.observe(replace(asked, path=str(layer)))
+    layer = convert(requested.path, tmp_path / "usd", plain).root_layer
+    observation = engine.observe(replace(requested, path=str(layer)))
 
     assert not observation.states & {Quantity.EFFORT, Quantity.MIMIC}
     assert any("no joint uses its schemas" in note for note in observation.notes)

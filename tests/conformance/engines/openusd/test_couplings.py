@@ -138,20 +138,20 @@ def test_custom_mimic_is_effective_in_generic_assets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schemas", "silent"),
+    ("schemas", "absent"),
     [
         (("NewtonJointAPI",), "NewtonMimicAPI"),
         (("PhysxJointAPI",), "PhysxMimicJointAPI"),
     ],
 )
 def test_custom_mimic_is_lost_where_a_schema_could_express_it(
-    tmp_path: Path, schemas: tuple[str, ...], silent: str
+    tmp_path: Path, schemas: tuple[str, ...], absent: str
 ) -> None:
     """Two revolute joints: simulators ignore ``urdf:mimic`` attributes."""
     found = following_joint(tmp_path, LIMITED + CUSTOM, leader_schemas=schemas)
 
     assert found.mimic is None
-    assert found.note == f"urdf:mimic names lead, but {silent} does not"
+    assert found.note == f"urdf:mimic names lead, but {absent} does not"
 
 
 def test_custom_mimic_is_effective_below_float32_range(tmp_path: Path) -> None:

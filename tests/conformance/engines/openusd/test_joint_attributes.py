@@ -176,7 +176,7 @@ def test_custom_attributes_are_effective_without_schemas(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "schemas", "silent"),
+    ("text", "schemas", "absent"),
     [
         ("", ("NewtonJointAPI",), "newton:damping"),
         ("float newton:armature = 0.1", (), "newton:damping"),
@@ -189,7 +189,7 @@ def test_custom_attributes_are_effective_without_schemas(tmp_path: Path) -> None
     ],
 )
 def test_value_missing_in_a_used_schema_is_absent(
-    tmp_path: Path, text: str, schemas: tuple[str, ...], silent: str
+    tmp_path: Path, text: str, schemas: tuple[str, ...], absent: str
 ) -> None:
     """The simulator of that schema does not read the custom attribute."""
     found = only_joint(tmp_path, REVOLUTE, text + CUSTOM, schemas=schemas)
@@ -197,15 +197,15 @@ def test_value_missing_in_a_used_schema_is_absent(
     assert (found.effort, found.velocity) == (0.1, None)
     assert (found.damping, found.friction) == (None, None)
     assert found.note is not None
-    assert f"urdf:dynamics:damping is 0.3, but {silent} is absent" in found.note
+    assert f"urdf:dynamics:damping is 0.3, but {absent} is absent" in found.note
 
 
 def test_schema_of_one_joint_is_required_of_the_whole_asset(tmp_path: Path) -> None:
     """Where one joint has Newton's schema, the values of others are lost without it."""
     bodies = body("a") + body("b") + body("c")
-    told = joint(REVOLUTE, "told", schemas=("NewtonJointAPI",))
+    other = joint(REVOLUTE, "other", schemas=("NewtonJointAPI",))
     it = joint(REVOLUTE, "it", CUSTOM, ("b", "c"))
-    found = joint_named(observe_stage(stage(tmp_path, bodies + told + it)), "it")
+    found = joint_named(observe_stage(stage(tmp_path, bodies + other + it)), "it")
 
     assert (found.velocity, found.damping) == (None, None)
 

@@ -84,7 +84,7 @@ def test_fallbacks_of_schemas_are_implied() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        # Ignored beside a mass.
+        # Ignored, as the body has a mass.
         "float physics:density = 7800",
         "vector3f physics:velocity = (0, 0, 0)",
         # Without its schema PhysX does not read it.

@@ -98,13 +98,13 @@ def _hinge(observation: Observation) -> JointObservation:
 
 def _end(engine: PhysxEngine, usd: Path, start: float) -> dict[str, float]:
     """Return joint positions after a passive rollout of half a second."""
-    asked = replace(
+    requested = replace(
         _AT_REST,
         joints=("hinge",),
         positions=(np.array([[start]]),),
         rollout=RolloutPlan(0, steps=(500,)),
     )
-    rollout = engine.observe(Request(str(usd), asked)).rollout
+    rollout = engine.observe(Request(str(usd), requested)).rollout
     assert rollout is not None
     assert rollout.limit is not None
     ends = rollout.limit.states[-1].positions
@@ -142,8 +142,8 @@ def test_planar_joint_is_not_simulated(engine: PhysxEngine, tmp_path: Path) -> N
     schemas = ", ".join(f'"PhysicsLimitAPI:{axis}"' for axis in axes)
     usd = _usd(tmp_path, _joint("Joint", text, schemas))
     shifts = np.array([[0.0, 0, 0, 0], [0.2, 0.1, 0, 0]])
-    asked = Configurations(("hinge",), (shifts,), ("zero", "shifted"))
-    seen = engine.observe(Request(str(usd), asked))
+    requested = Configurations(("hinge",), (shifts,), ("zero", "shifted"))
+    seen = engine.observe(Request(str(usd), requested))
 
     assert _hinge(seen).type is JointType.PLANAR
     assert seen.frames is not None

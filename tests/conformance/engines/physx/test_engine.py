@@ -55,7 +55,7 @@ _URDF = """<robot name="pendulum">
 _SLIDE = np.array([[0.0], [0.2], [-0.1]])
 _SWING = np.array([[0.0], [0.6], [-1.2]])
 _RATES = np.array([[0.0], [1.5], [-0.5]])
-_ASKED = Configurations(
+_CONFIGURATIONS = Configurations(
     joints=("slide", "swing"),
     positions=(_SLIDE, _SWING),
     labels=("zero", "one", "two"),
@@ -83,7 +83,7 @@ def _convert(
 
 
 def _observe(engine: Engine, usd: Path) -> Observation:
-    return engine.observe(Request(str(usd), _ASKED))
+    return engine.observe(Request(str(usd), _CONFIGURATIONS))
 
 
 def test_degrees_of_freedom_and_base(engine: Engine, tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_limits_in_si_units(engine: Engine, tmp_path: Path) -> None:
 
 def test_effort_and_velocity_need_schemas(engine: Engine, tmp_path: Path) -> None:
     """PhysX reads those of Newton, and no ``urdf:`` attributes."""
-    told = _observe(engine, _convert(tmp_path, Profile.GENERIC))
-    joints = {joint.name: joint for joint in told.joints}
+    observation = _observe(engine, _convert(tmp_path, Profile.GENERIC))
+    joints = {joint.name: joint for joint in observation.joints}
 
     assert (joints["slide"].effort, joints["slide"].velocity) == pytest.approx((7, 0.5))
     assert (joints["swing"].effort, joints["swing"].velocity) == pytest.approx((3, 4))

@@ -73,13 +73,13 @@ def _observe(
     options = ConvertOptions(profile=profile, base=base)
     layer = convert(path, folder / "asset", options).root_layer
     given = start or {}
-    asked = Configurations(
+    requested = Configurations(
         tuple(given),
         tuple(np.array([[value]]) for value in given.values()),
         ("start",),
         rollout=plan,
     )
-    return engine.observe(Request(str(layer), asked))
+    return engine.observe(Request(str(layer), requested))
 
 
 def _limit(observation: Observation) -> RolloutLimit:
@@ -245,5 +245,5 @@ def test_robot_without_a_plan_has_no_rollout(
     ):
         options = ConvertOptions(profile=profile)
         layer = convert(path, tmp_path / profile, options).root_layer
-        asked = Configurations((), (), ("zero",), rollout=plan)
-        assert engine.observe(Request(str(layer), asked)).rollout is None
+        requested = Configurations((), (), ("zero",), rollout=plan)
+        assert engine.observe(Request(str(layer), requested)).rollout is None

@@ -16,7 +16,7 @@ _PLANTED = "from pathlib import Path\n\nPath('imported').touch()\n"
 def test_modules_of_the_working_directory_are_not_imported(
     tmp_path: Path, module: str
 ) -> None:
-    """A robot's folder may hold a ``numpy.py`` of whoever made the robot."""
+    """A robot's folder may contain an unrelated ``numpy.py``."""
     script = tmp_path / "bin" / "command.py"
     folder = tmp_path / "robot"
     script.parent.mkdir()

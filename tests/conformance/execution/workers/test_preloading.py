@@ -13,14 +13,14 @@ _THREADS = Path("/proc/self/task")
 _LIMIT = "PXR_WORK_THREAD_LIMIT"
 
 
-@pytest.mark.skipif(not _THREADS.is_dir(), reason="tells threads as Linux does")
+@pytest.mark.skipif(not _THREADS.is_dir(), reason="needs Linux's /proc")
 def test_no_thread_runs_in_what_is_copied() -> None:
     """Threads are not copied, nor are their locks released."""
     loading = (
         "import urdf_usd.conformance.execution.workers.preloading, os\n"
         "print(os.listdir('/proc/self/task'))"
     )
-    without = {name: said for name, said in os.environ.items() if name != _LIMIT}
+    without = {name: value for name, value in os.environ.items() if name != _LIMIT}
     seen = subprocess.run(
         (sys.executable, "-c", loading),
         env=without,

@@ -43,14 +43,14 @@ class SmallestFile:
 
     Attributes:
         content: Content of the file; None if it does not exist.
-        beside: Other files, by their paths relative to the case's folder.
+        other_files: Other files, by their paths relative to the case's folder.
         options: Options of the conversion.
         name: Path of the file relative to the case's folder.
         target: Folder of the asset, relative to the case's folder.
     """
 
     content: str | bytes | None
-    beside: dict[str, bytes] = field(default_factory=dict)
+    other_files: dict[str, bytes] = field(default_factory=dict)
     options: ConvertOptions = DEFAULTS
     name: str = "robot.urdf"
     target: str = "usd"

@@ -41,7 +41,7 @@ _BY_TEXT = [
 
 def _converted(case: SmallestFile, folder: Path) -> tuple[Diagnostic, ...]:
     """Return all diagnostics of a file."""
-    written = dict(case.beside)
+    written = dict(case.other_files)
     if case.content is not None:
         content = case.content
         text = content if isinstance(content, bytes) else content.encode()

@@ -174,7 +174,7 @@ def test_rotation_axis_is_normalised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("transform", "said"),
+    ("transform", "text"),
     [
         (
             "<skew>45 1 0 0 0 1 0</skew>",
@@ -193,13 +193,13 @@ def test_rotation_axis_is_normalised(tmp_path: Path) -> None:
     ],
 )
 def test_unsupported_transform_is_reported(
-    tmp_path: Path, transform: str, said: str
+    tmp_path: Path, transform: str, text: str
 ) -> None:
     """Exporters write none of these above a surface."""
     mesh = read(tmp_path, document(f"<node>{transform}{INSTANCE}</node>"))
 
     assert_tetrahedron(mesh)
-    assert mesh.skipped == (said,)
+    assert mesh.skipped == (text,)
 
 
 def test_rotation_by_zero_needs_no_axis(tmp_path: Path) -> None:
@@ -335,9 +335,9 @@ def test_every_kind_of_polygon_is_read(
         starts = np.cumsum(counts) - counts
         for start, count in zip(starts, counts, strict=True):
             face = mesh.face_indices[start : start + count].tolist()
-            wanted = indices[start : start + count]
+            expected = indices[start : start + count]
             # The same cycle from any start.
-            assert face in [wanted[i:] + wanted[:i] for i in range(count)]
+            assert face in [expected[i:] + expected[:i] for i in range(count)]
 
 
 def test_holes_in_polygons_are_filled_and_reported(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def test_decimals_equal_those_of_python(words: list[str], spaces: list[str]) -> 
     numbers = read_floats(written(words, spaces)).tolist()
 
     expected = [float(word) for word in words]
-    for number, wanted in zip(numbers, expected, strict=True):
-        assert pack("d", number) == pack("d", wanted) or (
-            math.isnan(number) and math.isnan(wanted)
+    for number, exact in zip(numbers, expected, strict=True):
+        assert pack("d", number) == pack("d", exact) or (
+            math.isnan(number) and math.isnan(exact)
         )
 
 

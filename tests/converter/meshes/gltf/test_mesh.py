@@ -169,8 +169,8 @@ def test_lists_strips_and_fans_are_triangulated(
 
     mesh = read_gltf(document.glb())
 
-    wanted = points[np.array(expected).ravel()] @ UPRIGHT.T
-    np.testing.assert_allclose(corners(mesh), wanted, atol=1e-7)
+    turned = points[np.array(expected).ravel()] @ UPRIGHT.T
+    np.testing.assert_allclose(corners(mesh), turned, atol=1e-7)
 
 
 def test_points_and_lines_are_ignored() -> None:

@@ -17,7 +17,7 @@ def urdf(tmp_path: Path) -> Path:
     for file in (
         "ws/arm-main/package.xml",
         "ws/arm-main/urdf/arm.urdf",
-        "ws/arm-main/urdf/beside.stl",
+        "ws/arm-main/urdf/sibling.stl",
         "ws/arm-main/urdf/local/part.stl",
         "ws/arm-main/meshes/my link.stl",
         "ws/arm-main/meshes/50%25.stl",
@@ -50,7 +50,7 @@ def _around(urdf: Path, **options: dict[str, str]) -> FileResolver:
 @pytest.mark.parametrize(
     ("uri", "file"),
     [
-        ("beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("sibling.stl", "ws/arm-main/urdf/sibling.stl"),
         ("../meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
         ("../meshes/my%20link.stl", "ws/arm-main/meshes/my link.stl"),
         ("..\\meshes\\my link.stl", "ws/arm-main/meshes/my link.stl"),
@@ -58,15 +58,15 @@ def _around(urdf: Path, **options: dict[str, str]) -> FileResolver:
         ("meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
         ("../../hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
         ("package://arm/meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
-        ("package://arm-main/urdf/beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("package://arm-main/urdf/sibling.stl", "ws/arm-main/urdf/sibling.stl"),
         ("package://hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
         ("PACKAGE://hand//meshes/palm.stl", "ws/hand/meshes/palm.stl"),
         ("model://hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
         ("package://local/part.stl", "ws/arm-main/urdf/local/part.stl"),
         ("package:///hand/meshes/palm.stl", "ws/hand/meshes/palm.stl"),
         ("package:\\\\hand\\meshes\\palm.stl", "ws/hand/meshes/palm.stl"),
-        ("file://beside.stl", "ws/arm-main/urdf/beside.stl"),
-        ("file:beside.stl", "ws/arm-main/urdf/beside.stl"),
+        ("file://sibling.stl", "ws/arm-main/urdf/sibling.stl"),
+        ("file:sibling.stl", "ws/arm-main/urdf/sibling.stl"),
     ],
 )
 def test_references_are_resolved_in_common_repository_layouts(
@@ -148,7 +148,7 @@ def test_folder_with_another_packages_manifest_is_not_searched(
 def test_symbolic_links_keep_their_name(urdf: Path) -> None:
     """Targets in stores of build systems have no suffix."""
     link = urdf.parent / "linked.stl"
-    link.symlink_to(urdf.parent / "beside.stl")
+    link.symlink_to(urdf.parent / "sibling.stl")
 
     assert _resolve("./linked.stl", urdf) == "ws/arm-main/urdf/linked.stl"
 
@@ -159,17 +159,17 @@ def test_relative_urdf_gives_absolute_paths(
     """The working folder may change later."""
     monkeypatch.chdir(urdf.parent)
 
-    found = _find("beside.stl", Path("arm.urdf"))
+    found = _find("sibling.stl", Path("arm.urdf"))
 
     assert found
-    assert found.path == urdf.parent / "beside.stl"
+    assert found.path == urdf.parent / "sibling.stl"
     assert not found.outside
 
 
 @pytest.mark.parametrize(
     ("uri", "file"),
     [
-        ("BESIDE.STL", "ws/arm-main/urdf/beside.stl"),
+        ("SIBLING.STL", "ws/arm-main/urdf/sibling.stl"),
         ("../Meshes/My Link.stl", "ws/arm-main/meshes/my link.stl"),
         ("package://ARM-main/Meshes/my link.stl", "ws/arm-main/meshes/my link.stl"),
         ("package://hand/MESHES/Palm.Stl", "ws/hand/meshes/palm.stl"),
@@ -206,7 +206,7 @@ def test_two_names_that_differ_in_letter_case_are_ambiguous(urdf: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "outside"),
     [
-        ("beside.stl", False),
+        ("sibling.stl", False),
         ("../meshes/my link.stl", False),
         ("package://arm/meshes/my link.stl", False),
         ("../../hand/meshes/palm.stl", True),
@@ -240,7 +240,7 @@ def test_absolute_paths_to_other_folders_are_outside(urdf: Path) -> None:
     """A URDF may name any file of the machine."""
     lens = urdf.parents[3] / "elsewhere/share/eye/lens.obj"
 
-    inside = _find(str(urdf.parent / "beside.stl"), urdf)
+    inside = _find(str(urdf.parent / "sibling.stl"), urdf)
 
     assert _find(str(lens), urdf) == Found(lens, outside=True)
     assert inside
@@ -382,10 +382,10 @@ def _rules_for(urdf: Path, mesh: str) -> dict[str, str]:
 
 def test_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-letter-case``."""
-    found = _rules_for(urdf, "Beside.STL")
+    found = _rules_for(urdf, "Sibling.STL")
 
     assert found == {
-        "file-letter-case": "'Beside.STL' is found as 'beside.stl' (used once)"
+        "file-letter-case": "'Sibling.STL' is found as 'sibling.stl' (used once)"
     }
 
 

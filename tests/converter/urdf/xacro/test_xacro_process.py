@@ -1,4 +1,4 @@
-"""Limits of the process that expands xacro, and the environment that it sees."""
+"""Limits of the process that expands xacro, and its environment."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DEGREE = math.pi / 180
 TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint
 
 
-def _told(
+def _read_mimic(
     kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]], length: float = 1.0
 ) -> Mimic | None:
     """Return the mimic of a joint with PhysX's schema."""
@@ -51,7 +51,7 @@ def test_physx_mimic_has_opposite_signs(
     offset: float,
 ) -> None:
     """In degrees, and in the stage's unit of length: centimetres."""
-    mimic = _told(kinds, length=0.01)
+    mimic = _read_mimic(kinds, length=0.01)
 
     assert mimic is not None
     assert mimic.joint == "lead"

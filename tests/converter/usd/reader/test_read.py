@@ -316,9 +316,9 @@ def test_xforms_with_a_link_name_are_links() -> None:
     tool.AddTranslateOp().Set(Gf.Vec3d(0.1, 0.2, 0.3))
 
     plain = read_stage(scene.stage)
-    asked = read_stage(scene.stage, ["tool", "a", "absent"])
+    with_names = read_stage(scene.stage, ["tool", "a", "absent"])
 
     assert [link.name for link in plain.robot.links] == ["a"]
-    (joint,) = asked.robot.joints
+    (joint,) = with_names.robot.joints
     assert (joint.name, joint.kind, joint.child) == ("tool_joint", Fixed(), "tool")
     assert joint.origin.position == (0.1, 0.2, 0.3)

@@ -154,11 +154,11 @@ def test_limit_on_one_side_is_effective(
     factor = degrees(1.0) if make is Revolute else 1.0
     assert description.limit.enabled
     stored = [description.limit.lower, description.limit.upper]
-    for actual, wanted in zip(stored, (lower, upper), strict=True):
-        if wanted in {inf, -inf}:
+    for actual, limit in zip(stored, (lower, upper), strict=True):
+        if limit in {inf, -inf}:
             assert abs(actual) > 1e30
         else:
-            assert actual == pytest.approx(wanted * factor)
+            assert actual == pytest.approx(limit * factor)
     again = read_usd(tmp_path / "r.usda").robot.joints[0].kind
     assert isinstance(again, make)
     assert again.range.lower == pytest.approx(lower)
