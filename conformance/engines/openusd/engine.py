@@ -15,7 +15,6 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
-from urdf_usd.conformance.engines.openusd.authored import authored_settings
 from urdf_usd.conformance.engines.openusd.couplings import (
     Couplings,
     coupling,
@@ -33,7 +32,8 @@ from urdf_usd.conformance.engines.openusd.links import (
     find_links,
 )
 from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
-from urdf_usd.conformance.engines.openusd.settings import (
+from urdf_usd.conformance.engines.openusd.settings.authored import authored_settings
+from urdf_usd.conformance.engines.openusd.settings.unimplied import (
     articulation_starts,
     unimplied_settings,
 )

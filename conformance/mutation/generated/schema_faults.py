@@ -28,8 +28,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.coverage import plugin_schemas
-from urdf_usd.conformance.engines.openusd.settings import (
+from urdf_usd.conformance.engines.openusd.settings.coverage import plugin_schemas
+from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     COUPLED,
     SUPERSEDED,
     UNAPPLIED,

@@ -9,7 +9,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from tests.conformance.engines.usd_observations import body, joint, stage
-from urdf_usd.conformance.engines.openusd.coverage import plugin_schemas
+from urdf_usd.conformance.engines.openusd.settings.coverage import plugin_schemas
 from urdf_usd.conformance.mutation.generated.schema_faults import (
     PRIM,
     STAGE,

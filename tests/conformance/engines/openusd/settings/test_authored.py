@@ -9,7 +9,7 @@ from pxr import Ts, Usd
 
 from tests.conformance.engines.usd_observations import body, observe_stage, stage
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.openusd.authored import COMPARED, HARMLESS
+from urdf_usd.conformance.engines.openusd.settings.authored import COMPARED, HARMLESS
 from urdf_usd.conformance.observation.robot import SettingKind
 
 HEADER = 'metersPerUnit = 1\n    upAxis = "Z"'

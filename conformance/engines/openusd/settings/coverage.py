@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from pxr import Plug, Tf, Usd
 
-from urdf_usd.conformance.engines.openusd import authored
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
-from urdf_usd.conformance.engines.openusd.settings import (
+from urdf_usd.conformance.engines.openusd.settings import authored
+from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     COMPARED,
     HARMLESS,
     RULES,
@@ -46,7 +46,7 @@ _CHECKS = {
     SettingKind.SUBDIVISION: "visual.subdivision",
 }
 _PREFIXES = ("physics:", "newton:", "drive:", "limit:")
-# What a URDF implies for attributes that settings.py reads by itself.
+# What a URDF implies for compared attributes without a rule.
 _IMPLIED = {
     "collision.approximation": "the surface, or convex hulls of it",
     "collision.filters": "contacts of all links but those of one joint",
@@ -121,7 +121,7 @@ is in no table, and differs from its fallback, fails a check too; so does a prim
 type that no robot consists of, such as a light, a camera or instances of points. `*`
 stands for the instance of a schema.
 
-<!-- Generated: python -m urdf_usd.conformance.engines.openusd.coverage -->
+<!-- Generated: python -m urdf_usd.conformance.engines.openusd.settings.coverage -->
 """
 _COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 

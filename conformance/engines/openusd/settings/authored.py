@@ -1,10 +1,10 @@
 """Values of a stage that have an effect, and that no URDF implies, in any schema.
 
 Every prim is visited once. A registered property, apart from those of physics schemas
-(see :mod:`urdf_usd.conformance.engines.openusd.settings`), is compared with the URDF
-by a check (``COMPARED``), or is harmless (``HARMLESS``), or has to have its fallback.
-A prim of a type that no robot needs, a value over time, and a number or quaternion that
-consumers cannot compute with are settings as well.
+(see :mod:`.physics_attributes`), is compared with the URDF by a check (``COMPARED``),
+or is harmless (``HARMLESS``), or has to have its fallback. A prim of a type that no
+robot needs, a value over time, and a number or quaternion that consumers cannot compute
+with are settings as well.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
-from urdf_usd.conformance.engines.openusd.settings import (
-    NAMESPACES,
+from urdf_usd.conformance.engines.openusd.settings.parts import (
     Parts,
     collides,
     is_shown,
 )
+from urdf_usd.conformance.engines.openusd.settings.physics_attributes import NAMESPACES
 from urdf_usd.conformance.engines.openusd.stage import Physics
 from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
 

@@ -1,0 +1,373 @@
+"""What a URDF implies for every attribute of the physics schemas.
+
+Each attribute belongs to one of three tables: ``COMPARED`` with the URDF by a check of
+its value, ``HARMLESS`` in an asset of a URDF, or ``RULES``, which name the value that a
+URDF implies.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pxr import UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
+from urdf_usd.conformance.observation.robot import SettingKind
+
+COMPARED = {
+    "physics:approximation": "collision.approximation",
+    "physics:axis": "kinematics.rotation",
+    "physics:body0": "structure.parents",
+    "physics:body1": "structure.parents",
+    "physics:centerOfMass": "mass.link.center",
+    "physics:collisionEnabled": "collision.shapes",
+    "physics:diagonalInertia": "mass.link.inertia",
+    "physics:dynamicFriction": "collision.materials",
+    "physics:excludeFromArticulation": "structure.articulation",
+    "physics:filteredGroups": "collision.filters",
+    "physics:filteredPairs": "collision.filters",
+    "physics:gravityDirection": "structure.scene",
+    "physics:gravityMagnitude": "structure.scene",
+    "physics:invertFilteredGroups": "collision.filters",
+    "physics:jointEnabled": "structure.joints",
+    "physics:kinematicEnabled": "structure.bodies",
+    "physics:localPos0": "kinematics.position",
+    "physics:localPos1": "kinematics.position",
+    "physics:localRot0": "kinematics.rotation",
+    "physics:localRot1": "kinematics.rotation",
+    "physics:lowerLimit": "limits.lower",
+    "physics:mass": "mass.link.mass",
+    "physics:mergeGroup": "collision.filters",
+    "physics:principalAxes": "mass.link.inertia",
+    "physics:restitution": "collision.materials",
+    "physics:rigidBodyEnabled": "structure.bodies",
+    "physics:simulationOwner": "structure.scene",
+    "physics:staticFriction": "collision.materials",
+    "physics:upperLimit": "limits.upper",
+    "drive:*:physics:maxForce": "limits.effort",
+    "limit:*:physics:high": "structure.types",
+    "limit:*:physics:low": "structure.types",
+    "newton:contactAdhesion": "collision.materials",
+    "newton:contactDamping": "collision.materials",
+    "newton:contactFrictionGain": "collision.materials",
+    "newton:contactStiffness": "collision.materials",
+    "newton:damping": "dynamics.damping",
+    "newton:friction": "dynamics.friction",
+    "newton:gravityEnabled": "structure.scene",
+    "newton:inertia": "mass.link.agreement",
+    "newton:mimicCoef0": "structure.mimic",
+    "newton:mimicCoef1": "structure.mimic",
+    "newton:mimicEnabled": "structure.mimic",
+    "newton:mimicJoint": "structure.mimic",
+    "newton:rollingFriction": "collision.materials",
+    "newton:selfCollisionEnabled": "collision.filters",
+    "newton:targets": "dynamics.drives",
+    "newton:torsionalFriction": "collision.materials",
+    "newton:velocityLimit": "limits.velocity",
+    "physxArticulation:enabledSelfCollisions": "collision.filters",
+}
+"""The check that compares each attribute; ``*`` stands for the instance of a schema."""
+
+_BY_MASS = "a density is ignored where a mass is authored, as every body needs"
+
+_NO_GAINS = "without stiffness and damping a drive has no target"
+
+_NO_JOINT = "no joint of a URDF has this type"
+
+_SOLVER = "accuracy and speed of a solver, not the robot"
+
+HARMLESS = {
+    "physics:coneAngle0Limit": _NO_JOINT,
+    "physics:coneAngle1Limit": _NO_JOINT,
+    "physics:density": _BY_MASS,
+    "physics:maxDistance": _NO_JOINT,
+    "physics:minDistance": _NO_JOINT,
+    "drive:*:physics:targetPosition": _NO_GAINS,
+    "drive:*:physics:targetVelocity": _NO_GAINS,
+    "drive:*:physics:type": _NO_GAINS,
+    "newton:contactGap": _SOLVER,
+    "newton:hydroelasticEnabled": _SOLVER,
+    "newton:hydroelasticStiffness": _SOLVER,
+    "newton:jointsAddMobility": "it matters if several joints connect the same bodies",
+    "newton:massModel": _BY_MASS,
+    "newton:maxHullVertices": _SOLVER,
+    "newton:maxSolverIterations": _SOLVER,
+    "newton:shellThickness": _BY_MASS,
+    "newton:timeStepsPerSecond": _SOLVER,
+}
+"""Why each of these attributes makes no difference to a converted URDF."""
+
+SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
+"""Beginnings of attributes that set up one solver, and are harmless."""
+
+_INSTANCES = re.compile(
+    r"^(drive|limit|state|physxJointAxis|physxLimit|physxMimicJoint):[^:]+:"
+)
+
+NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
+"""Beginnings of the attributes of physics schemas."""
+
+# Fallbacks of PhysX: of the angular damping [1/s] and the largest speed [deg/s].
+_ANGULAR_DAMPING = 0.05
+
+_ANGULAR_SPEED = 5729.0
+
+# Approximations of UsdPhysics and PhysX that follow the surface or hulls of it;
+# bounding ones fail the check of shapes.
+APPROXIMATIONS = frozenset(
+    {
+        UsdPhysics.Tokens.none,
+        UsdPhysics.Tokens.convexHull,
+        UsdPhysics.Tokens.convexDecomposition,
+        UsdPhysics.Tokens.meshSimplification,
+        UsdPhysics.Tokens.boundingCube,
+        UsdPhysics.Tokens.boundingSphere,
+        "sdf",
+    }
+)
+
+# Numbers of a symmetric tensor.
+_TENSOR = 6
+
+
+def _is_zero(value: object) -> bool:
+    return not np.any(np.array(value))
+
+
+def _is_unlimited(value: object) -> bool:
+    return isinstance(value, int | float) and value >= UNBOUNDED
+
+
+def _is_unauthored(value: object) -> bool:
+    """Whether a number is the sentinel below zero for the solver's own value."""
+    return isinstance(value, int | float) and value < 0
+
+
+def _is_no_offset(value: object) -> bool:
+    return value in {0.0, -math.inf}
+
+
+def _is_true(value: object) -> bool:
+    return value is True
+
+
+def _is_false(value: object) -> bool:
+    return value is False
+
+
+def _is_default_damping(value: object) -> bool:
+    return isinstance(value, int | float) and any(
+        math.isclose(value, default, rel_tol=1e-6, abs_tol=1e-12)
+        for default in (0.0, _ANGULAR_DAMPING)
+    )
+
+
+def _is_default_speed(value: object) -> bool:
+    return isinstance(value, int | float) and value >= _ANGULAR_SPEED
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The value that a URDF implies for one attribute.
+
+    Attributes:
+        kind: What the attribute concerns.
+        schema: Schema without which the attribute has no effect; ``*`` stands for its
+            instance. None if it has an effect on any prim, or on any joint.
+        attribute: Name, with the same instance.
+        is_implied: Whether a value is one that a URDF implies.
+        implied: That value, for messages.
+    """
+
+    kind: SettingKind
+    schema: str | None
+    attribute: str
+    is_implied: Callable[[object], bool]
+    implied: str
+
+
+_BODY_SCHEMA = "PhysicsRigidBodyAPI"
+
+_PHYSX_BODY = "PhysxRigidBodyAPI"
+
+_PHYSX_LIMIT = "PhysxLimitAPI:*"
+
+_STATE = "PhysicsJointStateAPI:*"
+
+_DRIVE = "PhysicsDriveAPI:*"
+
+_K = SettingKind
+
+RULES = (
+    Rule(_K.INITIAL_STATE, _BODY_SCHEMA, "physics:velocity", _is_zero, "0"),
+    Rule(_K.INITIAL_STATE, _BODY_SCHEMA, "physics:startsAsleep", _is_false, "False"),
+    Rule(_K.INITIAL_STATE, _BODY_SCHEMA, "physics:angularVelocity", _is_zero, "0"),
+    Rule(_K.INITIAL_STATE, _STATE, "state:*:physics:position", _is_zero, "0"),
+    Rule(_K.INITIAL_STATE, _STATE, "state:*:physics:velocity", _is_zero, "0"),
+    Rule(_K.DRIVE, _DRIVE, "drive:*:physics:stiffness", _is_zero, "0"),
+    Rule(_K.DRIVE, _DRIVE, "drive:*:physics:damping", _is_zero, "0"),
+    Rule(_K.JOINT, None, "physics:breakForce", _is_unlimited, "inf"),
+    Rule(_K.JOINT, None, "physics:breakTorque", _is_unlimited, "inf"),
+    # Newton reads them whether or not NewtonJointAPI is applied.
+    Rule(_K.JOINT, None, "newton:armature", _is_zero, "0"),
+    Rule(_K.JOINT, None, "newton:limitStiffness", _is_unauthored, "-inf"),
+    Rule(_K.JOINT, None, "newton:limitDamping", _is_unauthored, "-inf"),
+    Rule(_K.JOINT, "PhysxJointAPI", "physxJoint:armature", _is_zero, "0"),
+    Rule(_K.JOINT, "PhysxJointAPI", "physxJoint:jointFriction", _is_zero, "0"),
+    Rule(_K.JOINT, "PhysxJointAxisAPI:*", "physxJointAxis:*:armature", _is_zero, "0"),
+    Rule(_K.JOINT, _PHYSX_LIMIT, "physxLimit:*:stiffness", _is_zero, "0"),
+    Rule(_K.JOINT, _PHYSX_LIMIT, "physxLimit:*:damping", _is_zero, "0"),
+    Rule(_K.JOINT, _PHYSX_LIMIT, "physxLimit:*:restitution", _is_zero, "0"),
+    Rule(
+        _K.JOINT,
+        "PhysxMimicJointAPI:*",
+        "physxMimicJoint:*:naturalFrequency",
+        lambda value: _is_zero(value) or _is_unauthored(value),
+        "0",
+    ),
+    Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:disableGravity", _is_false, "False"),
+    Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:lockedPosAxis", _is_zero, "0"),
+    Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:lockedRotAxis", _is_zero, "0"),
+    Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:linearDamping", _is_zero, "0"),
+    Rule(
+        _K.BODY,
+        _PHYSX_BODY,
+        "physxRigidBody:angularDamping",
+        _is_default_damping,
+        "0",
+    ),
+    Rule(
+        _K.BODY,
+        _PHYSX_BODY,
+        "physxRigidBody:maxLinearVelocity",
+        _is_unlimited,
+        "inf",
+    ),
+    Rule(
+        _K.BODY,
+        _PHYSX_BODY,
+        "physxRigidBody:maxAngularVelocity",
+        _is_default_speed,
+        "PhysX's own",
+    ),
+    Rule(
+        _K.BODY,
+        _PHYSX_BODY,
+        "physxRigidBody:maxContactImpulse",
+        _is_unlimited,
+        "inf",
+    ),
+    Rule(
+        _K.BODY,
+        _PHYSX_BODY,
+        "physxRigidBody:enableGyroscopicForces",
+        _is_true,
+        "True",
+    ),
+    Rule(_K.BODY, "PhysxForceAPI", "physxForce:force", _is_zero, "0"),
+    Rule(_K.BODY, "PhysxForceAPI", "physxForce:torque", _is_zero, "0"),
+    Rule(
+        _K.BODY,
+        "PhysxSurfaceVelocityAPI",
+        "physxSurfaceVelocity:surfaceVelocity",
+        _is_zero,
+        "0",
+    ),
+    Rule(
+        _K.BODY,
+        "PhysxSurfaceVelocityAPI",
+        "physxSurfaceVelocity:surfaceAngularVelocity",
+        _is_zero,
+        "0",
+    ),
+    Rule(_K.FILTER, _PHYSX_BODY, "physxRigidBody:solveContact", _is_true, "True"),
+    Rule(_K.APPROXIMATION, None, "newton:contactMargin", _is_zero, "0"),
+    Rule(
+        _K.APPROXIMATION,
+        "PhysxCollisionAPI",
+        "physxCollision:restOffset",
+        _is_no_offset,
+        "0",
+    ),
+    Rule(
+        _K.ARTICULATION,
+        "PhysxArticulationAPI",
+        "physxArticulation:articulationEnabled",
+        _is_true,
+        "True",
+    ),
+)
+"""The attributes for which a URDF implies one value, whatever the robot."""
+
+RULE_OF = {rule.attribute: rule for rule in RULES}
+
+IMPLIED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "physics:approximation": (
+        lambda value: value in APPROXIMATIONS,
+        "a URDF implies the surface of a mesh, or convex hulls of it",
+    ),
+    "newton:inertia": (
+        lambda value: len(value) != _TENSOR,
+        "without six numbers Newton reads the inertia of UsdPhysics",
+    ),
+}
+"""Further values of compared attributes that are equivalent, and why."""
+
+COUPLED = {
+    "newton:mimicCoef0": "newton:mimicJoint",
+    "newton:mimicCoef1": "newton:mimicJoint",
+    "newton:mimicEnabled": "newton:mimicJoint",
+    "newton:mimicJoint": "newton:mimicJoint",
+}
+"""Properties that have an effect if a relationship targets a joint."""
+
+SUPERSEDED = {"physxJoint:maxJointVelocity": "PhysxJointAxisAPI"}
+"""Attributes that PhysX does not read where another schema is applied."""
+
+UNAPPLIED = {
+    "NewtonJointAPI": "Newton reads its attributes whether or not it is applied",
+    "NewtonMassAPI": "without newton:inertia Newton reads the inertia of UsdPhysics",
+    "PhysicsMeshCollisionAPI": "a URDF implies the surface of a mesh",
+}
+"""Why prims are the same to consumers without these schemas."""
+
+
+def schema_attribute(name: str) -> str:
+    """Return the name of an attribute with ``*`` for the instance of its schema."""
+    return _INSTANCES.sub(r"\1:*:", name)
+
+
+def harmless_reason(attribute: str, value: object = None) -> str | None:
+    """Return why a value of an attribute makes no difference, or None.
+
+    Args:
+        attribute: Its name; see :func:`schema_attribute`.
+        value: Its value; without one, the reason for any value.
+    """
+    if attribute.startswith(SOLVERS):
+        return _SOLVER
+    if attribute in HARMLESS:
+        return HARMLESS[attribute]
+    if value is None:
+        return None
+    rule = RULE_OF.get(attribute)
+    if rule and rule.is_implied(value):
+        return f"it is a value for {rule.implied}, which a URDF implies"
+    if attribute in IMPLIED and IMPLIED[attribute][0](value):
+        return IMPLIED[attribute][1]
+    return None
+
+
+def is_accounted(attribute: str) -> bool:
+    """Whether a table says what an attribute means; see :func:`schema_attribute`."""
+    return (
+        attribute in COMPARED
+        or attribute in HARMLESS
+        or attribute in RULE_OF
+        or attribute.startswith(SOLVERS)
+    )
