@@ -24,6 +24,10 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.engines.registry import engines
+from urdf_usd.conformance.execution.workers.serving import (
+    Completed,
+    attempt,
+)
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.fault import (
     PARTS_MISSING,
@@ -33,11 +37,9 @@ from urdf_usd.conformance.mutation.fault import (
     Scale,
     Seed,
 )
-from urdf_usd.conformance.mutation.generated.schema_faults import (
-    SchemaSeed,
-    harmless_because,
-    schema_seeds,
-)
+from urdf_usd.conformance.mutation.generated.harmless import harmless_because
+from urdf_usd.conformance.mutation.generated.schema_faults import schema_seeds
+from urdf_usd.conformance.mutation.generated.seeds import SchemaSeed
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.records.record import Grade
@@ -360,12 +362,12 @@ class _Trials:
     def differing(self, simulator: Engine, usd: str) -> frozenset[str]:
         """Return the checks in which a simulator's reading differs from the URDF."""
         outcome = self.outcome(usd)
-        try:
-            simulated = self.outcome(usd, simulator)
-        except Exception:  # noqa: BLE001  a crash of an engine is an outcome
-            return frozenset({REFUSED})
-        if not isinstance(simulated, Observed):
-            return frozenset({REFUSED})
+        match attempt(self.outcome, usd, simulator):
+            case Completed(Observed() as simulated):
+                pass
+            # A crash is reported as a refusal, as in a run.
+            case _:
+                return frozenset({REFUSED})
         judgement = judge(
             {"reference": Observed(self.spec)},
             outcome,

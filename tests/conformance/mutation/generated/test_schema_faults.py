@@ -10,15 +10,11 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from tests.conformance.engines.usd_observations import body, joint, stage
 from urdf_usd.conformance.engines.openusd.settings.coverage import plugin_schemas
-from urdf_usd.conformance.mutation.generated.schema_faults import (
-    PRIM,
-    STAGE,
-    SchemaSeed,
-    family_schemas,
-    harmless_because,
-    schema_seeds,
-    wrong_values,
-)
+from urdf_usd.conformance.mutation.generated.harmless import harmless_because
+from urdf_usd.conformance.mutation.generated.schema_faults import schema_seeds
+from urdf_usd.conformance.mutation.generated.schemas import family_schemas
+from urdf_usd.conformance.mutation.generated.seeds import PRIM, STAGE, SchemaSeed
+from urdf_usd.conformance.mutation.generated.wrong_values import wrong_values
 
 MASS = """
     float physics:mass = 2
