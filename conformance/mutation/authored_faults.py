@@ -18,7 +18,8 @@ from urdf_usd.conformance.mutation.fault import (
     set_value,
 )
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
-from urdf_usd.conformance.mutation.shapes.mesh_faults import is_mesh, visual_fault
+from urdf_usd.conformance.mutation.shapes.mesh_faults import visual_fault
+from urdf_usd.conformance.mutation.shapes.shape_faults import is_mesh
 
 _TIME = ("structure.animation",)
 _VALUES = ("structure.values", REFUSED)

@@ -9,7 +9,13 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault, Seed, on_prim
 from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
-from urdf_usd.conformance.mutation.shapes.shape_faults import ShapeSite, shape_sites
+from urdf_usd.conformance.mutation.shapes.shape_faults import (
+    ShapeSite,
+    is_any,
+    is_mesh,
+    of_shapes,
+    shape_sites,
+)
 from urdf_usd.conformance.observation.robot import COORDINATES
 from urdf_usd.conformance.observation.shapes import Role
 
@@ -271,25 +277,6 @@ def _move_root(path: str, target: str, stage: Usd.Stage, _: float) -> None:
     UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(target))
 
 
-def _of_shapes(
-    edit: Callable[[Usd.Prim], None],
-    role: Role,
-    applies: Callable[[ShapeSite], bool],
-    asset: GoodAsset,
-) -> Iterator[Seed]:
-    for site in shape_sites(asset, role):
-        if applies(site):
-            yield Seed(site.subject, on_prim(site.path, edit))
-
-
-def _any(_: ShapeSite) -> bool:
-    return True
-
-
-def _is_mesh(site: ShapeSite) -> bool:
-    return bool(site.prim.IsA(UsdGeom.Mesh))
-
-
 def _misspell(prim: Usd.Prim) -> None:
     UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexhull")
 
@@ -369,14 +356,14 @@ def _shape(  # noqa: PLR0913, PLR0917  a row of the table below
     title: str,
     aims: tuple[str, ...],
     edit: Callable[[Usd.Prim], None],
-    applies: Callable[[ShapeSite], bool] = _any,
+    applies: Callable[[ShapeSite], bool] = is_any,
     role: Role = Role.COLLISION,
 ) -> Fault:
     return Fault(
         f"setting.{identifier}",
         title,
         aims,
-        partial(_of_shapes, edit, role, applies),
+        partial(of_shapes, edit, role, applies),
         simulated=role is Role.COLLISION,
     )
 
@@ -505,20 +492,20 @@ SETTING_FAULTS = (
     ),
     _shape("trigger", "PhysX: collider made a trigger", _FILTERS, _make_trigger),
     _shape("slippery", "collider with a contact material", _MATERIALS, _make_slippery),
-    _shape("misspelt", "approximation misspelt", _SHAPES, _misspell, _is_mesh),
+    _shape("misspelt", "approximation misspelt", _SHAPES, _misspell, is_mesh),
     _shape(
         "margin",
         "Newton: contact margin added",
         _SHAPES,
         _authoring("newton:contactMargin", _TYPES.Float, 0.05, "NewtonCollisionAPI"),
     ),
-    _shape("smoothed", "visual subdivided", _SMOOTH, _smooth, _is_mesh, Role.VISUAL),
+    _shape("smoothed", "visual subdivided", _SMOOTH, _smooth, is_mesh, Role.VISUAL),
     _shape(
         "schemeless",
         "subdivision scheme lost",
         _SMOOTH,
         _lose_scheme,
-        _is_mesh,
+        is_mesh,
         Role.VISUAL,
     ),
 )

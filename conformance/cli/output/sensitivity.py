@@ -68,11 +68,7 @@ def as_json(found: Sensitivity) -> str:
 
 def rendered(found: Sensitivity) -> Group:
     """Return a table of all kinds of fault, and a summary."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("fault")
-    for heading in ("caught", "robots", "equivalent"):
-        table.add_column(heading, justify="right")
-    table.add_column("by", overflow="fold")
+    table = _table("fault", "caught", "robots", "equivalent")
     table.add_column("smallest caught", justify="right")
     simulated = any(kind.simulators for kind in found.kinds)
     if simulated:
@@ -92,12 +88,18 @@ def rendered(found: Sensitivity) -> Group:
     return Group(table, *schemas, *_failures(found), *_totals(found))
 
 
-def _schema_table(schemas: Sequence[SchemaResult]) -> Table:
+def _table(subject: str, *counts: str) -> Table:
+    """Return an empty table with columns of counts and of checks."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("wrong values of schema")
-    for heading in ("caught", "harmless", "missed"):
+    table.add_column(subject)
+    for heading in counts:
         table.add_column(heading, justify="right")
     table.add_column("by", overflow="fold")
+    return table
+
+
+def _schema_table(schemas: Sequence[SchemaResult]) -> Table:
+    table = _table("wrong values of schema", "caught", "harmless", "missed")
     table.add_column("harmless because", overflow="fold")
     for one in schemas:
         table.add_row(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade
 
-from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault, Seed, on_prim
-from urdf_usd.conformance.mutation.good_asset import GoodAsset
-from urdf_usd.conformance.mutation.shapes.shape_faults import ShapeSite, shape_sites
+from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault
+from urdf_usd.conformance.mutation.shapes.shape_faults import (
+    ShapeSite,
+    is_any,
+    is_mesh,
+    of_shapes,
+)
 from urdf_usd.conformance.observation.shapes import Role
 
 _GEOMETRY = ("visual.geometry",)
@@ -24,27 +28,6 @@ _NAN = math.nan
 _SCATTERED = 0.4
 # Mean cosine of the angle between the normals of points and faces of a smooth mesh.
 _SMOOTH = 0.9997
-
-
-def of_visuals(
-    edit: Callable[[Usd.Prim], None],
-    applies: Callable[[ShapeSite], bool],
-    asset: GoodAsset,
-) -> Iterator[Seed]:
-    """Edit the visuals to which a fault applies."""
-    for site in shape_sites(asset, Role.VISUAL):
-        if applies(site):
-            yield Seed(site.subject, on_prim(site.path, edit))
-
-
-def is_any(_: ShapeSite) -> bool:
-    """Whether a shape is of any kind."""
-    return True
-
-
-def is_mesh(site: ShapeSite) -> bool:
-    """Whether a shape is a mesh."""
-    return bool(site.prim.IsA(UsdGeom.Mesh))
 
 
 def _is_primitive(site: ShapeSite) -> bool:
@@ -186,7 +169,9 @@ def visual_fault(
     applies: Callable[[ShapeSite], bool] = is_any,
 ) -> Fault:
     """Return the fault of an edit of visuals."""
-    return Fault(identifier, title, aims, partial(of_visuals, edit, applies))
+    return Fault(
+        identifier, title, aims, partial(of_shapes, edit, Role.VISUAL, applies)
+    )
 
 
 MESH_FAULTS = (

@@ -72,6 +72,28 @@ def shape_sites(asset: GoodAsset, role: Role) -> Iterator[ShapeSite]:
             yield ShapeSite(str(prim.GetPath()), prim, _size(prim, own), link)
 
 
+def of_shapes(
+    edit: Callable[[Usd.Prim], None],
+    role: Role,
+    applies: Callable[[ShapeSite], bool],
+    asset: GoodAsset,
+) -> Iterator[Seed]:
+    """Edit the shapes of a role to which a fault applies."""
+    for site in shape_sites(asset, role):
+        if applies(site):
+            yield Seed(site.subject, on_prim(site.path, edit))
+
+
+def is_any(_: ShapeSite) -> bool:
+    """Whether a shape is of any kind."""
+    return True
+
+
+def is_mesh(site: ShapeSite) -> bool:
+    """Whether a shape is a mesh."""
+    return _is_mesh(site.prim)
+
+
 def _is_group(prim: Usd.Prim) -> bool:
     """Whether a shape is a group of a collision mesh, below the Xform of the mesh."""
     return bool(prim.GetParent().GetAttribute("urdf:collision"))

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (
@@ -32,12 +31,6 @@ _MASS = f"""float physics:mass = 2
         quatf physics:principalAxes = (1, 0, 0, 0)"""
 _ENDS = """rel physics:body0 = </robot/base>
         rel physics:body1 = </robot/arm>"""
-
-
-@pytest.fixture(scope="module")
-def engine() -> PhysxEngine:
-    """Return the engine; tests are skipped where it is not installed."""
-    return PhysxEngine(installed(PhysxEngine()).name)
 
 
 def _joint(kind: str, text: str = "", schemas: str = "", name: str = "hinge") -> str:

@@ -10,9 +10,8 @@ import pytest
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines.deviation_files import FOLDER
-from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Request
+from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.observation.robot import (
     Base,
     Configurations,
@@ -64,12 +63,6 @@ _CONFIGURATIONS = Configurations(
 _MASS, _LENGTH, _GRAVITY = 2.0, 0.5, 9.81
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    """Return the engine; tests are skipped where it is not installed."""
-    return installed(PhysxEngine())
-
-
 def _convert(
     folder: Path,
     profile: Profile = Profile.GENERIC,
@@ -82,11 +75,11 @@ def _convert(
     return convert(urdf, folder / "asset", options).root_layer
 
 
-def _observe(engine: Engine, usd: Path) -> Observation:
+def _observe(engine: PhysxEngine, usd: Path) -> Observation:
     return engine.observe(Request(str(usd), _CONFIGURATIONS))
 
 
-def test_degrees_of_freedom_and_base(engine: Engine, tmp_path: Path) -> None:
+def test_degrees_of_freedom_and_base(engine: PhysxEngine, tmp_path: Path) -> None:
     """Both joints move, and the massless base is welded to the world."""
     seen = _observe(engine, _convert(tmp_path))
 
@@ -97,7 +90,7 @@ def test_degrees_of_freedom_and_base(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_joints_are_numbered_breadth_first_and_by_path(
-    engine: Engine, tmp_path: Path
+    engine: PhysxEngine, tmp_path: Path
 ) -> None:
     """Whatever the order of prims, which is that of the URDF."""
     inertial = (
@@ -125,7 +118,7 @@ def test_joints_are_numbered_breadth_first_and_by_path(
     assert seen.joint_order == ("b", "c", "c2")
 
 
-def test_warnings_of_physx_are_notes(engine: Engine, tmp_path: Path) -> None:
+def test_warnings_of_physx_are_notes(engine: PhysxEngine, tmp_path: Path) -> None:
     """A planar joint causes one; the stage of a pendulum causes none."""
     planar = FOLDER / "planar-joint.urdf"
     layer = convert(planar, tmp_path / "planar").root_layer
@@ -140,7 +133,7 @@ def test_warnings_of_physx_are_notes(engine: Engine, tmp_path: Path) -> None:
     assert clean.notes == ()
 
 
-def test_shared_memory_does_not_remain(engine: Engine, tmp_path: Path) -> None:
+def test_shared_memory_does_not_remain(engine: PhysxEngine, tmp_path: Path) -> None:
     """PhysX leaves a segment and a semaphore per process."""
 
     def segments() -> set[str]:
@@ -153,14 +146,14 @@ def test_shared_memory_does_not_remain(engine: Engine, tmp_path: Path) -> None:
     assert segments() <= before
 
 
-def test_floating_base(engine: Engine, tmp_path: Path) -> None:
+def test_floating_base(engine: PhysxEngine, tmp_path: Path) -> None:
     """The root is a body that falls."""
     seen = _observe(engine, _convert(tmp_path, base=BaseOption.FLOATING))
 
     assert seen.base is Base.FLOATING
 
 
-def test_frames_follow_the_joints(engine: Engine, tmp_path: Path) -> None:
+def test_frames_follow_the_joints(engine: PhysxEngine, tmp_path: Path) -> None:
     """Positions and rotations relative to the root, by plane geometry."""
     frames = _observe(engine, _convert(tmp_path)).frames
     assert frames is not None
@@ -173,7 +166,9 @@ def test_frames_follow_the_joints(engine: Engine, tmp_path: Path) -> None:
     assert frames.rotations[:, bob, 2, 1] == pytest.approx(sine, abs=1e-6)
 
 
-def test_mass_properties_are_in_the_link_frame(engine: Engine, tmp_path: Path) -> None:
+def test_mass_properties_are_in_the_link_frame(
+    engine: PhysxEngine, tmp_path: Path
+) -> None:
     """The inertial frame of the pendulum is turned by 0.3 rad about z."""
     seen = _observe(engine, _convert(tmp_path))
 
@@ -189,7 +184,7 @@ def test_mass_properties_are_in_the_link_frame(engine: Engine, tmp_path: Path) -
     )
 
 
-def test_equations_of_motion(engine: Engine, tmp_path: Path) -> None:
+def test_equations_of_motion(engine: PhysxEngine, tmp_path: Path) -> None:
     """A pendulum on a cart, from its Lagrangian."""
     seen = _observe(engine, _convert(tmp_path))
     dynamics = seen.dynamics
@@ -214,7 +209,7 @@ def test_equations_of_motion(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_equations_of_motion_above_the_velocity_limits(
-    engine: Engine, tmp_path: Path
+    engine: PhysxEngine, tmp_path: Path
 ) -> None:
     """PhysX would reduce the rates to the limit of 1 rad/s that the asset states."""
     usd = _convert(
@@ -228,7 +223,7 @@ def test_equations_of_motion_above_the_velocity_limits(
     assert dynamics.bias[:, slide] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
-def test_limits_in_si_units(engine: Engine, tmp_path: Path) -> None:
+def test_limits_in_si_units(engine: PhysxEngine, tmp_path: Path) -> None:
     """Metres and radians."""
     joints = {j.name: j for j in _observe(engine, _convert(tmp_path)).joints}
 
@@ -236,7 +231,7 @@ def test_limits_in_si_units(engine: Engine, tmp_path: Path) -> None:
     assert (joints["swing"].lower, joints["swing"].upper) == pytest.approx((-1.5, 2))
 
 
-def test_effort_and_velocity_need_schemas(engine: Engine, tmp_path: Path) -> None:
+def test_effort_and_velocity_need_schemas(engine: PhysxEngine, tmp_path: Path) -> None:
     """PhysX reads those of Newton, and no ``urdf:`` attributes."""
     observation = _observe(engine, _convert(tmp_path, Profile.GENERIC))
     joints = {joint.name: joint for joint in observation.joints}
@@ -248,7 +243,7 @@ def test_effort_and_velocity_need_schemas(engine: Engine, tmp_path: Path) -> Non
     assert Quantity.EFFORT not in plain.states
 
 
-def test_moving_joint_to_the_world_is_lost(engine: Engine, tmp_path: Path) -> None:
+def test_moving_joint_to_the_world_is_lost(engine: PhysxEngine, tmp_path: Path) -> None:
     """PhysX fixes the body at the world end of an articulation."""
     usd = _convert(tmp_path)
     stage = Usd.Stage.Open(str(usd))
@@ -264,7 +259,7 @@ def test_moving_joint_to_the_world_is_lost(engine: Engine, tmp_path: Path) -> No
     assert joints["slide"].type is JointType.FIXED
 
 
-def test_several_articulations_are_refused(engine: Engine, tmp_path: Path) -> None:
+def test_several_articulations_are_refused(engine: PhysxEngine, tmp_path: Path) -> None:
     """An observation is about one robot."""
     usd = _convert(tmp_path)
     stage = Usd.Stage.CreateNew(str(tmp_path / "two.usda"))

@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (
@@ -29,12 +28,6 @@ from urdf_usd.converter.robot.bodies import BaseOption
 
 _GRAVITY = 9.81
 _MASS, _LENGTH, _START, _INERTIA = 2.0, 0.5, 1.0, 0.3
-
-
-@pytest.fixture(scope="module")
-def engine() -> PhysxEngine:
-    """Return the engine; tests are skipped where it is not installed."""
-    return PhysxEngine(installed(PhysxEngine()).name)
 
 
 def _link(name: str, mass: float, inertia: float, center: str = "0 0 0") -> str:
