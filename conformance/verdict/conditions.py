@@ -34,6 +34,9 @@ _FAR = 1e8
 _EDGE = 1e-6
 # Tolerance of equal masses and moments, relative, and of positions [m].
 _SAME = 1e-5
+# Rounding of a factor.
+_ROUNDING = 1e-6
+_TRIANGLE = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -391,7 +394,7 @@ def longer_axis(case: DeviationCase) -> bool:
     if joints is None or joints[0].type is not JointType.PRISMATIC:
         return False
     factor = travel_factor(joints[0], case.spec, case.stated)
-    return factor is not None and abs(factor - 1) > 1e-6  # noqa: PLR2004  rounding
+    return factor is not None and abs(factor - 1) > _ROUNDING
 
 
 def shapes_in_pieces(case: DeviationCase) -> bool:
@@ -406,7 +409,7 @@ def shapes_in_pieces(case: DeviationCase) -> bool:
 def shapes_of_polygons(case: DeviationCase) -> bool:
     """A link with a mesh whose file has faces of more than three corners."""
     return any(
-        shape.corners > 3  # noqa: PLR2004  a triangle
+        shape.corners > _TRIANGLE
         for shape in case.spec.shapes
         if shape.link == case.part and shape.role == case.check.partition(".")[0]
     )

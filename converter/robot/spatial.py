@@ -18,6 +18,8 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 
 # Error of an eigenvalue of a (3, 3) matrix, relative to the largest one.
 _EIGENVALUE = 2.0**-50
+# Cosines of the pitch below this are rounding noise.
+_GIMBAL_LOCK = 1e-15
 
 
 def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
@@ -88,8 +90,7 @@ def rpy_from_rotation(rotation: Matrix) -> Vec3:
     Near gimbal lock, roll is ill-conditioned. Pitch and yaw are computed after undoing
     that roll, so that the three together are accurate.
     """
-    # Both numbers are rounding noise.
-    lock = np.hypot(rotation[2, 1], rotation[2, 2]) < 1e-15  # noqa: PLR2004
+    lock = np.hypot(rotation[2, 1], rotation[2, 2]) < _GIMBAL_LOCK
     roll = 0.0 if lock else float(np.arctan2(rotation[2, 1], rotation[2, 2]))
     cos_roll, sin_roll = np.cos(roll), np.sin(roll)
     second = rotation[:, 1] * cos_roll - rotation[:, 2] * sin_roll

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from urdf_usd.corpus.checkouts import head_commit, mirrored_commit
 from urdf_usd.corpus.identifiers import identifier
@@ -26,6 +27,32 @@ from urdf_usd.installation import install_command
 _PACKAGE = "robot_descriptions"
 _EXTRA = "robot-descriptions"
 _SHA1_LENGTH = 40
+
+
+class Repository(Protocol):
+    """A repository in robot_descriptions, which has no types.
+
+    Attributes:
+        url: Its address.
+        commit: The pinned commit or tag.
+        cache_path: Name of its clone in the cache.
+    """
+
+    url: str
+    commit: str
+    cache_path: str
+
+
+class _Description(Protocol):
+    """A description in the catalogue of robot_descriptions."""
+
+    repository: str | None
+    has_urdf: bool
+    license_spdx: str | None
+    maker: str | None
+    robot: str
+    tags: Iterable[str]
+    formats: Iterable[Enum]
 
 
 def names() -> tuple[str, ...]:
@@ -58,7 +85,7 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
     name = identifier(Scheme.DESCRIPTIONS, target)
     reference = f"{Scheme.DESCRIPTIONS}:{target}"
     described = known[target]
-    source: str | None = described.repository
+    source = described.repository
     repository = repositories().get(source)
     origin = _origin(described, repository, mirror)
     if not described.has_urdf:
@@ -71,14 +98,14 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
     return Download(name, reference, target, source, cached, origin)
 
 
-def repositories() -> Mapping[str | None, Any]:
+def repositories() -> Mapping[str | None, Repository]:
     """Map the name of every repository to its address, commit and cache folder."""
     module = importlib.import_module(f"{_PACKAGE}._repositories")
-    table: Mapping[str | None, Any] = module.REPOSITORIES
+    table: Mapping[str | None, Repository] = module.REPOSITORIES
     return table
 
 
-def _instead(target: str, known: Mapping[str, Any]) -> str:
+def _instead(target: str, known: Mapping[str, _Description]) -> str:
     """Return the formats of a module, and the modules with a URDF of its robot."""
     described = known[target]
     formats = ", ".join(sorted(form.name for form in described.formats))
@@ -91,18 +118,20 @@ def _instead(target: str, known: Mapping[str, Any]) -> str:
     return f", only {formats}" + (f"; {' and '.join(alike)} has one" if alike else "")
 
 
-def _descriptions() -> Mapping[str, Any]:
+def _descriptions() -> Mapping[str, _Description]:
     try:
         package = importlib.import_module(_PACKAGE)
     except ModuleNotFoundError:
         raise UnavailableError(
             f"robot_descriptions is not installed; {install_command(_EXTRA)}"
         ) from None
-    known: Mapping[str, Any] = package.DESCRIPTIONS
+    known: Mapping[str, _Description] = package.DESCRIPTIONS
     return known
 
 
-def _origin(described: Any, repository: Any, mirror: Path | None) -> Origin:  # noqa: ANN401  of an untyped package
+def _origin(
+    described: _Description, repository: Repository | None, mirror: Path | None
+) -> Origin:
     commit = None
     if repository is not None:
         commit = (
@@ -127,16 +156,16 @@ def cache() -> Path:
     return Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default)).expanduser()
 
 
-def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  likewise
+def _is_here(repository: Repository, mirror: Path | None) -> bool:
     """Return whether importing a module finds its files without the network."""
-    folder = (mirror or cache()) / str(repository.cache_path)
+    folder = (mirror or cache()) / repository.cache_path
     if mirror:
         return folder.is_dir()
     head = folder / ".git" / "HEAD"
     # A failed download leaves a repository without files.
     if not head.is_file() or all(path.name == ".git" for path in folder.iterdir()):
         return False
-    pinned: str = repository.commit
+    pinned = repository.commit
     # A tag cannot be compared with a commit.
     by_tag = len(pinned) != _SHA1_LENGTH
     return by_tag or head_commit(folder) == pinned

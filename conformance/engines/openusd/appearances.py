@@ -167,7 +167,7 @@ def _corner_values(
     if interpolation not in numbers:
         raise _UnusableError(f"have the unknown interpolation {interpolation!r}")
     count, places = numbers[interpolation]
-    if values.ndim != 2 or values.shape[1] != width:  # noqa: PLR2004  values by components
+    if values.shape[1:] != (width,):
         raise _UnusableError(f"have not {width} components")
     if len(values) != count:
         raise _UnusableError(f"are {len(values)}, not {count}, for {interpolation}")
@@ -570,13 +570,16 @@ def _has_bytes_of_color(resolved: str) -> bool:
         head = bytes(content.Read(_PNG_HEAD, 0) if content.GetSize() else b"")
     if not head.startswith(b"\x89PNG"):
         return True
-    # Bit depth and colour type of the header: grey, colour, palette, grey and alpha.
+    # Bit depth and colour type of the header.
     depth, kind = head[24], head[25]
-    return depth <= 8 and kind in {2, 3, 6}  # noqa: PLR2004  bits of a byte
+    return depth <= _BITS_OF_BYTE and kind in _PNG_COLOR_TYPES
 
 
 # Bytes up to the end of the first chunk of a PNG file.
 _PNG_HEAD = 33
+# Colour types of PNG: colour, palette, and colour with alpha.
+_PNG_COLOR_TYPES = frozenset({2, 3, 6})
+_BITS_OF_BYTE = 8
 
 
 def _digest(resolved: str) -> str:

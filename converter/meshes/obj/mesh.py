@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tinyobjloader
@@ -170,7 +170,11 @@ class _Faces(NamedTuple):
     indices: NDArray[np.int32]
 
 
-def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues | None:  # noqa: ANN401  (untyped)
+def _normals(
+    attributes: tinyobjloader.attrib_t,
+    shapes: Iterable[tinyobjloader.mesh_t],
+    faces: _Faces,
+) -> CornerValues | None:
     if not attributes.normals or _dangling(faces):
         return None
     normals = unit_vectors(_rows(attributes.normals, 3))
@@ -180,7 +184,9 @@ def _normals(attributes: Any, shapes: list[Any], faces: _Faces) -> CornerValues 
     return fill_missing(normals, indices, face_normals(*faces))
 
 
-def _colors(attributes: Any, indices: NDArray[np.int32]) -> CornerValues | None:  # noqa: ANN401  (untyped)
+def _colors(
+    attributes: tinyobjloader.attrib_t, indices: NDArray[np.int32]
+) -> CornerValues | None:
     """Return vertex colours; None if all are white, the default of the library."""
     colors = _rows(attributes.colors, 3)
     if not (colors != 1.0).any():

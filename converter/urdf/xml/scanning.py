@@ -8,6 +8,7 @@ matched here.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -363,6 +364,6 @@ def _character(reference: re.Match[str]) -> str | None:
         code = int(reference["decimal"])
     else:
         code = int(reference["hexadecimal"], 16)
-    if not 0 < code <= 0x10FFFF or _FORBIDDEN.match(chr(code)):  # noqa: PLR2004  the last code point
+    if not 0 < code <= sys.maxunicode or _FORBIDDEN.match(chr(code)):
         return None
     return chr(code)

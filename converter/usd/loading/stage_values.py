@@ -14,6 +14,8 @@ from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.converter.diagnostics import Diagnostic
 
+# Characters of a value in a message.
+_LONGEST = 80
 _READ = ("physics:", "drive:", "limit:", "newton:")
 # Attributes that need not have a schema that is registered.
 _UNDECLARED = ("newton:", "physxJoint", "physxMimicJoint:", "urdf:")
@@ -137,7 +139,7 @@ def _named(attribute: Usd.Attribute) -> str:
 
 def _text(value: object) -> str:
     shown = " ".join(str(value).split())
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."  # noqa: PLR2004  # one line
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 
 
 def _other_type(

@@ -113,7 +113,7 @@ def _members(
     """Return the bodies of the robot, if there are other bodies on the stage."""
     bodies = [str(link.path) for link in links if link.is_body]
     parts = components(bodies, [connection.edge for connection in connections])
-    if len(parts) < 2:  # noqa: PLR2004  nothing to choose from
+    if len(parts) <= 1:
         return frozenset(map(Sdf.Path, bodies))
     jointed = [part for part in parts if _joints_of(part, connections)]
     marked = [part for part in jointed if _is_marked(part, connections, transforms)]

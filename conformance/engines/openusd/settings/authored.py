@@ -124,6 +124,8 @@ _ZERO_ALLOWED = "physics:principalAxes"
 # Values of an attribute that are compared with its default.
 _MOST_SAMPLES = 1000
 _BOUNDS = 2
+# Numbers of the longest value that is shown, a quaternion.
+_QUATERNION = 4
 
 
 def authored_settings(
@@ -223,7 +225,7 @@ def _is_empty(value: object) -> bool:
 def _short(value: object) -> object:
     if isinstance(value, bool | int | float | str):
         return value
-    if hasattr(value, "__len__") and len(value) > 4:  # noqa: PLR2004  a quaternion's
+    if hasattr(value, "__len__") and len(value) > _QUATERNION:
         return f"an array of {len(value)}"
     return str(value)
 

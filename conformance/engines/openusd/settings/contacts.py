@@ -27,14 +27,10 @@ from urdf_usd.conformance.observation.robot import (
 
 # Purpose of the binding of a contact material.
 _PHYSICS = "physics"
-
 _FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
-
 _MATERIAL_ATTRIBUTES = (*_FRICTION, "physics:restitution")
-
 # Shapes with it mark a place, and are neither drawn nor in contact.
 _SITE = "NewtonSiteAPI"
-
 # Subdivisions that keep all points of a surface.
 _FLAT = frozenset({UsdGeom.Tokens.none, UsdGeom.Tokens.bilinear})
 

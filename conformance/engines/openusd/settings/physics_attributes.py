@@ -74,11 +74,8 @@ COMPARED = {
 """The check that compares each attribute; ``*`` stands for the instance of a schema."""
 
 _BY_MASS = "a density is ignored where a mass is authored, as every body needs"
-
 _NO_GAINS = "without stiffness and damping a drive has no target"
-
 _NO_JOINT = "no joint of a URDF has this type"
-
 _SOLVER = "accuracy and speed of a solver, not the robot"
 
 HARMLESS = {
@@ -108,13 +105,11 @@ SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
 _INSTANCES = re.compile(
     r"^(drive|limit|state|physxJointAxis|physxLimit|physxMimicJoint):[^:]+:"
 )
-
 NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
 """Beginnings of the attributes of physics schemas."""
 
 # Fallbacks of PhysX: of the angular damping [1/s] and the largest speed [deg/s].
 _ANGULAR_DAMPING = 0.05
-
 _ANGULAR_SPEED = 5729.0
 
 # Approximations of UsdPhysics and PhysX that follow the surface or hulls of it;
@@ -192,15 +187,10 @@ class Rule:
 
 
 _BODY_SCHEMA = "PhysicsRigidBodyAPI"
-
 _PHYSX_BODY = "PhysxRigidBodyAPI"
-
 _PHYSX_LIMIT = "PhysxLimitAPI:*"
-
 _STATE = "PhysicsJointStateAPI:*"
-
 _DRIVE = "PhysicsDriveAPI:*"
-
 _K = SettingKind
 
 RULES = (

@@ -21,7 +21,6 @@ from urdf_usd.conformance.observation.robot import (
 
 # Standard gravity of any place on the Earth [m/s^2], and numbers rounded from it.
 _GRAVITY = (9.76, 9.84)
-
 _DOWN = 1e-5
 
 

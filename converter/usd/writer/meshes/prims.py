@@ -19,6 +19,8 @@ from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, w
 
 # Name of materials without name.
 _UNNAMED = "material"
+# Types of arrays by number of components.
+_ARRAYS = {2: Vt.Vec2fArray, 3: Vt.Vec3fArray}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _write_primvar(  # noqa: PLR0913, PLR0917  # one parameter per statement
     held: CornerValues,
     mesh: PolygonMesh,
 ) -> None:
-    array = Vt.Vec3fArray if values.shape[1] == 3 else Vt.Vec2fArray  # noqa: PLR2004  x, y and z
+    array = _ARRAYS[values.shape[1]]
     per_point = len(values) == len(mesh.points) and np.array_equal(
         held.indices, mesh.face_indices
     )
