@@ -11,10 +11,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 _FUNCTION = re.compile(r"`((?:converter|conformance|corpus|reports)/[\w/]+)\.(\w+)`")
+_PATH = re.compile(
+    r"`((?:converter|conformance|corpus|docs|reports|tests|urdf_usd)/[\w/]*(?:\.\w+)?)`"
+)
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _FOLDERS = re.compile(
     r"^\| folder of `(\w+)/` \|.*?\n\n", flags=re.MULTILINE | re.DOTALL
 )
 FUNCTIONS = _FUNCTION.findall(ARCHITECTURE)
+_DOCUMENTS = sorted(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md"))
 
 
 def test_every_step_names_a_function() -> None:
@@ -36,6 +41,26 @@ def test_named_functions_exist(module: str, name: str) -> None:
     kinds = ast.FunctionDef | ast.ClassDef
 
     assert name in {node.name for node in tree.body if isinstance(node, kinds)}
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", *_DOCUMENTS],
+)
+def test_named_paths_exist(document: str) -> None:
+    """Files and folders in code spans, and the targets of links."""
+    file = ROOT / document
+    text = file.read_text(encoding="utf-8")
+    named = [ROOT / path for path in _PATH.findall(text)]
+    linked = [file.parent / path for path in _LINK.findall(text)]
+    # The step of a robot names a module and a function; an example names a new engine.
+    names = [path for path in (*named, *linked) if not _names_function(path)]
+
+    assert [str(path) for path in names if not path.exists()] == []
+
+
+def _names_function(path: Path) -> bool:
+    return path.with_suffix(".py").is_file()
 
 
 @pytest.mark.parametrize("package", ["converter", "conformance"])

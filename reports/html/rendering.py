@@ -7,6 +7,7 @@ import hashlib
 import json
 import shlex
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from urllib.parse import quote
 
@@ -79,6 +80,7 @@ def script_digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
+@cache
 def template_asset(name: str) -> str:
     """Read a file of the folder ``templates``."""
     return (resources.files("urdf_usd.reports.html") / "templates" / name).read_text(
@@ -130,8 +132,12 @@ def run_command(summary: RunSummary, *sources: str) -> str:
     )
 
 
+@cache
 def page_environment() -> Environment:
-    """Return the template environment: escapes values, fails on undefined ones."""
+    """Return the template environment: escapes values, fails on undefined ones.
+
+    There is one per process, which compiles each template once.
+    """
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
         autoescape=True,
