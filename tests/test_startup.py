@@ -161,6 +161,25 @@ def test_help_and_refused_arguments_load_no_library(
     assert not names & (ENGINES | REPORTS | FORMATS | RARE | LARGE)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "none.urdf", "out"),
+        ("lint", "none.urdf"),
+        ("check", "none.urdf", "arm.urdf"),
+        ("run", "none.urdf", "--out", "report"),
+        ("run", "--out", "report", "--baseline", "none.toml"),
+    ],
+)
+def test_missing_file_does_not_load_metadata_of_packages(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """``importlib.metadata`` imports ``email``, and takes a third of such a command."""
+    (tmp_path / "arm.urdf").write_text(ROBOT)
+
+    assert "email" not in loaded(refused(*arguments), tmp_path)
+
+
 def test_run_of_a_missing_robot_loads_no_engine(tmp_path: Path) -> None:
     """Only the gate, whose baseline is read before robots are downloaded."""
     names = loaded(refused("run", "none.urdf", "--out", "report"), tmp_path)

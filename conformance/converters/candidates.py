@@ -13,11 +13,14 @@ import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
+
+# Slow to import; `run` imports this module to validate its options.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"

@@ -9,10 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.metadata import EntryPoint
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from urdf_usd.conformance.engines.protocol import Engine
+# Slow to import; the command line needs the errors alone.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from urdf_usd.conformance.engines.protocol import Engine
 
 GROUP = "urdf_usd.engines"
 
