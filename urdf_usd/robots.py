@@ -54,7 +54,7 @@ def convert(
     return converter.convert(source.path, directory, options)
 
 
-def check(  # noqa: PLR0913  # input, options, output
+def check(
     robot: Reference,
     usd: str | os.PathLike[str],
     options: CheckOptions | None = None,

@@ -434,7 +434,7 @@ def _misshaded(part: LinkShapes, amount: float, text: str, expected: str) -> Dif
     )
 
 
-def _difference(  # noqa: PLR0913, PLR0917  two values, and what is allowed
+def _difference(
     part: LinkShapes,
     pair: _Pair,
     amount: float,

@@ -204,7 +204,7 @@ def _pair(ours: Dynamics, theirs: Dynamics, scale: MotionScale) -> _Pair:
     )
 
 
-def _compare(  # noqa: PLR0913, PLR0917  one value of two readings, and its model
+def _compare(
     pair: _Pair,
     entries: _Entries,
     what: str,
@@ -392,7 +392,7 @@ def _is_comparable(spread: float) -> bool:
     return _FREEDOM * spread <= _CHAOS
 
 
-def _difference(  # noqa: PLR0913, PLR0917  one joint of two rollouts, and its model
+def _difference(
     name: str,
     ours: Rollout,
     theirs: Rollout,

@@ -28,7 +28,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 HARMLESS = INVENTED * (1 + 1e-6)
 
 
-def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
+def mass_difference(
     kind: str,
     name: str,
     ours: float,
@@ -70,7 +70,7 @@ def mass_difference(  # noqa: PLR0913  the two values, and what they belong to
     )
 
 
-def center_difference(  # noqa: PLR0913  the two values, and what they are measured with
+def center_difference(
     kind: str,
     name: str,
     ours: NDArray[np.float64],
@@ -113,7 +113,7 @@ def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
     return largest
 
 
-def inertia_difference(  # noqa: PLR0913  the two values, and what they are measured with
+def inertia_difference(
     kind: str,
     name: str,
     ours: NDArray[np.float64],

@@ -215,7 +215,7 @@ def with_output(
     return structs.replace(record, output=text)
 
 
-def summary_of(  # noqa: PLR0913  # what a run is about, and what became of it
+def summary_of(
     robots: Iterable[RobotRecord],
     corpus: Sequence[str],
     options: Mapping[str, str],

@@ -94,7 +94,7 @@ def _examine_shared(assignment: Assignment) -> PackedResult | None:
     return PackedResult(examine_isolated(_pool(), assignment, {}))
 
 
-def examined_on(  # noqa: PLR0913  # both ends, and options
+def examined_on(
     address: str,
     assignments: Iterable[Assignment],
     *,
@@ -187,7 +187,7 @@ def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
 class _Dispatch:
     """Sends robots to the cluster, and receives results."""
 
-    def __init__(  # noqa: PLR0913  # both ends, and options
+    def __init__(
         self,
         client: Client,
         pool: WorkerPool,

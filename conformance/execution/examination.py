@@ -219,7 +219,7 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(  # noqa: PLR0913, PLR0917  # what is compared, and how
+def examine_pair(
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,

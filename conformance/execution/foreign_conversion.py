@@ -56,7 +56,7 @@ class Made:
     output: str | None = None
 
 
-def run_command(  # noqa: PLR0913  # what goes in, where to, and what it may take
+def run_command(
     converter: CommandConverter,
     urdf: Path,
     directory: Path,

@@ -140,7 +140,7 @@ CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
 
-def check(  # noqa: PLR0913  # the public interface
+def check(
     urdf: str | os.PathLike[str],
     usd: str | os.PathLike[str],
     options: CheckOptions = CHECK_DEFAULTS,
@@ -196,7 +196,7 @@ def check(  # noqa: PLR0913  # the public interface
     return result
 
 
-def run(  # noqa: PLR0913  # the public interface
+def run(
     sources: Sequence[Resolved],
     out: str | os.PathLike[str],
     options: RunOptions = RUN_DEFAULTS,
@@ -243,7 +243,7 @@ def run(  # noqa: PLR0913  # the public interface
         )
 
 
-def run_in_folder(  # noqa: PLR0913  # as above
+def run_in_folder(
     sources: Sequence[Resolved],
     folder: RunFolder,
     options: RunOptions = RUN_DEFAULTS,
@@ -359,7 +359,7 @@ def _examined_here(
         yield places.pop(future), future.result()
 
 
-def _examined_there(  # noqa: PLR0913, PLR0917  # both ends, and options
+def _examined_there(
     assignments: Sequence[Assignment],
     pool: WorkerPool,
     threads: Executor,

@@ -219,7 +219,7 @@ def write_back(
         return error.diagnostics[0].message
 
 
-def draw_robot(  # noqa: PLR0913, PLR0917  # a call from another module's step
+def draw_robot(  # noqa: PLR0917  # a call from another module's step
     path: str,
     packages: Mapping[str, str],
     usd: str,

@@ -351,7 +351,7 @@ def _stage(
     )
 
 
-def _shape(  # noqa: PLR0913, PLR0917  a row of the table below
+def _shape(
     identifier: str,
     title: str,
     aims: tuple[str, ...],

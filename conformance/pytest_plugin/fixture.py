@@ -29,7 +29,7 @@ class Conformance:
     examiner: Examiner
     folder: Path
 
-    def __call__(  # noqa: PLR0913  # one keyword per choice
+    def __call__(
         self,
         urdf: str | os.PathLike[str],
         *,

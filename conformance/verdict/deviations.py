@@ -70,7 +70,7 @@ def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
     )
 
 
-def _of(  # noqa: PLR0913, PLR0917  a row of the table below
+def _of(
     engines: str,
     name: str,
     does: str,

@@ -89,7 +89,7 @@ class Judgement:
     reason: str
 
 
-def judge(  # noqa: PLR0913  one argument per input
+def judge(
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,

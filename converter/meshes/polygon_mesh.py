@@ -100,7 +100,7 @@ class PolygonMesh:
     sibling_files: tuple[str, ...] = ()
 
 
-def build_mesh(  # noqa: PLR0913  # one parameter per attribute
+def build_mesh(
     points: NDArray[np.floating],
     face_counts: NDArray[np.integer],
     face_indices: NDArray[np.integer],

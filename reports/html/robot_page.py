@@ -75,7 +75,7 @@ class View:
         return trusted_markup(scene_text(self.packed))
 
 
-def render_page(  # noqa: PLR0913, PLR0917  # content and context of a page
+def render_page(
     environment: Environment,
     robot: RobotRecord,
     scripts: PageScripts,

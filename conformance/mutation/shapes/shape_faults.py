@@ -325,7 +325,7 @@ def _guide(prim: Usd.Prim) -> None:
     UsdGeom.Imageable(prim).CreatePurposeAttr(UsdGeom.Tokens.guide)
 
 
-def _fault(  # noqa: PLR0913, PLR0917  a row of the table below
+def _fault(
     role: Role,
     name: str,
     title: str,

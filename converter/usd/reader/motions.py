@@ -50,7 +50,7 @@ def is_floating(prim: Usd.Prim, description: UsdPhysics.JointDesc) -> bool:
     )
 
 
-def joint_kind(  # noqa: PLR0913  # what is known of a joint
+def joint_kind(
     prim: Usd.Prim,
     description: UsdPhysics.JointDesc,
     turn: Matrix,

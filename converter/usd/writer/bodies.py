@@ -24,7 +24,7 @@ _MASS = "PhysicsMassAPI"
 _MESH = "PhysicsMeshCollisionAPI"
 
 
-def author_bodies(  # noqa: PLR0913, PLR0917  # one parameter per input
+def author_bodies(
     layer: Sdf.Layer,
     geometry: Sdf.Layer,
     tree: Tree,

@@ -105,7 +105,7 @@ def system_errors() -> Iterator[None]:
         raise
 
 
-def author_asset(  # noqa: PLR0913  # one parameter per choice
+def author_asset(
     robot: Robot,
     tree: Tree,
     body_assignment: BodyAssignment,

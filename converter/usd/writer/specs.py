@@ -55,7 +55,7 @@ def relate(spec: Sdf.PrimSpec, name: str, target: Sdf.Path) -> None:
     relationship.targetPathList.explicitItems = [target]
 
 
-def write_new(  # noqa: PLR0913  # one parameter per field
+def write_new(
     spec: Sdf.PrimSpec,
     name: str,
     kind: Sdf.ValueTypeName,

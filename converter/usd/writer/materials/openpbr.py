@@ -127,7 +127,7 @@ def _color_image(
     return _product(material, _NAMES[slot], "color3", kind, (out, Gf.Vec3f(*gain)))
 
 
-def _read(  # noqa: PLR0913, PLR0917  # one parameter per statement
+def _read(
     material: UsdShade.Material,
     slot: Slot,
     texture: Texture,

@@ -92,7 +92,7 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     return _write_subsets(prim, mesh)
 
 
-def _write_primvar(  # noqa: PLR0913, PLR0917  # one parameter per statement
+def _write_primvar(
     prim: Sdf.PrimSpec,
     name: str,
     kind: Sdf.ValueTypeName,
