@@ -395,12 +395,12 @@ def require_scheduler(address: str) -> None:
 def _cluster() -> ModuleType:
     try:
         # Dask comes with an extra.
-        from urdf_usd.conformance.execution import cluster  # noqa: PLC0415
+        from urdf_usd.conformance.execution.cluster import dispatch  # noqa: PLC0415
     except ImportError as error:
         raise ClusterError(
             f"a scheduler needs Dask ({error}): {install_command('cluster')}"
         ) from error
-    return cluster
+    return dispatch
 
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from urdf_usd.conformance.mutation.asset_faults import ASSET_FAULTS
 from urdf_usd.conformance.mutation.authored_faults import AUTHORED_FAULTS
 from urdf_usd.conformance.mutation.body_faults import BODY_FAULTS
-from urdf_usd.conformance.mutation.coupling_faults import COUPLING_FAULTS
-from urdf_usd.conformance.mutation.drive_faults import DRIVE_FAULTS
-from urdf_usd.conformance.mutation.joint_faults import JOINT_FAULTS
-from urdf_usd.conformance.mutation.limit_faults import LIMIT_FAULTS
+from urdf_usd.conformance.mutation.joints.coupling_faults import COUPLING_FAULTS
+from urdf_usd.conformance.mutation.joints.drive_faults import DRIVE_FAULTS
+from urdf_usd.conformance.mutation.joints.joint_faults import JOINT_FAULTS
+from urdf_usd.conformance.mutation.joints.limit_faults import LIMIT_FAULTS
 from urdf_usd.conformance.mutation.mass_faults import MASS_FAULTS
 from urdf_usd.conformance.mutation.setting_faults import SETTING_FAULTS
 from urdf_usd.conformance.mutation.shapes.appearance_faults import APPEARANCE_FAULTS

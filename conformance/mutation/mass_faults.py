@@ -23,7 +23,7 @@ from urdf_usd.conformance.mutation.fault import (
     set_value,
 )
 from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset
-from urdf_usd.conformance.mutation.joint_frames import quaternion
+from urdf_usd.conformance.mutation.joints.joint_frames import quaternion
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 _TOLERANCE = Tolerance()

@@ -22,7 +22,7 @@ from urdf_usd.conformance.mutation.good_asset import (
     JointSite,
     apart,
 )
-from urdf_usd.conformance.mutation.joint_frames import AXES
+from urdf_usd.conformance.mutation.joints.joint_frames import AXES
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType
 
 _JOINTS = ("structure.joints",)

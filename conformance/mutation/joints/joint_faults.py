@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.mutation.fault import OBLIQUE, Fault, Scale, Seed, on_prim
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
-from urdf_usd.conformance.mutation.joint_frames import (
+from urdf_usd.conformance.mutation.joints.joint_frames import (
     JointFrames,
     read_frames,
     shifted,

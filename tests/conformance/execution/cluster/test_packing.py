@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.runs import ROBOT, write_mesh
-from urdf_usd.conformance.execution.examination import Assignment, Unchanged, subject_of
-from urdf_usd.conformance.execution.packing import (
+from urdf_usd.conformance.execution.cluster.packing import (
     PackedResult,
     PackedRobot,
     pack,
     unpack_result,
     unpacked,
 )
+from urdf_usd.conformance.execution.examination import Assignment, Unchanged, subject_of
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import RobotSource

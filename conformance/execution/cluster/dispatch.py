@@ -1,4 +1,4 @@
-"""Runs on the workers of a Dask cluster.
+"""Sending of robots to the workers of a Dask cluster, and of records back.
 
 Every Dask worker has a pool of worker processes, and examines robots as a local run
 does. Robots are sent packed, or as paths if the Dask workers have the same files. The
@@ -24,6 +24,13 @@ from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.cluster.packing import (
+    PackedResult,
+    PackedRobot,
+    examine_packed,
+    pack,
+    unpack_result,
+)
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination import (
     Assignment,
@@ -32,13 +39,6 @@ from urdf_usd.conformance.execution.examination import (
 )
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.packing import (
-    PackedResult,
-    PackedRobot,
-    examine_packed,
-    pack,
-    unpack_result,
-)
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.mutation.joint_frames import JointFrames, shifted, turned
+from urdf_usd.conformance.mutation.joints.joint_frames import (
+    JointFrames,
+    shifted,
+    turned,
+)
 
 AT = np.array([0.0, -0.7, 1.1])
 ORIGINS = (np.array([0.3, -0.2, 0.5]), np.array([0.05, 0.1, -0.04]))
