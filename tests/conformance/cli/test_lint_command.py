@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter.lint import ALL_RULES, LINT_RULES, REPAIRS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).
 ROBOT = """\
 <robot name="r">
