@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -119,7 +118,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401  # any plain JSON value
+def _finite(value: object) -> object:
     match value:
         case dict():
             return {key: _finite(item) for key, item in value.items()}

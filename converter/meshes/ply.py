@@ -12,7 +12,7 @@ import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     SurfaceAttributes,
     build_mesh,
 )
+
+# Slow to import.
+if TYPE_CHECKING:
+    import trimesh
 
 # Texture reference as written by MeshLab.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
@@ -109,7 +113,7 @@ def _damage_explained() -> Iterator[None]:
         raise MeshError(f"its PLY is broken: {message}") from error
 
 
-def _surface(data: bytes) -> Any:  # noqa: ANN401  (trimesh, as it is used here)
+def _surface(data: bytes) -> trimesh.Trimesh | None:
     import trimesh  # noqa: PLC0415  slow to import, and rarely needed
 
     scene = trimesh.load_scene(io.BytesIO(data), file_type="ply", process=False)
@@ -117,7 +121,7 @@ def _surface(data: bytes) -> Any:  # noqa: ANN401  (trimesh, as it is used here)
     return next((one for one in found if isinstance(one, trimesh.Trimesh)), None)
 
 
-def _colors(visual: Any, faces: NDArray[np.integer]) -> CornerValues | None:  # noqa: ANN401
+def _colors(visual: Any, faces: NDArray[np.integer]) -> CornerValues | None:  # noqa: ANN401  its type has no common attributes
     if visual.kind == "face":
         each = np.repeat(np.arange(len(faces) // 3), 3)
         return corner_values(visual.face_colors[:, :3] / 255.0, each)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH, require_bounded
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import MeshPart, reading_by
+
+# Slow to import: 0.3 s.
+if TYPE_CHECKING:
+    import trimesh
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +79,7 @@ def read_scene(
     return TrimeshScene(len(numbers), tuple(parts))
 
 
-def _coordinates(mesh: Any) -> NDArray[np.floating] | None:  # noqa: ANN401  # as below
+def _coordinates(mesh: trimesh.Trimesh) -> NDArray[np.floating] | None:
     """Return the texture coordinates of the corners of triangles, if there are any."""
     held = getattr(mesh.visual, "uv", None)
     if held is None or len(held) != len(mesh.vertices):
@@ -84,7 +88,7 @@ def _coordinates(mesh: Any) -> NDArray[np.floating] | None:  # noqa: ANN401  # a
     return corners
 
 
-def _bounded_resolver(folder: str) -> Any:  # noqa: ANN401  # trimesh has no types
+def _bounded_resolver(folder: str) -> trimesh.resolvers.FilePathResolver:
     import trimesh  # noqa: PLC0415  # as above
 
     class Resolver(trimesh.resolvers.FilePathResolver):
