@@ -21,6 +21,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
 from urdf_usd.conformance.verdict.massless_inertia import (
     counts_massless,
@@ -115,6 +116,14 @@ def _unlimited(joint: JointObservation) -> bool:
 def no_range(ours: JointObservation, theirs: JointObservation) -> bool:
     """Limits that are both zero, read as none."""
     return _limits(ours) == (0.0, 0.0) and _unlimited(theirs)
+
+
+def equal_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """Limits that are equal in single precision, read as none."""
+    lower, upper = _limits(ours)
+    if math.isinf(lower) or math.isinf(upper) or not _unlimited(theirs):
+        return False
+    return abs(upper - lower) <= scalar_bound(lower) + scalar_bound(upper)
 
 
 def one_sided(ours: JointObservation, theirs: JointObservation) -> bool:

@@ -101,10 +101,11 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "mujoco",
         "empty-range",
-        "reads limits that are both zero as no limits",
+        "reads equal limits as no limits",
         _LIMITS,
-        given.about_joints(given.no_range),
+        given.about_joints(given.equal_limits),
         "zero-range",
+        predicts=_LIMITS,
     ),
     *_of(
         "mujoco",

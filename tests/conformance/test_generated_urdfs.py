@@ -26,6 +26,26 @@ def _require_conforming(text: str) -> None:
     assert record.verdict.conforms, record.reason
 
 
+_BODY = (
+    '<inertial><mass value="0.7"/>'
+    '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>'
+)
+# Reduced robots that hypothesis found, and that did not conform.
+_FOUND = {
+    "range of which nothing is left in single precision": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        '<limit lower="0" upper="2e-309" effort="1" velocity="1"/></joint></robot>'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", _FOUND.values(), ids=_FOUND)
+def test_robots_that_were_generated_before_conform(text: str) -> None:
+    """Failures without a cause in the USD."""
+    _require_conforming(text)
+
+
 @settings(
     max_examples=12,
     deadline=None,
