@@ -33,6 +33,7 @@ _THIN = 1e-6
 _TINY = 1e-10
 _FAR = 1e8
 _EDGE = 1e-6
+_ASSUMED_UPPER = -1.0
 # Tolerance of equal masses and moments, relative, and of positions [m].
 _SAME = 1e-5
 
@@ -137,6 +138,16 @@ def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
         here == there or (here == 0 and math.isinf(there))
         for here, there in zip(_limits(ours), _limits(theirs), strict=True)
     )
+
+
+def upper_by_default(ours: JointObservation, theirs: JointObservation) -> bool:
+    """An upper limit of zero, perhaps by default, read as -1.
+
+    Below the lower limit it means no limits.
+    """
+    lower, upper = _limits(ours)
+    read = (-math.inf, math.inf) if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
+    return upper == 0.0 and _limits(theirs) == read
 
 
 def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:

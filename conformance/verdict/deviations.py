@@ -132,6 +132,15 @@ _LIMIT_DEVIATIONS = (
         "absent-bounds",
     ),
     *_of(
+        "pybullet",
+        "lower-bound-alone",
+        "reads a missing upper limit as -1 rad or m, and as no limits below the lower "
+        "one",
+        _LIMITS,
+        given.about_joints(given.upper_by_default),
+        "lower-bound-alone",
+    ),
+    *_of(
         "mujoco",
         "reversed-range",
         "reads a lower limit above the upper one as no limits",

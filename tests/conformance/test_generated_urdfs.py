@@ -32,6 +32,15 @@ _BODY = (
 )
 # Reduced robots that hypothesis found, and that did not conform.
 _FOUND = {
+    **{
+        f"{kind} joint with a lower limit of {lower} alone": (
+            f'<robot name="r"><link name="a">{_BODY}</link>'
+            f'<link name="b">{_BODY}</link><joint name="j" type="{kind}">'
+            f'<parent link="a"/><child link="b"/><limit lower="{lower}"/></joint>'
+            "</robot>"
+        )
+        for kind, lower in (("prismatic", -0.25), ("revolute", -2.0))
+    },
     "range of which nothing is left in single precision": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
