@@ -32,6 +32,20 @@ _BODY = (
 )
 # Reduced robots that hypothesis found, and that did not conform.
 _FOUND = {
+    "floating body at a massless link that is fixed to the world": (
+        f'<robot name="r"><link name="a"/><link name="b">{_BODY}</link>'
+        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
+        '<joint name="j" type="floating"><parent link="a"/><child link="b"/></joint>'
+        "</robot>"
+    ),
+    "axis that PyBullet does not normalise, and hardly any travel": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        f'<link name="c">{_BODY}</link>'
+        '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<axis xyz="1e-6 0 0"/><limit lower="-1e-5" upper="0"/></joint>'
+        '<joint name="j" type="fixed"><origin xyz="0.452 0 0.077"/>'
+        '<parent link="b"/><child link="c"/></joint></robot>'
+    ),
     **{
         f"{kind} joint with a lower limit of {lower} alone": (
             f'<robot name="r"><link name="a">{_BODY}</link>'
