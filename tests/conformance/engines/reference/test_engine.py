@@ -65,7 +65,7 @@ def _framed(kind: str, inertial: str = "") -> str:
     return (
         f'<link name="world"/><link name="frame">{inertial}</link>{_ARM}'
         '<joint name="i" type="fixed"><parent link="world"/><child link="frame"/>'
-        f'</joint>{_joint(kind, "frame")}'
+        f"</joint>{_joint(kind, 'frame')}"
     )
 
 
