@@ -37,8 +37,8 @@ _OF_ALL = (
         "Every link has the same number of shapes of each kind; each group of a "
         "collider's OBJ file is one. Shapes that are split, merged or written as "
         "meshes are close if their surface is the same and no convex hull is over "
-        "several of them. A mesh of the URDF that cannot be read is reported, but does "
-        "not fail the USD.",
+        "several of them, or if convex colliders fill the same solid. A mesh of the "
+        "URDF that cannot be read is reported, but does not fail the USD.",
     ),
     _ShapeCheck(
         "support",

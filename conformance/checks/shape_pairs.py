@@ -2,7 +2,8 @@
 
 Shapes of a link have no order. If both sides have the same number of each kind, each
 shape is compared with the nearest one; otherwise one side may have split or merged
-them, and all of them are compared as one surface.
+them, and all of them are compared as one surface. Convex colliders that fill others
+without gaps are compared as solids: the faces between them are inside.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -41,6 +42,8 @@ _AXES = 3
 # Numbers that are rounded on the way to a point of the link: the point itself and a
 # scale, and the point once more in the reader of the mesh file.
 _PER_POINT = 3 * RELATIVE + QUATERNION
+# Part of the cube of its size that a convex shape fills if it is not flat.
+_FLAT = 1e-6
 _MOST_NAMED = 3
 # Pairs of observations of one robot, in two roles.
 _CACHE_SIZE = 64
@@ -48,11 +51,20 @@ _CACHE_SIZE = 64
 
 @dataclass(frozen=True, slots=True)
 class LinkShapes:
-    """Shapes of one link in one role, on both sides: all of them, or a match."""
+    """Shapes of one link in one role, on both sides: all of them, or a match.
+
+    Attributes:
+        link: Name of the link.
+        ours: Of the first side.
+        theirs: Of the second side.
+        is_solid: Whether both sides are the same solid, cut into convex pieces
+            differently.
+    """
 
     link: str
     ours: Shapes
     theirs: Shapes
+    is_solid: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +135,7 @@ def matches_by_link(
     return tuple(
         tuple(
             (part, combined_surface(part.ours), combined_surface(part.theirs))
-            for part in matched_shapes(shapes)
+            for part in _matched_solids(shapes, model)
         )
         for shapes in shapes_by_link(expected, actual, role, model)
     )
@@ -158,6 +170,132 @@ def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
         LinkShapes(shapes.link, (here,), (there,))
         for here, there in nearest(ours, theirs)
     )
+
+
+def _matched_solids(
+    shapes: LinkShapes, model: ToleranceModel
+) -> tuple[LinkShapes, ...]:
+    """Match the shapes of a link, and find the matches that are the same solid."""
+    return tuple(
+        replace(
+            part,
+            is_solid=kinds(part.ours) != kinds(part.theirs) and same_solid(part, model),
+        )
+        for part in matched_shapes(shapes)
+    )
+
+
+def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
+    """Whether convex colliders of one side fill those of the other without gaps.
+
+    Each piece of the side with more of them has to lie in one of the other side, and
+    the pieces in it have to have its support function and, together, its volume.
+    Shapes that both sides have may be of any kind.
+    """
+    if any(s.role is not Role.COLLISION for s in (*shapes.ours, *shapes.theirs)):
+        return False
+    ours, theirs = _without_equal(shapes, model)
+    whole, pieces = (theirs, ours) if len(theirs) <= len(ours) else (ours, theirs)
+    volumes = [convex_volume(shape, model) for shape in whole]
+    filling: list[list[ShapeObservation]] = [[] for _ in whole]
+    for piece in pieces:
+        around = [
+            (volume, index)
+            for index, (shape, volume) in enumerate(zip(whole, volumes, strict=True))
+            if volume is not None and contains(shape, piece, model)
+        ]
+        if not around:
+            return False
+        filling[min(around)[1]].append(piece)
+    return all(
+        volume is not None and parts and _fills(parts, shape, volume, model)
+        for shape, volume, parts in zip(whole, volumes, filling, strict=True)
+    )
+
+
+def _fills(
+    pieces: Sequence[ShapeObservation],
+    whole: ShapeObservation,
+    volume: float,
+    model: ToleranceModel,
+) -> bool:
+    """Whether pieces inside a convex shape have its extents and its volume."""
+    outer, inner = combined_surface((whole,)), combined_surface(pieces)
+    volumes = [convex_volume(piece, model) for piece in pieces]
+    filled = math.fsum(one for one in volumes if one is not None)
+    allowed = model.tolerance.shape
+    # The volume of a flat shape does not show a gap.
+    return (
+        None not in volumes
+        and volume > _FLAT * outer.size**3
+        and abs(filled - volume) <= allowed * volume
+        and _is_near(inner.reach, outer.reach, outer, model)
+    )
+
+
+def _without_equal(
+    shapes: LinkShapes, model: ToleranceModel
+) -> tuple[list[ShapeObservation], list[ShapeObservation]]:
+    """Return the shapes of both sides without those that the other side has as well."""
+    ours, theirs = [], list(shapes.theirs)
+    for here in shapes.ours:
+        same = next((there for there in theirs if _is_equal(here, there, model)), None)
+        if same is None:
+            ours.append(here)
+        else:
+            theirs.remove(same)
+    return ours, theirs
+
+
+def _is_equal(
+    here: ShapeObservation, there: ShapeObservation, model: ToleranceModel
+) -> bool:
+    if here.kind is not there.kind or here.surface is None or there.surface is None:
+        return False
+    one, other = combined_surface((here,)), combined_surface((there,))
+    return (
+        _is_near(one.reach, other.reach, one, model)
+        and _is_near(one.center, other.center, one, model)
+        and math.isclose(one.area, other.area, rel_tol=model.tolerance.shape)
+    )
+
+
+def _is_near(
+    here: Array, there: Array, scale: CombinedSurface, model: ToleranceModel
+) -> bool:
+    """Whether lengths [m] are equal within the tolerance of a shape."""
+    allowed = max(scale.point_bound, model.tolerance.shape * scale.size)
+    return float(np.abs(here - there).max()) <= allowed
+
+
+def convex_volume(shape: ShapeObservation, model: ToleranceModel) -> float | None:
+    """Return the volume of a convex collider [m^3]; None if it may be concave.
+
+    Groups of an OBJ file collide as their convex hulls.
+    """
+    surface, hull = shape.surface, shape.hull_volume
+    if surface is None or surface.support_alone:
+        return None
+    if shape.kind not in {ShapeKind.MESH, ShapeKind.OTHER}:
+        return surface.volume
+    if hull is None or shape.hull or shape.pieces > 1:
+        return hull
+    is_convex = math.isclose(hull, surface.volume, rel_tol=model.tolerance.shape)
+    return hull if is_convex else None
+
+
+def contains(
+    outer: ShapeObservation, inner: ShapeObservation, model: ToleranceModel
+) -> bool:
+    """Whether a shape is nowhere farther out than another, by support functions."""
+    if outer.surface is None or inner.surface is None:
+        return False
+    around, inside = combined_surface((outer,)), combined_surface((inner,))
+    farther = float((inside.reach - around.reach).max())
+    allowed = max(
+        inside.point_bound + around.point_bound, model.tolerance.shape * inside.size
+    )
+    return farther <= allowed
 
 
 def kinds(shapes: Shapes) -> list[ShapeKind]:

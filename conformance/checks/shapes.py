@@ -19,17 +19,20 @@ from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     Shapes,
     combined_surface,
+    contains,
+    convex_volume,
     direction_text,
     kinds,
     matched_shapes,
     matches_by_link,
     named,
     nearest,
+    same_solid,
     shapes_by_link,
     worst_of,
 )
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
@@ -120,7 +123,7 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
 
     The amount is nan if a mesh of the URDF cannot be read.
     """
-    fails, close = (math.inf, 0.0), (1.0, 1.0)
+    fails = math.inf, 0.0
     missing = [shape for shape in shapes.ours if shape.surface is None]
     stand_ins = [s.problem for s in shapes.theirs if s.surface and s.problem]
     unstated = [s for s in shapes.theirs if s.surface is None]
@@ -134,14 +137,23 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
         return math.nan, 0.0, message + more
     if kinds(shapes.ours) == kinds(shapes.theirs):
         return 0.0, 0.0, "shapes are equal in number and kind"
+    return _differently_divided(shapes, model)
+
+
+def _differently_divided(
+    shapes: LinkShapes, model: ToleranceModel
+) -> tuple[float, float, str]:
+    """Judge shapes of different kinds or number, all of which can be read."""
+    fails, close = (math.inf, 0.0), (1.0, 1.0)
     message = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
-    is_same = _same_surface(shapes, model)
-    joint = _joint_hulls(shapes, model) if is_same else ()
-    if joint:
-        message = f"{message}: {named(joint)} is one convex hull over several"
-    elif is_same:
-        return *close, f"{message}: the same surface"
-    return *fails, message
+    if same_solid(shapes, model):
+        return *close, f"{message}: the same solid"
+    if not _same_surface(shapes, model):
+        return *fails, message
+    if joint := _joint_hulls(shapes, model):
+        hulls = f"{named(joint)} is one convex hull over several"
+        return *fails, f"{message}: {hulls}"
+    return *close, f"{message}: the same surface"
 
 
 def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
@@ -172,24 +184,11 @@ def _joint_hulls(shapes: LinkShapes, model: ToleranceModel) -> Shapes:
 
     They fill the space between shapes. Smaller pieces of a shape are no such hulls.
     """
-    ours = [combined_surface((shape,)) for shape in shapes.ours]
     return tuple(
         shape
         for shape in shapes.theirs
-        if shape.hull and not any(_contains(one, shape, model) for one in ours)
+        if shape.hull and not any(contains(one, shape, model) for one in shapes.ours)
     )
-
-
-def _contains(
-    outer: CombinedSurface, shape: ShapeObservation, model: ToleranceModel
-) -> bool:
-    """Whether a shape is nowhere farther out than another, by support functions."""
-    inner = combined_surface((shape,))
-    farther = float((inner.reach - outer.reach).max())
-    allowed = max(
-        inner.point_bound + outer.point_bound, model.tolerance.shape * inner.size
-    )
-    return farther <= allowed
 
 
 def _difference(
@@ -230,7 +229,7 @@ def support(
         model,
         lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
-    if ours.support_alone or theirs.support_alone:
+    if part.is_solid or ours.support_alone or theirs.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
     shift = length(theirs.center - ours.center)
@@ -284,7 +283,7 @@ def area(
     model: ToleranceModel,
 ) -> Iterator[Difference]:
     """Compare surface areas, relative."""
-    if ours.support_alone or theirs.support_alone:
+    if part.is_solid or ours.support_alone or theirs.support_alone:
         return
     yield _difference(
         part,
@@ -307,6 +306,19 @@ def volume(
 ) -> Iterator[Difference]:
     """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
     if ours.support_alone or theirs.support_alone:
+        return
+    if part.is_solid:
+        here, there = (
+            math.fsum(convex_volume(shape, model) or 0.0 for shape in side)
+            for side in (part.ours, part.theirs)
+        )
+        yield _difference(
+            part,
+            _ratio(here, there),
+            _VOLUME,
+            model,
+            lambda: _volume_words(part, here, there),
+        )
         return
     if length(ours.oriented) > _CLOSED * ours.area:
         off = length(theirs.oriented - ours.oriented) / ours.area
@@ -345,7 +357,7 @@ def triangles(
     model: ToleranceModel,
 ) -> Iterator[Difference]:
     """Compare numbers of triangles, polygons counted as fans, relative."""
-    if not ours.triangles or not theirs.triangles:
+    if part.is_solid or not ours.triangles or not theirs.triangles:
         return
     yield _difference(
         part,

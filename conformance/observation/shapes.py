@@ -260,6 +260,8 @@ class ShapeObservation(CompactPickle):
             in this role are not compared with this engine.
         shading: Normals of a visual mesh; None if the engine does not read them.
         hull: Whether it collides as the convex hull of its surface.
+        hull_volume: Of the convex hull of a mesh that collides [m^3]; None if the
+            engine does not compute it.
     """
 
     link: str
@@ -277,6 +279,7 @@ class ShapeObservation(CompactPickle):
     stated: bool = True
     shading: Shading | None = None
     hull: bool = False
+    hull_volume: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

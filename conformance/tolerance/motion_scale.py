@@ -167,13 +167,17 @@ def motion_scale(
     speeds = np.abs(dynamics.velocities)
     allowed_bias = _forces(jacobians, invented, speeds)
     own = _shared(axes, np.maximum(inertia, 0.0) + np.diagonal(allowed))
+    bias = _shared(axes, _forces(jacobians, real, speeds) + allowed_bias)
+    # Sums of forces that cancel, where no force is possible.
+    rounding = ARITHMETIC * allowed_bias.max(initial=0.0) * max(size, _EXTENT)
     return MotionScale(
         joints=dynamics.joints,
         inertia=np.sqrt(own),
         inertia_bound=_product_errors(jacobians, real),
         inertia_invented=allowed,
-        bias=_shared(axes, _forces(jacobians, real, speeds) + allowed_bias),
-        bias_bound=_force_errors(jacobians, real, speeds),
+        bias=bias,
+        bias_bound=_force_errors(jacobians, real, speeds)
+        + np.where(bias > 0.0, 0.0, rounding),
         bias_invented=allowed_bias,
     )
 

@@ -7,7 +7,7 @@ engine and every run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,8 @@ def configurations(
     The first is zero, regardless of limits; then every leading joint at its lower
     and at its upper limit; then Sobol samples inside the limits. A mimic joint follows
     its leader, through chains; a leader is sampled within its followers' limits as
-    well, unless they exclude each other. Without moving joints there is one
-    configuration.
+    well, unless they exclude each other, and such that a follower without limits moves
+    by 1000 rad or m at most. Without moving joints there is one configuration.
 
     Args:
         joints: All joints, fixed ones included.
@@ -76,7 +76,15 @@ def configurations(
     column = 0
     for joint in leaders:
         width = _freedoms(joint)
-        window = _window(joint, _shared_limits(joint, moving, couplings))
+        followers = [
+            (each, coupling)
+            for each in moving
+            if (coupling := couplings.get(each.name))
+            and coupling.leader == joint.name
+            and coupling.multiplier
+        ]
+        window = _window(joint, _shared_limits(joint, followers))
+        window = _within_reach(window, [coupling for _, coupling in followers])
         inside = _coordinates(joint, window, cube[:, column : column + width])
         positions[joint.name] = np.vstack([_zero(joint.type), inside])
         column += width
@@ -129,8 +137,8 @@ def _freedoms(joint: JointObservation) -> int:
 def _couplings(moving: Sequence[JointObservation]) -> dict[str, HeadCoupling]:
     """Couple every follower to the joint at the head of its chain.
 
-    A coupling without effect (unknown leader, several coordinates, a loop) is ignored,
-    and such a joint is sampled on its own.
+    A coupling without effect (unknown leader, several coordinates, a loop, a chain
+    whose factors overflow) is ignored, and such a joint is sampled on its own.
     """
     single = {joint.name: joint for joint in moving if COORDINATES[joint.type] == 1}
     mimics = {
@@ -141,7 +149,12 @@ def _couplings(moving: Sequence[JointObservation]) -> dict[str, HeadCoupling]:
     heads = {name: head_coupling(name, mimics.get) for name in mimics}
     # In a loop of couplings the head follows another joint.
     return {
-        name: head for name, head in heads.items() if head and head.leader not in mimics
+        name: head
+        for name, head in heads.items()
+        if head
+        and head.leader not in mimics
+        and math.isfinite(head.multiplier)
+        and math.isfinite(head.offset)
     }
 
 
@@ -149,8 +162,10 @@ def _limits(joint: JointObservation) -> tuple[float, float]:
     """Return ordered limits, infinite where there is none."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
-    if lower > upper:
-        lower, upper = upper, lower
+    return _without_far(min(lower, upper), max(lower, upper))
+
+
+def _without_far(lower: float, upper: float) -> tuple[float, float]:
     return (
         lower if abs(lower) <= _FAR else -math.inf,
         upper if abs(upper) <= _FAR else math.inf,
@@ -159,21 +174,31 @@ def _limits(joint: JointObservation) -> tuple[float, float]:
 
 def _shared_limits(
     leader: JointObservation,
-    moving: Sequence[JointObservation],
-    couplings: Mapping[str, HeadCoupling],
+    followers: Sequence[tuple[JointObservation, HeadCoupling]],
 ) -> tuple[float, float]:
-    """Return the intersection of the leader's and its followers' limits."""
+    """Return the intersection of the leader's and its followers' limits.
+
+    A follower of a tiny multiple allows its leader positions that are as good as none:
+    1e200 rad, whose square overflows.
+    """
     lower, upper = _limits(leader)
-    for joint in moving:
-        coupling = couplings.get(joint.name)
-        if not coupling or coupling.leader != leader.name or not coupling.multiplier:
-            continue
-        ends = sorted(
+    for joint, coupling in followers:
+        ends = (
             (limit - coupling.offset) / coupling.multiplier for limit in _limits(joint)
         )
-        both = max(lower, ends[0]), min(upper, ends[1])
+        first, last = _without_far(*sorted(ends))
+        both = max(lower, first), min(upper, last)
         if both[0] <= both[1]:
             lower, upper = both
+    return lower, upper
+
+
+def _within_reach(
+    window: tuple[float, float], couplings: Sequence[HeadCoupling]
+) -> tuple[float, float]:
+    """Narrow a leader's interval so that followers of large multiples stay in range."""
+    reach = min((_FAR / abs(each.multiplier) for each in couplings), default=_FAR)
+    lower, upper = (min(max(end, -reach), reach) for end in window)
     return lower, upper
 
 

@@ -21,6 +21,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
 from urdf_usd.conformance.verdict.massless_inertia import (
     counts_massless,
@@ -32,6 +33,7 @@ _THIN = 1e-6
 _TINY = 1e-10
 _FAR = 1e8
 _EDGE = 1e-6
+_ASSUMED_UPPER = -1.0
 # Tolerance of equal masses and moments, relative, and of positions [m].
 _SAME = 1e-5
 # Rounding of a factor.
@@ -120,6 +122,14 @@ def no_range(ours: JointObservation, theirs: JointObservation) -> bool:
     return _limits(ours) == (0.0, 0.0) and _unlimited(theirs)
 
 
+def equal_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+    """Limits that are equal in single precision, read as none."""
+    lower, upper = _limits(ours)
+    if math.isinf(lower) or math.isinf(upper) or not _unlimited(theirs):
+        return False
+    return abs(upper - lower) <= scalar_bound(lower) + scalar_bound(upper)
+
+
 def one_sided(ours: JointObservation, theirs: JointObservation) -> bool:
     """Limits one of which is zero, perhaps by default, read as none."""
     return _limits(ours).count(0.0) == 1 and _unlimited(theirs)
@@ -131,6 +141,16 @@ def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
         here == there or (here == 0 and math.isinf(there))
         for here, there in zip(_limits(ours), _limits(theirs), strict=True)
     )
+
+
+def upper_by_default(ours: JointObservation, theirs: JointObservation) -> bool:
+    """An upper limit of zero, perhaps by default, read as -1.
+
+    Below the lower limit it means no limits.
+    """
+    lower, upper = _limits(ours)
+    read = (-math.inf, math.inf) if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
+    return upper == 0.0 and _limits(theirs) == read
 
 
 def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:

@@ -101,10 +101,11 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "mujoco",
         "empty-range",
-        "reads limits that are both zero as no limits",
+        "reads equal limits as no limits",
         _LIMITS,
-        given.about_joints(given.no_range),
+        given.about_joints(given.equal_limits),
         "zero-range",
+        predicts=_LIMITS,
     ),
     *_of(
         "mujoco",
@@ -129,6 +130,15 @@ _LIMIT_DEVIATIONS = (
         _LIMITS,
         given.about_joints(given.no_range),
         "absent-bounds",
+    ),
+    *_of(
+        "pybullet",
+        "lower-bound-alone",
+        "reads a missing upper limit as -1 rad or m, and as no limits below the lower "
+        "one",
+        _LIMITS,
+        given.about_joints(given.upper_by_default),
+        "lower-bound-alone",
     ),
     *_of(
         "mujoco",

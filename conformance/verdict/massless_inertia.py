@@ -48,6 +48,9 @@ def massless_inertia(link: LinkObservation) -> bool:
 def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
     """Whether an observation equals the reference plus the inertia of massless links.
 
+    Links of which the other observation states no mass are left out: an engine that
+    rejects their inertia replaces it.
+
     Args:
         spec: The reference observation.
         stated: Another observation of the same robot.
@@ -55,7 +58,8 @@ def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
             both.
     """
     ours, theirs = spec.dynamics, stated.dynamics
-    predicted = _predicted(spec)
+    read = frozenset(link.name for link in stated.links if link.mass is not None)
+    predicted = _predicted(spec, read)
     if ours is None or theirs is None or predicted is None:
         return False
     first, second = velocity_indices(ours.joints), velocity_indices(theirs.joints)
@@ -74,9 +78,16 @@ def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _predicted(spec: Observation) -> tuple[Array, Array] | None:
-    """Return (K, n, n) inertia and (K, n) bias; None if there is nothing to add."""
-    massless = [link for link in spec.links if massless_inertia(link)]
+def _predicted(spec: Observation, read: frozenset[str]) -> tuple[Array, Array] | None:
+    """Return (K, n, n) inertia and (K, n) bias; None if there is nothing to add.
+
+    Args:
+        spec: The reference observation.
+        read: Links whose inertia is added, if they have no mass.
+    """
+    massless = [
+        link for link in spec.links if link.name in read and massless_inertia(link)
+    ]
     if not massless or spec.dynamics is None or spec.frames is None:
         return None
     dynamics, frames = spec.dynamics, spec.frames

@@ -221,8 +221,8 @@ class _EngineErrors:
     """Items that differ because of the engine.
 
     Attributes:
-        misread: Those that it reads wrong in the first file and right in the second;
-            fixed joints with another name.
+        misread: Those that it reads wrong in the first file and right in the second,
+            or within tolerance in both; fixed joints with another name.
         predicted: Those that a known deviation predicts for the second file, with the
             difference from the URDF.
     """
@@ -257,8 +257,11 @@ def _engine_errors(
     welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
     refused = _refused(trip, model)
     misread = failing.keys() & first_errors.keys() - second_errors.keys()
+    # Two tolerances may add up to more than one.
+    correct = failing.keys() & _correct(before, first_errors)
+    correct &= _correct(after, second_errors)
     return _EngineErrors(
-        welds | misread | _assumed(check, trip, failing.keys(), model),
+        welds | misread | correct | _assumed(check, trip, failing.keys(), model),
         {
             item: second_errors[item].amount
             for item in failing.keys() & second_errors.keys()
@@ -308,6 +311,10 @@ def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:
     return {
         one.item: one for one in comparison.differences if not agrees(one, precision)
     }
+
+
+def _correct(comparison: Compared, errors: Mapping[str, Difference]) -> set[str]:
+    return {one.item for one in comparison.differences} - errors.keys()
 
 
 def _is_predicted(

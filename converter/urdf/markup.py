@@ -63,7 +63,10 @@ def read_markup(
     data = load(file)
     if is_xacro(file):
         expansion = expand(file, packages, arguments, environment=environment)
-        return Markup((yield from expanded_markup(expansion, file)), expanded=True)
+        expanded = yield from expanded_markup(expansion, file)
+        if not _has_links(expanded):
+            _refuse_part((yield from parse_markup(data, file)))
+        return Markup(expanded, expanded=True)
     root = yield from parse_markup(data, file)
     xacro = _find_xacro(root)
     if xacro is None:
@@ -85,6 +88,8 @@ def read_markup(
     message = f"{xacro.message}; the file is expanded"
     yield Diagnostic("xacro-in-urdf", message, xacro.location)
     yield from found
+    if not _has_links(expanded):
+        _refuse_part(root)
     return Markup(expanded, expanded=True)
 
 
@@ -107,11 +112,31 @@ def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:
 _PREFIX = "xacro:"
 _NAMESPACE_END = "/xacro"
 # Unused definitions have no effect on the robot.
-_DEFINITIONS = {"property", "arg", "macro"}
+_DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}
+_INCLUDE = "include"
 _MARK = "$"
 _SUBSTITUTION = re.compile(r"\$[({]")
 # File references may contain $(find PACKAGE), which is resolved without xacro.
 _SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
+
+
+def _refuse_part(root: Element) -> None:
+    """Refuse a file whose only xacro are definitions, if it has any.
+
+    Args:
+        root: The root element before the expansion, which has no links.
+
+    Raises:
+        SourceError: The file is part of another one.
+    """
+    if root.tag != ROBOT.tag:
+        return
+    tags = {_local_name(child) for child in root.children if _is_xacro(child)}
+    defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
+    if defined and tags <= {*_DEFINITIONS, _INCLUDE}:
+        # Properties and arguments beside macros are usually for these.
+        message = f"part of another file: defines {defined[0]} only"
+        raise SourceError((Diagnostic("xacro-part", message, root.location),))
 
 
 def _find_needed(root: Element) -> Diagnostic | None:
@@ -137,8 +162,7 @@ def _find_xacro(
     has_links = _has_links(root)
     for element, element_type in walk(root, ROBOT):
         if element_type is None:
-            name = element.tag.rpartition(":")[2]
-            unused = has_links and name in _DEFINITIONS
+            unused = has_links and _local_name(element) in _DEFINITIONS
             if elements and _is_xacro(element) and not unused:
                 message = f"{describe(element)} is a xacro element"
                 return Diagnostic("xacro-in-urdf", message, element.location)
@@ -162,6 +186,10 @@ def _find_xacro(
 
 def _has_links(root: Element) -> bool:
     return any(child.tag == LINK.tag for child in root.children)
+
+
+def _local_name(element: Element) -> str:
+    return element.tag.rpartition(":")[2]
 
 
 def _is_xacro(element: Element) -> bool:

@@ -26,6 +26,80 @@ def _require_conforming(text: str) -> None:
     assert record.verdict.conforms, record.reason
 
 
+_BODY = (
+    '<inertial><mass value="0.7"/>'
+    '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>'
+)
+
+
+def _massless(name: str, moment: float) -> str:
+    return (
+        f'<link name="{name}"><inertial><mass value="0"/><inertia ixx="{moment}" '
+        f'ixy="0" ixz="0" iyy="{moment}" iyz="0" izz="{moment}"/></inertial></link>'
+    )
+
+
+# Reduced robots that hypothesis found, and that did not conform.
+_FOUND = {
+    "damping of a joint without a limit, which MuJoCo does not read": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        f'<link name="c">{_BODY}</link>'
+        '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<dynamics damping="0.766" friction="0.3"/></joint>'
+        '<joint name="j" type="floating"><parent link="b"/><child link="c"/></joint>'
+        "</robot>"
+    ),
+    "inertia without mass, of a link that MuJoCo rejects and of another": (
+        '<robot name="r"><link name="a"/><link name="b"/>'
+        f"{_massless('c', 0.1)}{_massless('d', 2000.0)}"
+        '<joint name="i" type="revolute"><parent link="a"/><child link="b"/></joint>'
+        '<joint name="j" type="prismatic"><parent link="b"/><child link="c"/></joint>'
+        '<joint name="k" type="fixed"><parent link="c"/><child link="d"/></joint>'
+        "</robot>"
+    ),
+    "joint that cannot move, between links without mass": (
+        '<robot name="r"><link name="a"/><link name="b"/>'
+        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<axis xyz="0.687 0.563 0.6794874470954058"/><limit lower="0" upper="0"/>'
+        "</joint></robot>"
+    ),
+    "floating body at a massless link that is fixed to the world": (
+        f'<robot name="r"><link name="a"/><link name="b">{_BODY}</link>'
+        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
+        '<joint name="j" type="floating"><parent link="a"/><child link="b"/></joint>'
+        "</robot>"
+    ),
+    "axis that PyBullet does not normalise, and hardly any travel": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        f'<link name="c">{_BODY}</link>'
+        '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<axis xyz="1e-6 0 0"/><limit lower="-1e-5" upper="0"/></joint>'
+        '<joint name="j" type="fixed"><origin xyz="0.452 0 0.077"/>'
+        '<parent link="b"/><child link="c"/></joint></robot>'
+    ),
+    **{
+        f"{kind} joint with a lower limit of {lower} alone": (
+            f'<robot name="r"><link name="a">{_BODY}</link>'
+            f'<link name="b">{_BODY}</link><joint name="j" type="{kind}">'
+            f'<parent link="a"/><child link="b"/><limit lower="{lower}"/></joint>'
+            "</robot>"
+        )
+        for kind, lower in (("prismatic", -0.25), ("revolute", -2.0))
+    },
+    "range of which nothing is left in single precision": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        '<limit lower="0" upper="2e-309" effort="1" velocity="1"/></joint></robot>'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", _FOUND.values(), ids=_FOUND)
+def test_robots_that_were_generated_before_conform(text: str) -> None:
+    """Failures without a cause in the USD."""
+    _require_conforming(text)
+
+
 @settings(
     max_examples=12,
     deadline=None,

@@ -71,7 +71,7 @@ def test_files_of_a_folder_without_a_robot_are_unavailable(tmp_path: Path) -> No
     }
     assert records["dir--part"].reason.startswith("not a complete robot: ")
     assert "argument 'mass' is needed" in records["dir--needy"].reason
-    assert "has no links" in records["dir--part"].reason
+    assert "part of another file: defines macros only" in records["dir--part"].reason
     files = [file.path for file in records["dir--arm"].source.files]
     assert files == ["arm.urdf.xacro", "part.xacro"]
 

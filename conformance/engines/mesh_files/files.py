@@ -97,7 +97,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
         case "stl":
             return _Read(read_binary_stl(content))
         case "ply":
-            return _Read(read_ply(content))
+            return _Read(read_ply(content, folder))
         case "dae":
             # Importing it takes 0.3 s.
             from urdf_usd.conformance.engines.mesh_files.collada import read_dae  # noqa: PLC0415

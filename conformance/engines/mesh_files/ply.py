@@ -1,14 +1,16 @@
 """PLY files, parsed here; the converter reads them by trimesh.
 
 Of the libraries on PyPI, plyfile and pymeshlab are licensed under the GPL, which no
-requirement of every installation may be. The format defines neither axes nor units.
+requirement of every installation may be. The format defines neither axes nor units, nor
+textures: images and texture coordinates are stated as by MeshLab, Blender and others.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -18,7 +20,8 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     UnreadMeshError,
 )
-from urdf_usd.conformance.engines.surfaces import fans
+from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial, ImageFile
+from urdf_usd.conformance.engines.surfaces import Array, fan_places, fans
 
 # Format characters of the module struct, by the names in headers, old and new.
 _TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H"}
@@ -29,6 +32,12 @@ _BYTE_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 # Names of the list of corners of a face.
 _COUNTS = re.compile(rb"^element\s+\S+\s+(\d{1,20})", re.MULTILINE)
 _CORNERS = ("vertex_indices", "vertex_index")
+# Names of texture coordinates of vertices, v upwards.
+_OF_VERTEX = (("s", "t"), ("u", "v"), ("texture_u", "texture_v"))
+# Of faces: two coordinates for every corner, and the number of the image.
+_OF_FACE = "texcoord"
+_IMAGE_NUMBER = "texnumber"
+_IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 
 # The values of a row by name of the property; of a list, all of its items.
 _Row = dict[str, tuple[float, ...]]
@@ -58,8 +67,12 @@ class _ElementType:
     properties: list[_Property]
 
 
-def read_ply(content: bytes) -> LoadedMesh:
-    """Read points, and polygons as fans of triangles.
+def read_ply(content: bytes, folder: str) -> LoadedMesh:
+    """Read points, polygons as fans of triangles, images and texture coordinates.
+
+    Args:
+        content: The file.
+        folder: Folder that references to images are relative to.
 
     Raises:
         UnreadMeshError: The file is damaged, there is no triangle, or a face refers to
@@ -74,22 +87,71 @@ def read_ply(content: bytes) -> LoadedMesh:
             [[row[axis][0] for axis in "xyz"] for row in elements.get("vertex", ())],
             np.float64,
         ).reshape(-1, 3)
+        faces = elements.get("face", [])
         rows = [
-            row[_CORNERS[1] if _CORNERS[1] in row else _CORNERS[0]]
-            for row in elements.get("face", ())
+            row[_CORNERS[1] if _CORNERS[1] in row else _CORNERS[0]] for row in faces
         ]
+        images = [
+            ImageFile(name.decode("utf-8", "replace").strip(), folder)
+            for name in _IMAGES.findall(header)
+        ]
+        shown = np.array([row.get(_IMAGE_NUMBER, (0,))[0] for row in faces], np.int64)
+        st = _vertex_coordinates(elements.get("vertex", []))
+        wedges = _corner_coordinates(faces, rows)
         corners = np.array([corner for row in rows for corner in row], np.int64)
     except (ArithmeticError, LookupError, ValueError, struct.error) as error:
         message = " ".join(str(error).split())
         raise UnreadMeshError(f"its PLY is broken: {message}") from error
     if "face" not in elements:
         raise UnreadMeshError("it holds no faces")
-    triangles = fans(np.array([len(row) for row in rows], np.int64), corners)
+    counts = np.array([len(row) for row in rows], np.int64)
+    triangles = fans(counts, corners)
     if not len(triangles):
         raise UnreadMeshError("it holds no triangles")
     if corners.min() < 0 or corners.max() >= len(points):
         raise UnreadMeshError("a face refers to a missing vertex")
-    return LoadedMesh(points, triangles, np.full(len(triangles), -1))
+    material_of = np.full(len(triangles), -1)
+    if images:
+        shown[(shown < 0) | (shown >= len(images))] = -1
+        material_of = np.repeat(shown, np.maximum(counts - 2, 0))
+    coordinates = wedges[fan_places(counts)] if wedges is not None else None
+    if coordinates is None and st is not None:
+        coordinates = st[triangles]
+    return LoadedMesh(
+        points,
+        triangles,
+        material_of,
+        materials=tuple(FileMaterial(image=image) for image in images),
+        has_coordinates=coordinates is not None,
+        coordinates=None if coordinates is None else coordinates.astype(np.float32),
+    )
+
+
+def _vertex_coordinates(vertices: Sequence[_Row]) -> Array | None:
+    """Return the (N, 2) texture coordinates of vertices, if they have any."""
+    for names in _OF_VERTEX:
+        if vertices and all(name in vertices[0] for name in names):
+            return np.array([[row[name][0] for name in names] for row in vertices])
+    return None
+
+
+def _corner_coordinates(
+    faces: Sequence[_Row], corners: Sequence[tuple[float, ...]]
+) -> Array | None:
+    """Return the (C, 2) texture coordinates of all corners of faces, NaN where absent.
+
+    Args:
+        faces: Rows of faces.
+        corners: Corners of each of them.
+    """
+    if not any(row.get(_OF_FACE) for row in faces):
+        return None
+    values: list[float] = []
+    for row, face in zip(faces, corners, strict=True):
+        stated = row.get(_OF_FACE, ())
+        expected = 2 * len(face)
+        values += stated if len(stated) == expected else [math.nan] * expected
+    return np.array(values).reshape(-1, 2)
 
 
 def _elements(content: bytes) -> dict[str, list[_Row]]:

@@ -40,6 +40,7 @@ from urdf_usd.conformance.observation.shapes import (
 Property: TypeAlias = tuple[str, tuple[float, ...] | str]
 
 _PREVIEW = "UsdPreviewSurface"
+_SURFACE = "outputs:surface"
 _TEXTURE = "UsdUVTexture"
 _READER = "UsdPrimvarReader_float2"
 _PLACEMENT = "UsdTransform2d"
@@ -62,6 +63,7 @@ _MATERIALX = {
     "ND_open_pbr_surface_surfaceshader": "base_color",
     "ND_standard_surface_surfaceshader": "base_color",
     "ND_gltf_pbr_surfaceshader": "base_color",
+    "ND_UsdPreviewSurface_surfaceshader": "diffuseColor",
 }
 # Smallest difference of colours and other numbers that counts here.
 _APART = 1e-4
@@ -367,7 +369,11 @@ def _differ(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property]:
-    """Yield other outputs of a material: displacement, volume, and other renderers."""
+    """Yield other outputs of a material: displacement, volume, and other renderers.
+
+    Renderers prefer the surface of their own render context, such as that of MDL in
+    Omniverse.
+    """
     displaced, _, _ = material.ComputeDisplacementSource()
     if displaced and displaced.GetShaderId() != _PREVIEW:
         yield "outputs:displacement", f"connected to {displaced.GetPath().name}"
@@ -377,7 +383,11 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
     for output in material.GetSurfaceOutputs():
         for source in output.GetValueProducingAttributes():
             node = UsdShade.Shader(source.GetPrim())
-            name = _MATERIALX.get(str(node.GetShaderId())) if node else None
+            identifier = str(node.GetShaderId()) if node else ""
+            name = _MATERIALX.get(identifier)
+            if output.GetFullName() != _SURFACE and not name and identifier != _PREVIEW:
+                shader = f"the shader {source.GetPrim().GetName()}"
+                yield output.GetFullName(), f"{shader} (not explained by the URDF)"
             value = [one.Get() for one in _sources(node, name)] if node and name else []
             if value and value[0] is not None and look.color and not look.texture:
                 color = _components(value[0])

@@ -275,13 +275,22 @@ def _structure_notes(
     unnamed = [
         link.name
         for link in links.by_name.values()
-        if not link.is_body and link.weld is None and link.name != root
+        if not link.is_body
+        and link.weld is None
+        and link.name != root
+        and not _groups_shapes(physics.default.GetStage().GetPrimAtPath(link.path))
     ]
     if unnamed:
         notes.append(
             f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
         )
     return notes
+
+
+def _groups_shapes(prim: Usd.Prim) -> bool:
+    """Whether an Xform only groups shapes, such as the pieces of one collider."""
+    inside = prim.GetFilteredChildren(Usd.TraverseInstanceProxies())
+    return bool(inside) and all(child.IsA(UsdGeom.Gprim) for child in inside)
 
 
 def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +31,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.surfaces import (
     fans,
+    hull_volume,
     measured_mesh,
     primitive_surface,
     stretched,
@@ -43,9 +43,6 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
-
-Measured: TypeAlias = dict[tuple[int, bytes], tuple[Surface, Array] | None]
-
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
 # Rotations from the Z axis of a shape's own frame to the axis of its prim.
@@ -66,7 +63,7 @@ def state_shapes(
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
-    measured: Measured = {}
+    measured = _Measured({}, {})
     for placed in _placed(physics, links, world):
         stated = _stated(placed, measured)
         found += [_in_role(placed, stated, role, measured) for role in placed.roles]
@@ -169,6 +166,19 @@ def _carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
             if links.by_path[path].is_body:
                 return
         prim = prim.GetParent()
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Meshes that were measured before, by the identity of their geometry.
+
+    Attributes:
+        surfaces: Surfaces and areas of triangles, by transform as well.
+        hulls: Volumes of convex hulls in the mesh's own frame, in units of the stage.
+    """
+
+    surfaces: dict[tuple[int, bytes], tuple[Surface, Array] | None]
+    hulls: dict[int, float]
 
 
 _NO_POINTS = np.zeros((0, 3))
@@ -295,12 +305,12 @@ def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
     )
 
 
-def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
+def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:
     """State a shape in the frame of a link, apart from its role.
 
     Args:
         placed: The shape.
-        measured: Surfaces of meshes so far, by the points that they have and where.
+        measured: Meshes so far.
     """
     prim, geometry, to_link = placed.prim, placed.geometry, placed.to_link
     x, y, z = to_link[:3, 3].tolist()
@@ -328,12 +338,20 @@ def _stated(placed: _Placed, measured: Measured) -> ShapeObservation:
     return replace(stated, kind=kind, size=size, surface=surface)
 
 
-def _measured(placed: _Placed, measured: Measured) -> tuple[Surface, Array] | None:
+def _measured(placed: _Placed, measured: _Measured) -> tuple[Surface, Array] | None:
     geometry, to_link = placed.geometry, placed.to_link
-    place = id(geometry), to_link.tobytes()
-    if place not in measured:
-        measured[place] = measured_mesh(geometry.points, geometry.triangles, to_link)
-    return measured[place]
+    place, known = (id(geometry), to_link.tobytes()), measured.surfaces
+    if place not in known:
+        known[place] = measured_mesh(geometry.points, geometry.triangles, to_link)
+    return known[place]
+
+
+def _hull_volume(placed: _Placed, measured: _Measured) -> float:
+    """Return the volume of the convex hull of a mesh [m^3]."""
+    geometry, known = placed.geometry, measured.hulls
+    if id(geometry) not in known:
+        known[id(geometry)] = hull_volume(geometry.points, geometry.triangles)
+    return known[id(geometry)] * abs(float(np.linalg.det(placed.to_link[:3, :3])))
 
 
 def _faces(placed: _Placed, areas: Array) -> MeshFaces:
@@ -349,7 +367,7 @@ def _faces(placed: _Placed, areas: Array) -> MeshFaces:
 
 
 def _in_role(
-    placed: _Placed, stated: ShapeObservation, role: Role, measured: Measured
+    placed: _Placed, stated: ShapeObservation, role: Role, measured: _Measured
 ) -> ShapeObservation:
     prim = placed.prim
     if role is Role.VISUAL:
@@ -364,12 +382,14 @@ def _in_role(
             appearances=state_appearances(prim, stated.surface.area, faces),
             shading=state_shading(prim, faces) if faces else None,
         )
+    collider = replace(stated, role=role)
+    if stated.kind is ShapeKind.MESH and stated.surface:
+        collider = replace(collider, hull_volume=_hull_volume(placed, measured))
     if not prim.HasAPI(UsdPhysics.MeshCollisionAPI):
-        return replace(stated, role=role)
+        return collider
     token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
     return replace(
-        stated,
-        role=role,
+        collider,
         problem=stated.problem or _BOUNDING.get(token),
         hull=stated.kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull,
     )

@@ -251,7 +251,14 @@ def _joint(
         return JointObservation(name, kind, parent, child)
     if name in limits_unknown:
         return JointObservation(
-            name, kind, parent, child, axis=axis, note="The file has no <limit>."
+            name,
+            kind,
+            parent,
+            child,
+            damping=row.damping,
+            friction=row.friction,
+            axis=axis,
+            note="The file has no <limit>.",
         )
     lower, upper = row.lower, row.upper
     unlimited = lower > upper

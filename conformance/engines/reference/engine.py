@@ -371,14 +371,22 @@ def _base(tree: Tree) -> Base | None:
     """Return the base by the convention of an empty root link ``world``, else None.
 
     URDF has no element for the base. A ``world`` with mass or shapes is an ordinary
-    link.
+    link. Links without mass that are fixed to it are frames of the world: if floating
+    joints alone leave them, the robot floats.
     """
     root = tree.link[tree.root]
-    joints = tree.child_joints[tree.root]
     if root.name != "world" or root.mass or root.visuals or root.collisions:
         return None
-    if not joints:
+    if not tree.child_joints[tree.root]:
         return None
-    if all(isinstance(joint.kind, Floating) for joint in joints):
-        return Base.FLOATING
-    return Base.FIXED
+    frames = [tree.root]
+    leaving = []
+    for name in frames:
+        for joint in tree.child_joints[name]:
+            is_frame = isinstance(joint.kind, Fixed) and not tree.link[joint.child].mass
+            if is_frame:
+                frames.append(joint.child)
+            else:
+                leaving.append(joint)
+    floats = leaving and all(isinstance(joint.kind, Floating) for joint in leaving)
+    return Base.FLOATING if floats else Base.FIXED

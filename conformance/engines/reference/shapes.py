@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +14,7 @@ import numpy as np
 
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+    FaceGroup,
     LoadedMesh,
     UnreadMeshError,
 )
@@ -23,6 +25,7 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 from urdf_usd.conformance.engines.surfaces import (
     Array,
+    hull_volume,
     measured_mapping,
     measured_mesh,
     measured_shading,
@@ -85,17 +88,25 @@ def _convex_pieces(
     stated: ShapeObservation, shape: Shape, meshes: Meshes
 ) -> tuple[ShapeObservation, ...]:
     """Divide a collider whose file has several groups; others are one piece."""
-    if stated.pieces == 1 or stated.role is not Role.COLLISION:
-        return (stated,)
     geometry = shape.geometry
-    if not isinstance(geometry, MeshFile) or stated.surface is None:
+    if stated.role is not Role.COLLISION or stated.surface is None:
+        return (stated,)
+    if not isinstance(geometry, MeshFile):
         return (stated,)
     content = meshes[geometry.path or ""]
     if not isinstance(content, LoadedMesh):
         return (stated,)
-    transform = transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    factor = abs(math.prod(geometry.scale))
+    if stated.pieces == 1:
+        return (replace(stated, hull_volume=_hull_volume(content) * factor),)
+    transform = _placement(shape, geometry)
     return tuple(
-        replace(stated, source=f"{stated.source} group {number}", surface=surface)
+        replace(
+            stated,
+            source=f"{stated.source} group {number}",
+            surface=surface,
+            hull_volume=_hull_volume(group) * factor,
+        )
         for number, group in enumerate(content.groups)
         if (surface := mesh_surface(group.points, group.triangles, transform))
     )
@@ -264,6 +275,12 @@ def _measured_at(
     """Measure a placed mesh; cached, as most are both visual and collider."""
     matrix = np.array(transform).reshape(4, 4)
     return measured_mesh(content.points, content.triangles, matrix)
+
+
+@lru_cache(maxsize=_KEPT)
+def _hull_volume(content: LoadedMesh | FaceGroup) -> float:
+    """Measure the convex hull of a mesh in its own unit; cached for further links."""
+    return hull_volume(content.points, content.triangles)
 
 
 def _load(path: str) -> LoadedMesh | UnreadMeshError:

@@ -28,6 +28,13 @@ FILES_RULES = (
         "Add the file; give the folders of packages with --package NAME=PATH.",
     ),
     Rule(
+        "xacro-part",
+        _E,
+        "The xacro file defines macros, properties or arguments, and no links: it is "
+        "part of another file.",
+        "Pass the file that includes it.",
+    ),
+    Rule(
         "xacro-warning",
         _W,
         "xacro issued a warning during expansion.",

@@ -23,7 +23,7 @@ from urdf_usd.converter.urdf.xml.elements import Element
 
 SUFFIX = ".xacro"
 
-_WITHOUT_LINKS = frozenset({"robot-empty", "root-element"})
+_WITHOUT_LINKS = frozenset({"robot-empty", "root-element", "xacro-part"})
 _NOT_EXPANDED = frozenset({"xacro-error", "xacro-file-missing"})
 _PROGRAM = Path(__file__).with_name("xacro_process.py")
 

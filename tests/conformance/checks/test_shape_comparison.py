@@ -185,6 +185,95 @@ def test_hull_of_a_piece_inside_another_piece_may_be_joined_with_it() -> None:
     assert _grades(_judged(ours, [_hull(ours)]))["shapes"] is Grade.CLOSE
 
 
+_BLOCK = (0.6, 0.5, 0.3)
+
+
+def _slab(start: float, end: float, name: str = "slab") -> ShapeObservation:
+    """Return a group of a mesh file: a part of a block, from start to end along X."""
+    extents = (end - start, *_BLOCK[1:])
+    place = PLACE @ pose(((start + end) / 2.0, 0.0, 0.0))
+    mesh = trimesh.creation.box(extents)
+    return replace(
+        _mesh(f"{name} {start}", mesh, place),
+        name="block.obj",
+        pieces=2,
+        hull_volume=float(np.prod(extents)),
+    )
+
+
+def _of_usd(shape: ShapeObservation, **stated: object) -> ShapeObservation:
+    return replaced(shape, name="prim", pieces=1, hull=True, **stated)
+
+
+_CUT = (-0.3, -0.1, 0.3)
+_SLABS = [_slab(_CUT[0], _CUT[1]), _slab(_CUT[1], _CUT[2])]
+_BALL = _mesh("ball", trimesh.creation.icosphere(2, 0.1), pose((2.0, 0.0, 0.0)))
+_WHOLE_VOLUME = 0.6 * 0.5 * 0.3
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        pytest.param(_SLABS, [_of_usd(_slab(-0.3, 0.3))], id="merged"),
+        pytest.param(
+            _SLABS,
+            [_of_usd(_joined(_SLABS), hull_volume=_WHOLE_VOLUME)],
+            id="merged with the faces between them",
+        ),
+        pytest.param(
+            [replace(_slab(-0.3, 0.3), pieces=1)], list(map(_of_usd, _SLABS)), id="cut"
+        ),
+        pytest.param(
+            [replace(_box("box"), surface=_slab(-0.3, 0.3).surface)],
+            list(map(_of_usd, _SLABS)),
+            id="cut primitive",
+        ),
+        pytest.param(
+            [*_SLABS, _slab(0.3, 0.7), _BALL],
+            [_of_usd(_slab(-0.1, 0.7)), _BALL, _of_usd(_SLABS[0])],
+            id="some merged",
+        ),
+    ],
+)
+def test_same_solid_in_other_convex_pieces_is_close(
+    ours: list[ShapeObservation], theirs: list[ShapeObservation]
+) -> None:
+    """A box that is cut without a gap; faces along the cut are inside."""
+    grades = _grades(_judged(ours, theirs))
+
+    assert grades.pop("shapes") is Grade.CLOSE
+    assert set(grades.values()) <= {Grade.EXACT, Grade.NOT_APPLICABLE}
+    assert grades["support"] is grades["volume"] is Grade.EXACT
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        pytest.param(
+            [_SLABS[0], _slab(-0.099, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="gap"
+        ),
+        pytest.param(
+            [_SLABS[0], _slab(-0.101, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="overlap"
+        ),
+        pytest.param(
+            [replace(_slab(-0.3, 0.3), pieces=1)],
+            [_of_usd(_SLABS[0]), _of_usd(_slab(-0.05, 0.3))],
+            id="cut with a gap",
+        ),
+        pytest.param(
+            [replace(_slab(-0.3, 0.3), pieces=1, hull_volume=2 * _WHOLE_VOLUME)],
+            list(map(_of_usd, _SLABS)),
+            id="cut of a concave mesh",
+        ),
+    ],
+)
+def test_convex_pieces_of_another_solid_fail(
+    ours: list[ShapeObservation], theirs: list[ShapeObservation]
+) -> None:
+    """Their extents are the same."""
+    assert _grades(_judged(ours, theirs))["shapes"] is Grade.FAILS
+
+
 @pytest.mark.parametrize("change", ["dropped", "added", "moved"])
 def test_piece_that_is_missing_added_or_moved_fails(change: str) -> None:
     """The outline of the link is the same: the piece is inside others."""

@@ -217,6 +217,26 @@ def test_groups_of_obj_files_are_independent_of_polygons(tmp_path: Path) -> None
     ]
 
 
+def test_reference_measures_convex_hulls_of_colliders(tmp_path: Path) -> None:
+    """Of each group of an OBJ file: a unit cube without its top, and a square."""
+    cube = (
+        "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\n"
+        "o a\nf 4 3 2 1\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
+    )
+    (tmp_path / "two.obj").write_text(cube + "o b\nf 1 2 3 4\n")
+    (tmp_path / "one.obj").write_text(cube)
+    one, two = (
+        _both(f'<mesh filename="{name}.obj" scale="1 -2 3"/>')
+        for name in ("one", "two")
+    )
+    reading = _observe(ReferenceEngine(), tmp_path, *one, two[1])
+    (visual,) = _of(reading, Role.VISUAL)
+    volumes = [shape.hull_volume for shape in _of(reading, Role.COLLISION)]
+
+    assert visual.hull_volume is None
+    assert volumes == pytest.approx([6.0, 6.0, 0.0])
+
+
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
 def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
     """In one line, independent of the exception."""

@@ -421,6 +421,26 @@ def test_gltf_with_embedded_buffer_is_rotated_to_z_up(tmp_path: Path) -> None:
     np.testing.assert_allclose(mesh.points.max(axis=0), (1, 0, 3), atol=1e-12)
 
 
+@pytest.mark.parametrize("shown", ["", "comment TextureFile skin.png\n"])
+def test_conversion_keeps_texture_coordinates_of_ply(
+    shown: str, tmp_path: Path
+) -> None:
+    """With an image of the file, or of the URDF."""
+    (tmp_path / "skin.png").write_bytes(png(200))
+    rows = "0 0 0 .1 .2\n1 0 0 .9 .3\n0 2 0 .4 .8\n0 0 3 .2 .7\n"
+    fields = "".join(f"property float {name}\n" for name in "xyzst")
+    (tmp_path / "part.ply").write_text(
+        f"ply\nformat ascii 1.0\n{shown}element vertex 4\n{fields}element face 2\n"
+        "property list uchar int vertex_indices\nend_header\n"
+        f"{rows}3 0 1 2\n3 0 3 1\n"
+    )
+    texture = '<material name="m"><texture filename="skin.png"/></material>'
+    checks = _checks(tmp_path, _read(tmp_path, "part.ply", "" if shown else texture))
+
+    for check in ("texture", "mapping", "colour"):
+        assert checks[f"visual.{check}"].grade is Grade.EXACT
+
+
 @pytest.mark.parametrize("form", ["obj", "dae", "glb"])
 def test_conversion_keeps_materials_exactly(form: str, tmp_path: Path) -> None:
     """Colours, factors, opacities, textures and their opacity textures."""

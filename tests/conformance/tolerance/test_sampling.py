@@ -19,6 +19,7 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.tolerance.sampling import configurations
 
 R, P = JointType.REVOLUTE, JointType.PRISMATIC
+C = JointType.CONTINUOUS
 
 
 def _joint(
@@ -157,6 +158,34 @@ def test_leader_keeps_its_range_if_followers_contradict_it() -> None:
     )
 
     assert _of(sampled, "a")[1:3, 0].tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("limit", [None, 0.5])
+@pytest.mark.parametrize("multiplier", [1e-300, -1e-9, 1e9, -1e300])
+def test_coupled_joints_stay_near_for_every_multiplier(
+    multiplier: float, limit: float | None
+) -> None:
+    """No engine computes with a joint at 1e200 rad, whose square overflows."""
+    lower = None if limit is None else -limit
+    mimic = MimicObservation("a", multiplier, 0.0)
+    sampled = configurations([_joint("a", C), _joint("b", R, lower, limit, mimic)])
+
+    assert np.abs(_of(sampled, "a")).max() <= math.pi
+    assert np.abs(_of(sampled, "b")).max() <= (limit or 1000.0) * (1.0 + 1e-12)
+    assert np.ptp(_of(sampled, "a")) > 0.0
+
+
+def test_chain_whose_factors_overflow_is_sampled_independently() -> None:
+    """1e200 times 1e200 is infinite."""
+    sampled = configurations(
+        [
+            _joint("a", C),
+            _joint("b", R, mimic=MimicObservation("a", 1e200, 0.0)),
+            _joint("c", R, -0.5, 0.5, MimicObservation("b", 1e200, 0.0)),
+        ]
+    )
+
+    assert _of(sampled, "c")[1:3, 0].tolist() == [-0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -238,12 +238,12 @@ def test_engine_with_known_deviation_is_ignored() -> None:
 
 
 def test_deviation_of_another_engine_does_not_apply() -> None:
-    """PyBullet does read empty ranges."""
-    spec = restating_joint(urdf_reading(), "elbow", lower=-0.5, upper=0.0)
+    """PyBullet does read an upper limit without a lower one."""
+    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.5)
     unlimited = restating_joint(
         engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
     )
-    usd = restating_joint(usd_reading(), "elbow", lower=-0.5, upper=0.0)
+    usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.5)
     judgement = judge(
         {"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
     )

@@ -122,6 +122,59 @@ def test_binary_ply_may_have_any_byte_order(tmp_path: Path, order: str) -> None:
     assert unread(str(path)).startswith("its PLY is broken: unpack_from requires")
 
 
+@pytest.mark.parametrize("names", ["s t", "u v", "texture_u texture_v"], ids=str.split)
+def test_ply_vertices_have_texture_coordinates(names: str, tmp_path: Path) -> None:
+    """Under the names that writers use, with the image of a comment."""
+    first, second = names.split()
+    head = PLY_HEAD.format(form="ascii", corners="vertex_indices").replace(
+        "property uchar red\n", f"property float {first}\nproperty float {second}\n"
+    )
+    head = head.replace("ply\n", "ply\ncomment TextureFile my skin.png\n", 1)
+    rows = "0 0 0 .5 1\n1 0 0 .25 2\n1 1 0 .125 3\n0 1 0 0 4\n0 1 6 -1 5\n"
+    text = head + rows + "4 0 1 2 3\n3 0 3 4\n"
+    mesh = load_mesh(written(tmp_path, "part.ply", text))
+
+    assert mesh.has_coordinates
+    assert mesh.coordinates is not None
+    assert mesh.coordinates.tolist() == [
+        [[0.5, 1], [0.25, 2], [0.125, 3]],
+        [[0.5, 1], [0.125, 3], [0, 4]],
+        [[0.5, 1], [0, 4], [-1, 5]],
+    ]
+    assert mesh.material_of.tolist() == [0, 0, 0]
+    (material,) = mesh.materials
+    assert material.image is not None
+    assert (material.image.name, material.image.folder) == (
+        "my skin.png",
+        str(tmp_path),
+    )
+
+
+def test_ply_faces_have_texture_coordinates_and_images(tmp_path: Path) -> None:
+    """As MeshLab writes them: six numbers per triangle, and the number of the image."""
+    head = PLY_HEAD.format(form="ascii", corners="vertex_indices").replace(
+        "end_header",
+        "property list uchar float texcoord\nproperty int texnumber\nend_header",
+    )
+    head = head.replace(
+        "ply\n", "ply\ncomment TextureFile a.png\ncomment TextureFile b.jpg\n", 1
+    )
+    rows = PLY_ROWS.replace("4 0 1 2 3\n", "4 0 1 2 3 8 0 1 2 3 4 5 6 7 1\n")
+    rows = rows.replace("3 0 3 4\n", "3 0 3 4 0 5\n")
+    mesh = load_mesh(written(tmp_path, "part.ply", head + rows))
+
+    assert mesh.coordinates is not None
+    np.testing.assert_array_equal(
+        mesh.coordinates[:2], [[[0, 1], [2, 3], [4, 5]], [[0, 1], [4, 5], [6, 7]]]
+    )
+    assert np.isnan(mesh.coordinates[2]).all()
+    assert mesh.material_of.tolist() == [1, 1, -1]
+    assert [material.image and material.image.name for material in mesh.materials] == [
+        "a.png",
+        "b.jpg",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -239,3 +239,53 @@ def test_other_displayed_color_is_stated(tmp_path: Path) -> None:
 
     assert dict(equal.properties) == {}
     assert dict(other.properties) == {"primvars:displayColor": (1.0, 0.25, 0.125)}
+
+
+def test_surface_of_another_render_context_is_stated(tmp_path: Path) -> None:
+    """Omniverse renders the one in MDL; the same preview surface is no other."""
+    shader = """
+    token outputs:mdl:surface.connect = </robot/paint/OmniPBR.outputs:out>
+    def Shader "OmniPBR" {
+        uniform token info:implementationSource = "sourceAsset"
+        uniform asset info:mdl:sourceAsset = @OmniPBR.mdl@
+        uniform token info:mdl:sourceAsset:subIdentifier = "OmniPBR"
+        color3f inputs:diffuse_color_constant = (0, 1, 0)
+        token outputs:out
+    }
+"""
+    plain = COLORED.replace("INPUTS", "")
+    start = plain.index("    def Shader")
+    preview = shader.split("    def", maxsplit=1)[0].replace(
+        "OmniPBR.outputs:out", "surface.outputs:surface"
+    )
+    (green,) = _visual(tmp_path, "", plain[:start] + shader + plain[start:]).appearances
+    (same,) = _visual(tmp_path, "", plain[:start] + preview + plain[start:]).appearances
+
+    assert dict(green.properties) == {
+        "outputs:mdl:surface": "the shader OmniPBR (not explained by the URDF)"
+    }
+    assert dict(same.properties) == {}
+
+
+@pytest.mark.parametrize(
+    ("green", "different"),
+    [(0.25, {}), (1, {"mtlx:surface:diffuseColor": (0.5, 1, 0.125)})],
+)
+def test_color_of_a_surface_in_materialx_is_compared(
+    green: float, different: dict[str, tuple[float, ...]], tmp_path: Path
+) -> None:
+    """By the name of the input of its node."""
+    shader = f"""
+    token outputs:mtlx:surface.connect = </robot/paint/x.outputs:out>
+    def Shader "x" {{
+        uniform token info:id = "ND_UsdPreviewSurface_surfaceshader"
+        color3f inputs:diffuseColor = (0.5, {green}, 0.125)
+        token outputs:out
+    }}
+"""
+    plain = COLORED.replace("INPUTS", "")
+    start = plain.index("    def Shader")
+    text = plain[:start] + shader + plain[start:]
+    (look,) = _visual(tmp_path, "", text).appearances
+
+    assert dict(look.properties) == different

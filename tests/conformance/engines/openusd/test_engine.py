@@ -107,6 +107,22 @@ def test_stage_without_bodies_is_static(tmp_path: Path) -> None:
     assert (floor.base, floor.root) == (Base.STATIC, "floor")
 
 
+def test_xforms_that_group_shapes_are_not_in_notes(tmp_path: Path) -> None:
+    """The pieces of a collider; an Xform without a shape may be a link."""
+    pieces = 'def Xform "groups" {\n def Cube "b1" {\n}\n def Cube "b2" {\n}\n}\n'
+    tool = 'def Xform "tool" {\n}\n'
+    grouped, framed = (
+        [note for note in reading.notes if "state no joint" in note]
+        for reading in (
+            observe_stage(stage(tmp_path, body("a", content)))
+            for content in (pieces, pieces + tool)
+        )
+    )
+
+    assert grouped == []
+    assert framed == ["tool state no joint: links, or Xforms that hold geometry"]
+
+
 def test_disabled_body_is_static(tmp_path: Path) -> None:
     """A note is added."""
     path = stage(tmp_path, body("a", "bool physics:rigidBodyEnabled = false"))

@@ -197,6 +197,26 @@ def test_unmeasurable_shape_is_reported_with_its_problem(
     assert shape.problem == problem
 
 
+def test_convex_hull_of_a_collider_is_measured(tmp_path: Path) -> None:
+    """A tetrahedron of which a face is missing, in centimetres, mirrored."""
+    shape = _only(
+        tmp_path,
+        f"""
+        def Mesh "m" {COLLIDER} {{
+            {GUIDE}
+            point3f[] points = [(0, 0, 0), (2, 0, 0), (0, 3, 0), (0, 0, 4), (9, 9, 9)]
+            int[] faceVertexCounts = [3, 3, 3]
+            int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2]
+            float3 xformOp:scale = (-1, 1, 5)
+            uniform token[] xformOpOrder = ["xformOp:scale"]
+        }}
+        """,
+        header="metersPerUnit = 0.01",
+    )
+
+    assert shape.hull_volume == pytest.approx(5 * 2 * 3 * 4 / 6 * 1e-6)
+
+
 def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
     """A convex hull extends as far as its mesh, a bounding cube further."""
     for approximation, problem, is_hull in (

@@ -60,6 +60,15 @@ def _joint(kind: str, parent: str = "world", inner: str = "") -> str:
     )
 
 
+def _framed(kind: str, inertial: str = "") -> str:
+    """Return an arm at a joint of a link that is fixed to the world."""
+    return (
+        f'<link name="world"/><link name="frame">{inertial}</link>{_ARM}'
+        '<joint name="i" type="fixed"><parent link="world"/><child link="frame"/>'
+        f"</joint>{_joint(kind, 'frame')}"
+    )
+
+
 def test_cached_motion_depends_on_robot_and_configurations(
     tmp_path: Path,
 ) -> None:
@@ -139,6 +148,12 @@ def test_fixed_joint_has_neither_axis_nor_limits(observation: Observation) -> No
         (f'<link name="world"/>{_ARM}{_joint("fixed")}', Base.FIXED),
         (f'<link name="world"/>{_ARM}{_joint("floating")}', Base.FLOATING),
         (f'<link name="world"/>{_ARM}{_joint("continuous")}', Base.FIXED),
+        (_framed("floating"), Base.FLOATING),
+        (
+            _framed("floating", '<inertial><mass value="0.1"/></inertial>'),
+            Base.FIXED,
+        ),
+        (_framed("continuous"), Base.FIXED),
         ('<link name="world"/>', None),
         (f'<link name="bench"/>{_ARM}{_joint("fixed", "bench")}', None),
         (

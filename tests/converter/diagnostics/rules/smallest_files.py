@@ -283,6 +283,9 @@ _PLACES = {
     "xacro-file-missing": SmallestFile(
         robot('<xacro:include filename="gone.xacro"/>', _XACRO), name="r.xacro"
     ),
+    "xacro-part": SmallestFile(
+        robot('<xacro:macro name="arm"/>', _XACRO), name="r.xacro"
+    ),
     "xacro-warning": SmallestFile(
         robot(f'<xacro:property name="pi" value="3"/>{A}', _XACRO), name="r.xacro"
     ),

@@ -183,3 +183,48 @@ def test_lint_reports_the_same_warning(read: Read, tmp_path: Path) -> None:
     rules = [found.rule.id for found in lint(tmp_path / "r.urdf").findings]
 
     assert rules.count("xacro-in-urdf") == 1
+
+
+_MACRO = (
+    '<xacro:property name="size" value="0.1"/>'
+    '<xacro:macro name="arm" params="side"><link name="${side}_arm"/></xacro:macro>'
+)
+
+
+@pytest.mark.parametrize("name", ["r.xacro", "r.urdf"])
+@pytest.mark.parametrize(
+    ("inside", "defined"),
+    [
+        (_MACRO, "macros"),
+        ('<xacro:property name="size" value="0.1"/><material name="m"/>', "properties"),
+        ('<xacro:arg name="size" default="0.1"/>', "arguments"),
+    ],
+)
+def test_file_of_definitions_is_part_of_another_file(
+    read: Read, inside: str, defined: str, name: str
+) -> None:
+    """Not an empty robot; the remedy is the file that includes it."""
+    with pytest.raises(SourceError) as raised:
+        read(inside, name)
+
+    *_, error = raised.value.diagnostics
+    assert error.rule == "xacro-part"
+    assert error.message == f"part of another file: defines {defined} only"
+    assert error.location is not None
+    assert (error.location.line, error.location.column) == (1, 1)
+    assert "file that includes it" in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["r.xacro", "r.urdf"])
+@pytest.mark.parametrize("called", ["", "<xacro:nothing/>"])
+def test_robot_of_xacro_without_links_is_empty(
+    read: Read, called: str, name: str
+) -> None:
+    """It defines nothing, or calls a macro that gives no link."""
+    macro = f'<xacro:macro name="nothing"/>{called}' if called else ""
+    with pytest.raises(SourceError) as raised:
+        read(macro, name)
+
+    rules = {found.rule for found in raised.value.diagnostics}
+    assert "robot-empty" in rules
+    assert "xacro-part" not in rules
