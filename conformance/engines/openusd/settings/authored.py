@@ -20,6 +20,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
     Parts,
     collides,
     is_shown,
+    short,
 )
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import NAMESPACES
 from urdf_usd.conformance.engines.openusd.stage import Physics
@@ -125,7 +126,6 @@ _ZERO_ALLOWED = "physics:principalAxes"
 _MOST_SAMPLES = 1000
 _BOUNDS = 2
 # Numbers of the longest value that is shown, a quaternion.
-_QUATERNION = 4
 
 
 def authored_settings(
@@ -215,19 +215,11 @@ def _unaccounted(
     if value is None or value == fallback or (fallback is None and _is_empty(value)):
         return
     implied = "nothing" if fallback is None else str(fallback)
-    yield parts.setting(SettingKind.GEOMETRY, prim, name, implied, _short(value))
+    yield parts.setting(SettingKind.GEOMETRY, prim, name, implied, short(value))
 
 
 def _is_empty(value: object) -> bool:
     return hasattr(value, "__len__") and not len(value)
-
-
-def _short(value: object) -> object:
-    if isinstance(value, bool | int | float | str):
-        return value
-    if hasattr(value, "__len__") and len(value) > _QUATERNION:
-        return f"an array of {len(value)}"
-    return str(value)
 
 
 def _over_time(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetting]:
@@ -270,7 +262,7 @@ def _unusable(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetti
     elif not name.startswith(NAMESPACES) and not _is_finite(value):
         fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
         if fallback is None or value != fallback:
-            yield _no_value(parts, prim, name, "finite", _short(value))
+            yield _no_value(parts, prim, name, "finite", short(value))
 
 
 def _no_value(

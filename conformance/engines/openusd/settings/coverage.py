@@ -15,8 +15,10 @@ from urdf_usd.conformance.engines.openusd.settings import authored
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     COMPARED,
     HARMLESS,
+    HARMLESS_PREFIXES,
     RULES,
     Rule,
+    harmless_reason,
     schema_attribute,
 )
 from urdf_usd.conformance.observation.robot import SettingKind
@@ -118,8 +120,10 @@ rigid robots, and of the attributes of PhysX that it reads. It compares a proper
 the URDF, or requires the value that a URDF implies because it has no element for it, or
 ignores the property for the reason given. An authored value of a registered schema that
 is in no table, and differs from its fallback, fails a check too; so does a prim of a
-type that no robot consists of, such as a light, a camera or instances of points. `*`
-stands for the instance of a schema.
+type that no robot consists of, such as a light, a camera or instances of points. So do
+attributes of PhysX that are in no table, and applied schemas that are neither
+registered nor known: those of deformables, particles, tendons and vehicles, or of other
+simulators. `*` stands for the instance of a schema, `…` for any end of a name.
 
 <!-- Generated: python -m urdf_usd.conformance.engines.openusd.settings.coverage -->
 """
@@ -152,7 +156,8 @@ def document() -> str:
     """Return the page."""
     physics = physics_attributes(plugin_schemas("usdPhysics"))
     newton = physics_attributes(NEWTON_SCHEMAS)
-    known = {*COMPARED, *(rule.attribute for rule in RULES)}
+    known = {*COMPARED, *HARMLESS, *(rule.attribute for rule in RULES)}
+    known |= {f"{beginning}…" for beginning in HARMLESS_PREFIXES}
     further = sorted(known - {*physics, *newton})
     sections = (
         ("UsdPhysics", physics),
@@ -258,7 +263,7 @@ def _implied(name: str) -> str:
         return rule.implied
     if name in COMPARED:
         return _IMPLIED.get(COMPARED[name], "the value of the URDF")
-    return f"ignored: {HARMLESS.get(name, 'settings of one solver')}"
+    return f"ignored: {harmless_reason(name)}"
 
 
 def _check(name: str) -> str:

@@ -13,6 +13,7 @@ from urdf_usd.conformance.observation.robot import (
     UnimpliedSetting,
 )
 
+_QUATERNION_SIZE = 4
 _SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
 
 
@@ -73,3 +74,12 @@ def collides(prim: Usd.Prim) -> bool:
         prim.HasAPI(UsdPhysics.CollisionAPI)
         and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is not False
     )
+
+
+def short(value: object) -> object:
+    """Return a value for a message: of long arrays the number of elements."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "__len__") and len(value) > _QUATERNION_SIZE:
+        return f"an array of {len(value)}"
+    return str(value)

@@ -70,6 +70,15 @@ COMPARED = {
     "newton:torsionalFriction": "collision.materials",
     "newton:velocityLimit": "limits.velocity",
     "physxArticulation:enabledSelfCollisions": "collision.filters",
+    "physxJoint:maxJointVelocity": "limits.velocity",
+    "physxJointAxis:*:dynamicFrictionEffort": "dynamics.friction",
+    "physxJointAxis:*:maxJointVelocity": "limits.velocity",
+    "physxJointAxis:*:staticFrictionEffort": "dynamics.friction",
+    "physxJointAxis:*:viscousFrictionCoefficient": "dynamics.damping",
+    "physxMimicJoint:*:gearing": "structure.mimic",
+    "physxMimicJoint:*:offset": "structure.mimic",
+    "physxMimicJoint:*:referenceJoint": "structure.mimic",
+    "physxMimicJoint:*:referenceJointAxis": "structure.mimic",
 }
 """The check that compares each attribute; ``*`` stands for the instance of a schema."""
 
@@ -77,6 +86,10 @@ _BY_MASS = "a density is ignored where a mass is authored, as every body needs"
 _NO_GAINS = "without stiffness and damping a drive has no target"
 _NO_JOINT = "no joint of a URDF has this type"
 _SOLVER = "accuracy and speed of a solver, not the robot"
+_NO_VECTOR = "without a force or velocity it has no effect"
+_OUTPUT = "written by the simulator"
+_COLLIDER = "how the approximation of a surface is computed"
+_EDITOR = "cameras of an editor"
 
 HARMLESS = {
     "physics:coneAngle0Limit": _NO_JOINT,
@@ -96,14 +109,100 @@ HARMLESS = {
     "newton:maxSolverIterations": _SOLVER,
     "newton:shellThickness": _BY_MASS,
     "newton:timeStepsPerSecond": _SOLVER,
+    "physxArticulation:sleepThreshold": _SOLVER,
+    "physxArticulation:solverPositionIterationCount": _SOLVER,
+    "physxArticulation:solverVelocityIterationCount": _SOLVER,
+    "physxArticulation:stabilizationThreshold": _SOLVER,
+    "physxCollision:contactOffset": _SOLVER,
+    "physxCollision:minTorsionalPatchRadius": "without a patch it has no effect",
+    "physxConvexHullCollision:minThickness": _SOLVER,
+    "physxForce:forceEnabled": _NO_VECTOR,
+    "physxForce:mode": _NO_VECTOR,
+    "physxForce:worldFrameEnabled": _NO_VECTOR,
+    "physxJoint:enableProjection": _SOLVER,
+    "physxLimit:*:bounceThreshold": "without restitution a limit has no bounce",
+    "physxMaterial:compliantContactAccelerationSpring": "without stiffness it has none",
+    "physxMaterial:dampingCombineMode": "without damping it has no effect",
+    "physxMimicJoint:*:dampingRatio": "without a frequency it has no effect",
+    "physxRigidBody:cfmScale": _SOLVER,
+    "physxRigidBody:contactSlopCoefficient": _SOLVER,
+    "physxRigidBody:enableCCD": _SOLVER,
+    "physxRigidBody:enableSpeculativeCCD": _SOLVER,
+    "physxRigidBody:maxDepenetrationVelocity": _SOLVER,
+    "physxRigidBody:retainAccelerations": _NO_VECTOR,
+    "physxRigidBody:sleepThreshold": _SOLVER,
+    "physxRigidBody:solverPositionIterationCount": _SOLVER,
+    "physxRigidBody:solverVelocityIterationCount": _SOLVER,
+    "physxRigidBody:stabilizationThreshold": _SOLVER,
+    "physxSurfaceVelocity:surfaceVelocityEnabled": _NO_VECTOR,
+    "physxSurfaceVelocity:surfaceVelocityLocalSpace": _NO_VECTOR,
+    "physxTrigger:triggeredCollisions": _OUTPUT,
 }
 """Why each of these attributes makes no difference to a converted URDF."""
 
-SOLVERS = ("newton:kamino:", "newton:vbd:", "newton:xpbd:", "newton:sdf")
-"""Beginnings of attributes that set up one solver, and are harmless."""
+HARMLESS_PREFIXES = {
+    "newton:kamino:": _SOLVER,
+    "newton:sdf": _SOLVER,
+    "newton:vbd:": _SOLVER,
+    "newton:xpbd:": _SOLVER,
+    "physxCamera:": _EDITOR,
+    "physxContactReport:": _OUTPUT,
+    "physxConvexDecompositionCollision:": _COLLIDER,
+    "physxCookedData:": "computed from the surface",
+    "physxDroneCamera:": _EDITOR,
+    "physxFollow": _EDITOR,
+    "physxPhysicsDistanceJoint:": _NO_JOINT,
+    "physxSDFMeshCollision:": _COLLIDER,
+    "physxScene:": _SOLVER,
+    "physxSphereFillCollision:": _COLLIDER,
+    "physxTriangleMeshCollision:": _COLLIDER,
+    "physxTriangleMeshSimplificationCollision:": _COLLIDER,
+}
+"""The same by the beginnings of names."""
+
+PHYSX_SCHEMAS = frozenset(
+    {
+        "PhysicsJointStateAPI",
+        "PhysxArticulationAPI",
+        "PhysxCameraAPI",
+        "PhysxCameraDroneAPI",
+        "PhysxCameraFollowAPI",
+        "PhysxCameraFollowLookAPI",
+        "PhysxCameraFollowVelocityAPI",
+        "PhysxCollisionAPI",
+        "PhysxContactReportAPI",
+        "PhysxConvexDecompositionCollisionAPI",
+        "PhysxConvexHullCollisionAPI",
+        "PhysxCookedDataAPI",
+        "PhysxDrivePerformanceEnvelopeAPI",
+        "PhysxForceAPI",
+        "PhysxJointAPI",
+        "PhysxJointAxisAPI",
+        "PhysxLimitAPI",
+        "PhysxMaterialAPI",
+        "PhysxMimicJointAPI",
+        "PhysxPhysicsDistanceJointAPI",
+        "PhysxRigidBodyAPI",
+        "PhysxSDFMeshCollisionAPI",
+        "PhysxSceneAPI",
+        "PhysxSphereFillCollisionAPI",
+        "PhysxSurfaceVelocityAPI",
+        "PhysxTriangleMeshCollisionAPI",
+        "PhysxTriangleMeshSimplificationCollisionAPI",
+        "PhysxTriggerAPI",
+        "PhysxTriggerStateAPI",
+    }
+)
+"""Schemas of PhysX that change nothing if their attributes have the values that a URDF
+implies, or that another check finds. Others are of deformables, particles, tendons,
+vehicles and characters, none of which is part of a URDF."""
+
+LABELS = ("Isaac", "Semantics", "Ros")
+"""Beginnings of schemas, registered or not, that name and label parts of a robot."""
 
 _INSTANCES = re.compile(
-    r"^(drive|limit|state|physxJointAxis|physxLimit|physxMimicJoint):[^:]+:"
+    r"^(drive|limit|state|physxDrivePerformanceEnvelope|physxJointAxis|physxLimit"
+    r"|physxMimicJoint):[^:]+:"
 )
 NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
 """Beginnings of the attributes of physics schemas."""
@@ -111,6 +210,8 @@ NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
 # Fallbacks of PhysX: of the angular damping [1/s] and the largest speed [deg/s].
 _ANGULAR_DAMPING = 0.05
 _ANGULAR_SPEED = 5729.0
+# And of the number of vertices of a hull.
+_HULL_VERTICES = 64
 
 # Approximations of UsdPhysics and PhysX that follow the surface or hulls of it;
 # bounding ones fail the check of shapes.
@@ -189,6 +290,7 @@ class Rule:
 _BODY_SCHEMA = "PhysicsRigidBodyAPI"
 _PHYSX_BODY = "PhysxRigidBodyAPI"
 _PHYSX_LIMIT = "PhysxLimitAPI:*"
+_PHYSX_ENVELOPE = "PhysxDrivePerformanceEnvelopeAPI:*"
 _STATE = "PhysicsJointStateAPI:*"
 _DRIVE = "PhysicsDriveAPI:*"
 _K = SettingKind
@@ -285,6 +387,58 @@ RULES = (
         "0",
     ),
     Rule(
+        _K.APPROXIMATION,
+        "PhysxConvexHullCollisionAPI",
+        "physxConvexHullCollision:hullVertexLimit",
+        lambda value: isinstance(value, int) and value >= _HULL_VERTICES,
+        "64, PhysX's own",
+    ),
+    Rule(
+        _K.FILTER,
+        "PhysxSceneAPI",
+        "physxScene:invertCollisionGroupFilter",
+        _is_false,
+        "False",
+    ),
+    Rule(
+        _K.MATERIAL,
+        "PhysxCollisionAPI",
+        "physxCollision:torsionalPatchRadius",
+        _is_zero,
+        "0",
+    ),
+    *(
+        Rule(_K.MATERIAL, "PhysxMaterialAPI", f"physxMaterial:{name}", _is_zero, "0")
+        for name in ("compliantContactDamping", "compliantContactStiffness")
+    ),
+    *(
+        Rule(
+            _K.MATERIAL,
+            "PhysxMaterialAPI",
+            f"physxMaterial:{name}CombineMode",
+            lambda value: value == "average",
+            "average",
+        )
+        for name in ("friction", "restitution")
+    ),
+    Rule(
+        _K.DRIVE,
+        _PHYSX_ENVELOPE,
+        "physxDrivePerformanceEnvelope:*:maxActuatorVelocity",
+        _is_unlimited,
+        "inf",
+    ),
+    *(
+        Rule(
+            _K.DRIVE,
+            _PHYSX_ENVELOPE,
+            f"physxDrivePerformanceEnvelope:*:{name}",
+            _is_zero,
+            "0",
+        )
+        for name in ("speedEffortGradient", "velocityDependentResistance")
+    ),
+    Rule(
         _K.ARTICULATION,
         "PhysxArticulationAPI",
         "physxArticulation:articulationEnabled",
@@ -339,10 +493,11 @@ def harmless_reason(attribute: str, value: object = None) -> str | None:
         attribute: Its name; see :func:`schema_attribute`.
         value: Its value; without one, the reason for any value.
     """
-    if attribute.startswith(SOLVERS):
-        return _SOLVER
     if attribute in HARMLESS:
         return HARMLESS[attribute]
+    for beginning, reason in HARMLESS_PREFIXES.items():
+        if attribute.startswith(beginning):
+            return reason
     if value is None:
         return None
     rule = RULE_OF.get(attribute)
@@ -359,5 +514,5 @@ def is_accounted(attribute: str) -> bool:
         attribute in COMPARED
         or attribute in HARMLESS
         or attribute in RULE_OF
-        or attribute.startswith(SOLVERS)
+        or attribute.startswith(tuple(HARMLESS_PREFIXES))
     )

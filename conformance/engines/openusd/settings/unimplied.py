@@ -3,7 +3,8 @@
 The attributes of physics schemas are those of the tables of :mod:`.physics_attributes`.
 An authored value of a registered physics schema that is in no table, and differs from
 its fallback, is a setting as well. PhysX's schemas are read by name, as their plugin is
-not installed.
+not installed: an attribute that is in no table is a setting, and so is an applied
+schema that is neither registered nor known.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from urdf_usd.conformance.engines.openusd.settings.mechanism import (
     masses_without_body,
     untypical_couplings,
 )
-from urdf_usd.conformance.engines.openusd.settings.parts import Parts
+from urdf_usd.conformance.engines.openusd.settings.parts import Parts, short
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+    LABELS,
     NAMESPACES,
+    PHYSX_SCHEMAS,
     RULE_OF,
     Rule,
     is_accounted,
@@ -45,6 +48,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 _REGISTERED = ("physics:", "newton:", "drive:", "limit:")
+_PHYSX = "physx"
 
 
 def unimplied_settings(
@@ -63,6 +67,7 @@ def unimplied_settings(
     for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
         every.append(prim)
         found += _of_attributes(prim, parts)
+        found += _of_schemas(prim, parts)
     found += scene_settings(every, parts)
     found += outside_robot(every, parts)
     found += contact_settings(every, parts, joints)
@@ -102,6 +107,7 @@ def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
     ]
     if not names:
         return
+    schemas = applied_schemas(prim)
     for name in names:
         general = schema_attribute(name)
         rule = RULE_OF.get(general)
@@ -116,6 +122,33 @@ def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
             if fallback is not None and value != fallback:
                 yield parts.setting(_kind_of(prim), prim, name, str(fallback), value)
+        elif (
+            name.startswith(_PHYSX)
+            and not is_accounted(general)
+            and any(schema.startswith(_PHYSX.capitalize()) for schema in schemas)
+        ):
+            yield parts.setting(_kind_of(prim), prim, name, "nothing", short(value))
+
+
+def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    """Yield applied schemas of which nothing is known."""
+    registered = prim.GetAppliedSchemas()
+    for schema in applied_schemas(prim):
+        name = schema.partition(":")[0]
+        if (
+            schema not in registered
+            and name not in PHYSX_SCHEMAS
+            and not name.startswith(LABELS)
+            and not Usd.SchemaRegistry.FindSchemaInfo(name)
+        ):
+            yield UnimpliedSetting(
+                _kind_of(prim),
+                parts.subject(prim),
+                f"{prim.GetName()} has the schema {schema}, of which no URDF has "
+                "a counterpart",
+                "no such schema",
+                schema,
+            )
 
 
 def _has_effect(rule: Rule, name: str, prim: Usd.Prim) -> bool:

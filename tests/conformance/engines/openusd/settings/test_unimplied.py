@@ -167,6 +167,59 @@ def test_attribute_of_joint_is_a_setting(
     assert _settings(tmp_path, body("a") + body("b") + hinge) == [(kind, "joint j")]
 
 
+@pytest.mark.parametrize(
+    ("content", "schema", "kind"),
+    [
+        ("float physxNew:drag = 3", "PhysxNewAPI", SettingKind.BODY),
+        # A new attribute of a schema that is known.
+        ("float physxRigidBody:drag = 3", "PhysxRigidBodyAPI", SettingKind.BODY),
+        ("", "PhysxDeformableBodyAPI", SettingKind.BODY),
+        ("", "PhysxTendonAttachmentRootAPI:wire", SettingKind.BODY),
+        ("", "MjcBodyAPI", SettingKind.BODY),
+    ],
+)
+def test_schema_or_attribute_that_no_table_has_is_a_setting(
+    content: str, schema: str, kind: SettingKind, tmp_path: Path
+) -> None:
+    """Also if OpenUSD has no definition of the schema."""
+    text = body("a", content, (schema,))
+
+    assert (kind, "link a") in _settings(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "IsaacLinkAPI",
+        "SemanticsAPI:class",
+        "PhysxContactReportAPI",
+        "PhysxRigidBodyAPI",
+    ],
+)
+def test_schema_without_effect_is_no_setting(schema: str, tmp_path: Path) -> None:
+    """Labels, reports, and schemas whose attributes have their fallbacks."""
+    assert _settings(tmp_path, body("a", "", (schema,))) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "schema"),
+    [
+        ("float physxCollision:torsionalPatchRadius = 0.1", "PhysxCollisionAPI"),
+        (
+            "int physxConvexHullCollision:hullVertexLimit = 8",
+            "PhysxConvexHullCollisionAPI",
+        ),
+    ],
+)
+def test_attribute_of_collider_is_a_setting(
+    content: str, schema: str, tmp_path: Path
+) -> None:
+    """Of the link that it belongs to."""
+    text = _colliding("a", content, f', "{schema}"')
+
+    assert [subject for _, subject in _settings(tmp_path, text)] == ["link a"]
+
+
 def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> None:
     """So that a new schema is noticed; its fallback is none."""
     rubber = """
