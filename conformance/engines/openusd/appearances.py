@@ -375,7 +375,14 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
     Omniverse.
     """
     displaced, _, _ = material.ComputeDisplacementSource()
-    if displaced and displaced.GetShaderId() != _PREVIEW:
+    if displaced and (
+        displaced.GetShaderId() != _PREVIEW
+        # That of the surface shader is one of its own inputs.
+        or (
+            displaced.GetPath() != material.ComputeSurfaceSource()[0].GetPath()
+            and _input_value(displaced, "displacement") not in {None, (0.0,)}
+        )
+    ):
         yield "outputs:displacement", f"connected to {displaced.GetPath().name}"
     volume, _, _ = material.ComputeVolumeSource()
     if volume:
@@ -389,7 +396,11 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
                 shader = f"the shader {source.GetPrim().GetName()}"
                 yield output.GetFullName(), f"{shader} (not explained by the URDF)"
             value = [one.Get() for one in _sources(node, name)] if node and name else []
-            if value and value[0] is not None and look.color and not look.texture:
+            if not value or value[0] is None:
+                continue
+            if look.texture and not node.GetInput(name).HasConnectedSource():
+                yield f"{output.GetBaseName()}:{name}", _components(value[0])
+            elif look.color and not look.texture:
                 color = _components(value[0])
                 if _differ(color, look.color):
                     yield f"{output.GetBaseName()}:{name}", color

@@ -141,10 +141,22 @@ def authored_settings(
     found: list[UnimpliedSetting] = []
     for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
         found += _of_type(prim)
+        found += _of_clips(prim, parts)
         found += _of_properties(prim, parts)
         if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
             found += _of_shape(prim, parts)
     return tuple(dict.fromkeys(found))
+
+
+def _of_clips(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    if prim.HasAuthoredMetadata("clips"):
+        yield UnimpliedSetting(
+            SettingKind.ANIMATION,
+            parts.subject(prim),
+            f"{prim.GetPath()} has value clips",
+            "one value",
+            "values over time",
+        )
 
 
 def _of_type(prim: Usd.Prim) -> Iterator[UnimpliedSetting]:

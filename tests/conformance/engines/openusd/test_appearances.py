@@ -289,3 +289,45 @@ def test_color_of_a_surface_in_materialx_is_compared(
     (look,) = _visual(tmp_path, "", text).appearances
 
     assert dict(look.properties) == different
+
+
+@pytest.mark.parametrize(
+    ("depth", "different"),
+    [(0, {}), (0.1, {"outputs:displacement": "connected to bumps"})],
+)
+def test_displacement_by_another_shader_is_stated(
+    depth: float, different: dict[str, str], tmp_path: Path
+) -> None:
+    """Unless it is zero."""
+    shader = f"""
+    token outputs:displacement.connect = </robot/paint/bumps.outputs:displacement>
+    def Shader "bumps" {{
+        uniform token info:id = "UsdPreviewSurface"
+        float inputs:displacement = {depth}
+        token outputs:displacement
+    }}
+"""
+    plain = COLORED.replace("INPUTS", "")
+    start = plain.index("    def Shader")
+    text = plain[:start] + shader + plain[start:]
+    (look,) = _visual(tmp_path, "", text).appearances
+
+    assert dict(look.properties) == different
+
+
+def test_color_of_a_surface_in_materialx_replaces_no_texture(tmp_path: Path) -> None:
+    """A renderer of MaterialX would show no image."""
+    shader = """
+    token outputs:mtlx:surface.connect = </robot/paint/x.outputs:out>
+    def Shader "x" {
+        uniform token info:id = "ND_UsdPreviewSurface_surfaceshader"
+        color3f inputs:diffuseColor = (1, 0, 1)
+        token outputs:out
+    }
+"""
+    plain = _textured("reader", "")
+    start = plain.index("    def Shader")
+    text = plain[:start] + shader + plain[start:]
+    (look,) = _visual(tmp_path, ST.format("vertex"), text).appearances
+
+    assert dict(look.properties)["mtlx:surface:diffuseColor"] == (1, 0, 1)

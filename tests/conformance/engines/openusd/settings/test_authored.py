@@ -71,6 +71,11 @@ def test_compared_properties_name_existing_checks() -> None:
             "visibility of c has time samples that differ from its default value",
         ),
         (
+            'def Xform "x" (clips = { dictionary a = { double2[] times = [] } }) {}',
+            SettingKind.ANIMATION,
+            "/robot/a/x has value clips",
+        ),
+        (
             (
                 'def Cube "c" { quatf xformOp:orient = (0, 0, 0, 0)\n'
                 'uniform token[] xformOpOrder = ["xformOp:orient"] }'
