@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
@@ -320,23 +319,6 @@ def hull_surface(points: Array) -> Surface:
         triangles=0,
         support_alone=True,
     )
-
-
-def hull_volume(points: Array, triangles: Indices) -> float:
-    """Return the volume of the convex hull of a mesh [m^3].
-
-    Zero if it is flat. Points that no face uses are in no hull.
-
-    Args:
-        points: (N, 3) [m].
-        triangles: (M, 3) indices of points.
-    """
-    used = np.zeros(len(points), dtype=bool)
-    used[triangles.reshape(-1)] = True
-    try:
-        return float(ConvexHull(points[used]).volume)
-    except (QhullError, ValueError):
-        return 0.0
 
 
 def stretched(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.openusd.appearances import (
     MeshFaces,
     state_appearances,
@@ -31,7 +32,6 @@ from urdf_usd.conformance.engines.openusd.stage import (
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.surfaces import (
     fans,
-    hull_volume,
     measured_mesh,
     primitive_surface,
     stretched,

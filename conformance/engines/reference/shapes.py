@@ -12,6 +12,7 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
+from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     FaceGroup,
@@ -25,7 +26,6 @@ from urdf_usd.conformance.engines.mesh_files.materials import (
 )
 from urdf_usd.conformance.engines.surfaces import (
     Array,
-    hull_volume,
     measured_mapping,
     measured_mesh,
     measured_shading,

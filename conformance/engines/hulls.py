@@ -1,0 +1,29 @@
+"""Convex hulls of meshes.
+
+Apart from the measures of surfaces, which readers of mesh files import: these share no
+library with the converter's readers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from urdf_usd.conformance.engines.surfaces import Array, Indices
+
+
+def hull_volume(points: Array, triangles: Indices) -> float:
+    """Return the volume of the convex hull of a mesh [m^3].
+
+    Zero if it is flat. Points that no face uses are in no hull.
+
+    Args:
+        points: (N, 3) [m].
+        triangles: (M, 3) indices of points.
+    """
+    used = np.zeros(len(points), dtype=bool)
+    used[triangles.reshape(-1)] = True
+    try:
+        return float(ConvexHull(points[used]).volume)
+    except (QhullError, ValueError):
+        return 0.0
