@@ -11,6 +11,7 @@ from urdf_usd.converter.diagnostics import (
     ConversionError,
     Diagnostic,
 )
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
@@ -21,6 +22,7 @@ from urdf_usd.converter.robot.bodies import (
     MasslessOption,
     assign_bodies,
 )
+from urdf_usd.converter.robot.joint_chains import merge_chains
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
@@ -166,18 +168,17 @@ def convert_parsed(
     """
     target = Path(directory)
     _require_replaceable(target)
-    tree = build_tree(parsed.robot)
+    robot, changes = drain(merge_chains(parsed.robot))
+    tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
-    diagnostics = (*parsed.diagnostics, *body_assignment.diagnostics)
+    diagnostics = (*parsed.diagnostics, *changes, *body_assignment.diagnostics)
     _refuse_warnings(diagnostics, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
             with system_errors():
-                folder, found = _build(
-                    parsed.robot, tree, body_assignment, scratch, options
-                )
+                folder, found = _build(robot, tree, body_assignment, scratch, options)
             diagnostics = (*diagnostics, *found)
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.robot.joint_chains import is_marked
 from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
+from urdf_usd.converter.urdf.writer.loops import extend_for_mujoco, mjcf_text
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.reader.read import StageReading, read_usd
@@ -50,22 +53,31 @@ def export(
     urdf: str | os.PathLike[str],
     *,
     force: bool = False,
+    root: str | None = None,
+    loops: bool = False,
 ) -> Export:
     """Write the robot in a USD file as URDF.
 
-    Meshes are written to ``meshes/`` in the URDF's folder and referred to by relative
-    paths. All files are written to a temporary folder first and then moved.
+    Meshes and textures are written to ``meshes/`` in the URDF's folder and referred to
+    by relative paths. All files are written to a temporary folder first and then moved.
+
+    A joint of several axes becomes a chain of joints, which a conversion puts together
+    again.
 
     Args:
         usd: Root layer of a USD, from any converter.
         urdf: File to write; its folder is created if necessary.
         force: Whether files that were not written by an export of this URDF may be
             replaced.
+        root: Path of a prim of the robot, if the stage has several: an articulation
+            root, a body, or a prim above the bodies of one robot.
+        loops: Whether to write joints that close loops, as custom elements of the URDF
+            and as constraints in an MJCF file of its name that attaches it.
 
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
     """
-    return write_export(prepare_export(usd, urdf), force=force)
+    return write_export(prepare_export(usd, urdf, root=root, loops=loops), force=force)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,24 +95,41 @@ class PreparedExport:
 
 
 def prepare_export(
-    usd: str | os.PathLike[str], urdf: str | os.PathLike[str]
+    usd: str | os.PathLike[str],
+    urdf: str | os.PathLike[str],
+    *,
+    root: str | None = None,
+    loops: bool = False,
 ) -> PreparedExport:
     """Read the robot in a USD file, without writing.
 
     Args:
         usd: Root layer of a USD, from any converter.
         urdf: File to write later.
+        root: See :func:`export`.
+        loops: See :func:`export`.
 
     Raises:
         StageError: The robot cannot be read.
     """
     target = Path(urdf)
-    reading = read_usd(usd)
+    reading = read_usd(usd, root=root)
     mark = _mark(target)
     robot, meshes = _with_mesh_files(reading)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
+    diagnostics = reading.diagnostics
+    cut = reading.loops if loops else ()
+    if cut or any(is_marked(joint) for joint in robot.joints):
+        robot, found = drain(extend_for_mujoco(robot, cut))
+        diagnostics += found
+    if cut:
+        name = target.with_suffix(".mjcf").name
+        files[name] = mjcf_text(target.name, robot, cut, mark)
+        diagnostics = tuple(
+            one for one in diagnostics if one.rule != "joint-loop-opened"
+        )
     files[target.name] = write(robot, comment=mark)
-    return PreparedExport(Export(target, robot, reading.diagnostics), files)
+    return PreparedExport(Export(target, robot, diagnostics), files)
 
 
 def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:

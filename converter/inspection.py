@@ -17,6 +17,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Generic,
     Geometry,
     JointKind,
     MeshFile,
@@ -115,5 +116,7 @@ def freedom(kind: JointKind) -> int:
             return 3
         case Floating():
             return 6
+        case Generic(axes):
+            return len(axes)
         case _:
             assert_never(kind)

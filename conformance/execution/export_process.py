@@ -6,6 +6,7 @@ A worker reads the USD; this process writes the files when the worker is done.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from urdf_usd.conformance.engines.native_output import captured
@@ -27,8 +28,14 @@ from urdf_usd.converter.usd.loading.layer_growth import find_growth
 _GROWTH_TIMEOUT = 60.0
 
 
-def export_within(
-    usd: Path, urdf: Path, limits: Limits = DEFAULT_LIMITS, *, force: bool = False
+def export_within(  # noqa: PLR0913  # one parameter per option
+    usd: Path,
+    urdf: Path,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    force: bool = False,
+    root: str | None = None,
+    loops: bool = False,
 ) -> Export:
     """Write the robot in a USD file as URDF; see :func:`urdf_usd.converter.export`.
 
@@ -37,13 +44,17 @@ def export_within(
         urdf: File to write.
         limits: Of reading.
         force: Whether to replace files that an export of this URDF did not write.
+        root: See :func:`urdf_usd.converter.export`.
+        loops: See :func:`urdf_usd.converter.export`.
 
     Raises:
         ConversionError: The robot cannot be read within the limits, or cannot be
             written; nothing was changed.
     """
     with WorkerPool(limits.memory, FOR_USDS) as pool:
-        ending = pool.call(_prepared, usd, urdf, timeout=limits.time)
+        ending = pool.call(
+            partial(_prepared, loops=loops), usd, urdf, root, timeout=limits.time
+        )
         if isinstance(ending, Crashed):
             if not is_limit(ending):
                 bug = RuntimeError(ending.reason)
@@ -59,10 +70,12 @@ def export_within(
     return write_export(prepared, force=force)
 
 
-def _prepared(usd: Path, urdf: Path) -> tuple[PreparedExport | ConversionError, str]:
+def _prepared(
+    usd: Path, urdf: Path, root: str | None, *, loops: bool
+) -> tuple[PreparedExport | ConversionError, str]:
     """Read a robot; return it with what OpenUSD printed."""
     with captured() as printed:
         try:
-            return prepare_export(usd, urdf), printed()
+            return prepare_export(usd, urdf, root=root, loops=loops), printed()
         except ConversionError as error:
             return error, printed()

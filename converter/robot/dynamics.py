@@ -28,6 +28,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Generic,
     JointKind,
     Link,
     Planar,
@@ -115,6 +116,8 @@ def width(kind: JointKind) -> int:
             return 4
         case Floating():
             return 6
+        case Generic(axes):
+            return len(axes)
     assert_never(kind)
 
 
@@ -294,6 +297,8 @@ def _freedom(
             along = about = np.eye(3)
         case Spherical():
             about = np.eye(3)
+        case Generic():
+            raise TypeError("joints of several axes have to be chains")
         case _:
             assert_never(kind)
     slides, axes = still @ along, turned @ about

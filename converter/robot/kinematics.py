@@ -12,6 +12,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Generic,
     JointKind,
     Planar,
     Prismatic,
@@ -57,6 +58,8 @@ def motion(kind: JointKind, positions: Matrix) -> Matrix:
             motions[:, :3, 3] = positions[:, :3]
         case Spherical():
             motions[:, :3, :3] = _rotations(positions)
+        case Generic():
+            raise TypeError("joints of several axes have to be chains")
         case _:
             assert_never(kind)
     return motions

@@ -290,8 +290,44 @@ class Spherical:
     """Three rotations: an extension of URDF that Bullet and MuJoCo read."""
 
 
+@dataclass(frozen=True, slots=True)
+class GenericAxis:
+    """One axis of a joint of several axes.
+
+    Attributes:
+        token: ``transX`` to ``rotZ``.
+        range: Allowed positions [m or rad].
+        effort: Largest force [N or N m], or None.
+    """
+
+    token: str
+    range: Range
+    effort: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generic:
+    """Several axes of a joint frame: a D6 joint, which URDF cannot represent.
+
+    Only :func:`~urdf_usd.converter.robot.joint_chains.merge_chains` makes it, for the
+    writer of USD.
+
+    Attributes:
+        axes: From side 0 to side 1; all others are locked.
+        frame: The joint frame in the child's frame.
+        backwards: Whether the child is on side 0.
+        cone: Angles of the cone limit of a spherical joint [deg], whose last axis is
+            its primary axis; None for a D6 joint.
+    """
+
+    axes: tuple[GenericAxis, ...]
+    frame: Pose
+    backwards: bool = False
+    cone: tuple[float, float] | None = None
+
+
 JointKind: TypeAlias = (
-    Revolute | Continuous | Prismatic | Planar | Fixed | Floating | Spherical
+    Revolute | Continuous | Prismatic | Planar | Fixed | Floating | Spherical | Generic
 )
 
 
@@ -366,6 +402,25 @@ class Joint:
     dont_collapse: bool = False
     location: Location | None = field(default=None, compare=False, repr=False)
     custom: Custom = field(default=NO_CUSTOM, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopJoint:
+    """A joint of a USD that closes a loop, which URDF cannot represent.
+
+    Attributes:
+        name: Name of the joint.
+        schema: Type name of the prim.
+        links: Links on side 0 and 1.
+        frames: The joint frame in both links.
+        axis: Axis of a revolute or prismatic joint, in the joint frame.
+    """
+
+    name: str
+    schema: str
+    links: tuple[str, str]
+    frames: tuple[Pose, Pose]
+    axis: Vec3 | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     examples=(
         "urdf-usd export out/robot.usda robot.urdf",
         "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
+        "urdf-usd export scene.usd arm.urdf --root /World/arm",
+        "urdf-usd export gripper.usd gripper.urdf --loops",
     ),
 )
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
@@ -32,16 +34,40 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     is_flag=True,
     help="Replace files that were not written by an export of this URDF.",
 )
+@click.option(
+    "--root",
+    metavar="PATH",
+    help="Prim of the robot to export, of a stage with several: an articulation root, "
+    "a body, or a prim above the bodies of one robot.",
+)
+@click.option(
+    "--loops",
+    is_flag=True,
+    help="Keep joints that close loops, as <usd_loop> elements, as <equality> of "
+    "MuJoCo, and in an MJCF file beside the URDF that closes the loops.",
+)
 @timeout_option
 @memory_option
-def export_command(
-    *, usd: Path, urdf: Path, force: bool, timeout: float, memory: int
+def export_command(  # one parameter per option
+    *,
+    usd: Path,
+    urdf: Path,
+    force: bool,
+    root: str | None,
+    loops: bool,
+    timeout: float,
+    memory: int,
 ) -> None:
     """Write the robot in the file USD as the file URDF.
 
     USD is the root layer of an asset from any converter: nested or flat bodies, any
-    units, Y or Z up. Meshes are written to meshes/ next to the URDF. The path of the
-    URDF is printed on stdout, diagnostics on stderr.
+    units, Y or Z up. Meshes and textures are written to meshes/ beside the URDF. The
+    path of the URDF is printed on stdout, diagnostics on stderr.
+
+    A joint of several axes becomes a chain of joints with one axis each, which
+    `urdf-usd convert` puts together again. Robots of a stage with several are listed,
+    with exit code 2, unless --root names one; a body without joints is a robot of its
+    own.
 
     The USD is read in a process with limited time and memory. It is refused if one of
     its layers or assets is a pipe, a device or a socket, or if its layers name more
@@ -57,6 +83,13 @@ def export_command(
         start_loading(FOR_USDS)
         from urdf_usd.conformance.execution.export_process import export_within
 
-    written = export_within(usd, urdf, Limits(timeout, memory or None), force=force)
+    written = export_within(
+        usd,
+        urdf,
+        Limits(timeout, memory or None),
+        force=force,
+        root=root,
+        loops=loops,
+    )
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)

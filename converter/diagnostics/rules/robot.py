@@ -45,6 +45,13 @@ ROBOT_RULES = (
         "Write a non-zero axis.",
     ),
     Rule(
+        "joint-chain-changed",
+        _W,
+        "A chain of joints that export wrote for one joint of several axes was"
+        " changed; its joints are converted separately.",
+        "Nothing; or remove the <usd_joint> of its first joint.",
+    ),
+    Rule(
         "joint-limit-missing",
         _W,
         "A revolute or prismatic joint has no <limit>; read as unlimited.",

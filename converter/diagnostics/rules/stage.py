@@ -11,7 +11,8 @@ STAGE_RULES = (
         "stage-loose-body",
         _W,
         "A rigid body is not connected to the robot by a joint; it is omitted.",
-        "Connect the body by a joint, or move it out of the robot's default prim.",
+        "Connect the body by a joint, export it with --root, or move it out of the"
+        " robot's default prim.",
     ),
     Rule(
         "stage-loose-shape",
@@ -29,7 +30,15 @@ STAGE_RULES = (
         "joint-loop-opened",
         _W,
         "A joint closes a loop, which URDF cannot represent; it is omitted.",
-        "Nothing; or open the loop at another joint with excludeFromArticulation.",
+        "Nothing; or export with --loops, which keeps it as data; or open the loop at"
+        " another joint with excludeFromArticulation.",
+    ),
+    Rule(
+        "loop-without-constraint",
+        _W,
+        "A joint that closes a loop has no equivalent among MuJoCo's constraints; it"
+        " is kept as data only.",
+        "Nothing, if the loop need not be closed in MuJoCo.",
     ),
     Rule(
         "joint-disabled",
@@ -58,10 +67,18 @@ STAGE_RULES = (
         "Correct the path in physics:body0 or physics:body1.",
     ),
     Rule(
-        "joint-limit-dropped",
+        "joint-limit-approximated",
         _W,
-        "The limits of a joint cannot be represented in URDF.",
-        "Nothing, if the joint may move without these limits.",
+        "The cone limit of a spherical joint becomes a limit about each of two axes,"
+        " whose corners are outside the cone.",
+        "Nothing, if the joint may move into the corners.",
+    ),
+    Rule(
+        "joint-split",
+        _N,
+        "A joint with several axes becomes a chain of joints with one axis each,"
+        " connected by links without mass.",
+        "Nothing: a conversion of the URDF restores the joint.",
     ),
     Rule(
         "joint-drive-dropped",

@@ -15,7 +15,7 @@ from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.reader.extensions import read_custom
 from urdf_usd.converter.usd.reader.materials import read_material
-from urdf_usd.converter.usd.reader.names import legible_name, unique_names
+from urdf_usd.converter.usd.reader.names import legible_name
 from urdf_usd.converter.usd.reader.shapes import PlacedShape, read_shape
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.urdf_attributes import read_flag, read_text
@@ -68,8 +68,10 @@ NO_SHAPES = Shapes({}, {}, {})
 
 def read_link_prims(
     root: Usd.Prim, bodies: Iterable[Sdf.Path], frames: Iterable[str]
-) -> Findings[tuple[LinkPrim, ...]]:
+) -> tuple[LinkPrim, ...]:
     """Find rigid bodies, and frames that a conversion marked as links, in stage order.
+
+    Names are not unique yet.
 
     Args:
         root: Prim below which to look.
@@ -88,17 +90,16 @@ def read_link_prims(
         elif unmarked and (name := legible_name(prim)) in unmarked and _has_place(prim):
             unmarked.remove(name)
             prims.append(prim)
-    names = yield from unique_names("link", prims)
     paths = {prim.GetPath() for prim in prims}
     return tuple(
         LinkPrim(
-            path=path,
-            name=name,
-            is_body=path in rigid,
-            body=nearest(path, rigid),
-            above=nearest(path.GetParentPath(), paths),
+            path=prim.GetPath(),
+            name=legible_name(prim),
+            is_body=prim.GetPath() in rigid,
+            body=nearest(prim.GetPath(), rigid),
+            above=nearest(prim.GetPath().GetParentPath(), paths),
         )
-        for path, name in zip((prim.GetPath() for prim in prims), names, strict=True)
+        for prim in prims
     )
 
 
@@ -122,29 +123,36 @@ def nearest(path: Sdf.Path, among: Iterable[Sdf.Path]) -> Sdf.Path | None:
 
 
 def read_shapes(
-    root: Usd.Prim, links: Iterable[LinkPrim], transforms: PrimTransforms
+    root: Usd.Prim,
+    links: Iterable[LinkPrim],
+    transforms: PrimTransforms,
+    others: Iterable[Sdf.Path] = (),
 ) -> Findings[Shapes]:
     """Read all shapes below a prim.
 
     Args:
         root: Prim below which to look.
-        links: All links.
+        links: Links of the robot.
         transforms: Transforms of the stage's prims.
+        others: Links of other robots, whose shapes are not read.
     """
     link_at = {link.path: link for link in links}
+    foreign = set(others)
+    owners = {*link_at, *foreign}
     visuals: dict[Sdf.Path, list[Visual]] = {}
     # By the prim of the <collision>, which several groups of a mesh share.
     collisions: dict[Sdf.Path, dict[Usd.Prim, list[Collision]]] = {}
     colliders: dict[Sdf.Path, PlacedShape] = {}
     meshes: dict[str, PolygonMesh] = {}
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
-        if not prim.IsA(UsdGeom.Gprim):
-            continue
-        visible, collides = _is_visible(prim), _is_collider(prim)
-        if not (visible or collides):
+        is_shape = prim.IsA(UsdGeom.Gprim)
+        visible, collides = is_shape and _is_visible(prim), _is_collider(prim)
+        if not is_shape or not (visible or collides):
             continue
         path = prim.GetPath()
-        owner = nearest(path, link_at)
+        owner = nearest(path, owners)
+        if owner in foreign:
+            continue
         if owner is None:
             yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
             continue
@@ -171,7 +179,15 @@ def read_shapes(
             attributes = yield from read_material(prim)
             visual = Visual(name, shape.pose, shape.geometry, attributes, custom=custom)
             visuals.setdefault(owner, []).append(visual)
-    by_link = {
+    return Shapes(_by_link(visuals, collisions, meshes), colliders, meshes)
+
+
+def _by_link(
+    visuals: Mapping[Sdf.Path, list[Visual]],
+    collisions: Mapping[Sdf.Path, Mapping[Usd.Prim, list[Collision]]],
+    meshes: dict[str, PolygonMesh],
+) -> dict[Sdf.Path, LinkShapes]:
+    return {
         path: LinkShapes(
             tuple(visuals.get(path, ())),
             tuple(
@@ -182,7 +198,6 @@ def read_shapes(
         )
         for path in (*visuals, *(path for path in collisions if path not in visuals))
     }
-    return Shapes(by_link, colliders, meshes)
 
 
 def _joined(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import radians
 from typing import TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
@@ -39,6 +40,28 @@ _FREEDOMS = tuple(f"{motion}{axis}" for motion in ("Trans", "Rot") for axis in "
 _AT_ORIGIN = 1e-9
 
 
+@dataclass(frozen=True, slots=True)
+class AxisChain:
+    """A joint of several degrees of freedom as a chain of one-axis joints.
+
+    From parent to child, the chain translates along X, Y and Z of the joint frame and
+    then rotates about X, Y and Z of the frame that results: the motion is
+    T(x, y, z) Rx Ry Rz, in the joint frame of side 0. A joint that is followed from
+    side 1 to side 0 has the inverse motion: the reversed order and negated axes.
+
+    Attributes:
+        axes: Instance name of ``PhysicsLimitAPI``, such as ``rotX``, and motion of each
+            joint. Axes are in the joint frame, except that of the last joint, which is
+            in the child body.
+        backwards: Whether the child is on side 0.
+        cone: Angles of the cone limit of a spherical joint [deg]; None for a D6 joint.
+    """
+
+    axes: tuple[tuple[str, JointKind], ...]
+    backwards: bool = False
+    cone: tuple[float, float] | None = None
+
+
 def is_floating(prim: Usd.Prim, description: UsdPhysics.JointDesc) -> bool:
     """Return whether a joint is a floating joint of URDF: disabled, without limits."""
     if read_text(prim, "joint:type") == "floating":
@@ -58,7 +81,7 @@ def joint_kind(
     *,
     backwards: bool,
     lockable: bool = True,
-) -> Findings[JointKind]:
+) -> Findings[JointKind | AxisChain]:
     """Read the type and limits of a joint.
 
     Args:
@@ -70,8 +93,8 @@ def joint_kind(
             positions keep their sign.
         lockable: Whether a lower limit above the upper one fixes the joint.
 
-    Raises:
-        StageError: The motion is not representable in URDF.
+    Returns:
+        A chain for a joint of several axes that no joint type of URDF represents.
     """
     if is_floating(prim, description):
         return Floating()
@@ -85,12 +108,16 @@ def joint_kind(
         case _KINDS.FixedJoint:
             return Fixed()
         case _KINDS.SphericalJoint:
-            if description.limit.enabled:
-                message = f"joint {prim.GetPath()} has a cone limit, which is dropped"
-                yield Diagnostic("joint-limit-dropped", message)
-            return Spherical()
+            if not description.limit.enabled:
+                return Spherical()
+            message = (
+                f"the cone limit of joint {prim.GetPath()} becomes a limit about each "
+                "of two axes"
+            )
+            yield Diagnostic("joint-limit-approximated", message)
+            return _cone(prim, axis_of, backwards=backwards)
         case _KINDS.D6Joint:
-            return (yield from _generic(prim, description, axis_of, length))
+            return _generic(description, axis_of, length, backwards=backwards)
         case _:
             return _limited(prim, description, axis_of, length, lockable=lockable)
 
@@ -117,12 +144,34 @@ def _limited(
     return Revolute(axis, _scaled(limits, radians(1)))
 
 
+def _cone(prim: Usd.Prim, axis_of: _AxisOf, *, backwards: bool) -> AxisChain:
+    """Read a spherical joint whose primary axis is limited to a cone.
+
+    Angle 0 turns the primary axis towards the next axis, that is about the one after
+    it. The rotation about the primary axis is the last of the chain and not limited.
+    OpenUSD's parser reads no limit if one of the angles is negative.
+    """
+    joint = UsdPhysics.SphericalJoint(prim)
+    primary = "XYZ".index(str(joint.GetAxisAttr().Get() or "X"))
+    angles = (
+        float(joint.GetConeAngle0LimitAttr().Get()),
+        float(joint.GetConeAngle1LimitAttr().Get()),
+    )
+    limits = {}
+    for step, angle in zip((2, 1), angles, strict=True):
+        name = f"Rot{'XYZ'[(primary + step) % 3]}"
+        limits[name] = Range(-angle, angle)
+    names = (*limits, f"Rot{'XYZ'[primary]}")
+    return _chain(names, limits, axis_of, 1.0, backwards=backwards, cone=angles)
+
+
 def _generic(
-    prim: Usd.Prim,
     description: UsdPhysics.D6JointDesc,
     axis_of: _AxisOf,
     length: float,
-) -> Findings[JointKind]:
+    *,
+    backwards: bool,
+) -> JointKind | AxisChain:
     """Read a D6 joint, whose six axes are locked, limited or free."""
     limits = {
         str(pair.first.name): _range(pair.second)
@@ -135,26 +184,40 @@ def _generic(
         if limit.lower > limit.upper or (limit.lower, limit.upper) == (0.0, 0.0)
     }
     free = tuple(name for name in _FREEDOMS if name not in locked)
-    bounded = [name for name in free if limits.get(name, UNLIMITED) != UNLIMITED]
     if len(free) == 1:
-        return _single(free[0], limits, axis_of, length)
-    kind = _several(free, axis_of)
-    if kind is None:
-        message = (
-            f"joint {prim.GetPath()} is free in {', '.join(free)}, which URDF cannot "
-            "represent"
-        )
-        raise StageError((Diagnostic("stage-structure", message),))
-    if bounded:
-        message = f"joint {prim.GetPath()} limits {', '.join(bounded)}; dropped"
-        yield Diagnostic("joint-limit-dropped", message)
-    return kind
+        return _single(free[0], limits, axis_of(free[0][-1]), length)
+    bounded = any(limits.get(name, UNLIMITED) != UNLIMITED for name in free)
+    kind = None if bounded else _several(free, axis_of)
+    if kind is not None:
+        return kind
+    return _chain(free, limits, axis_of, length, backwards=backwards)
+
+
+def _chain(  # noqa: PLR0913  # what is known of a joint
+    names: tuple[str, ...],
+    limits: Mapping[str, Range],
+    axis_of: _AxisOf,
+    length: float,
+    *,
+    backwards: bool,
+    cone: tuple[float, float] | None = None,
+) -> AxisChain:
+    """Return the chain of the free axes, given in the order from side 0 to side 1."""
+    *inner, last = reversed(names) if backwards else names
+    sign = -1.0 if backwards else 1.0
+    kinds = []
+    for name in inner:
+        x, y, z = (sign * component + 0.0 for component in _UNIT[name[-1]])
+        kinds.append(_single(name, limits, (x, y, z), length))
+    kinds.append(_single(last, limits, axis_of(last[-1]), length))
+    tokens = (name[0].lower() + name[1:] for name in (*inner, last))
+    return AxisChain(tuple(zip(tokens, kinds, strict=True)), backwards, cone)
 
 
 def _single(
-    name: str, limits: Mapping[str, Range], axis_of: _AxisOf, length: float
+    name: str, limits: Mapping[str, Range], axis: Vec3, length: float
 ) -> JointKind:
-    axis, limit = axis_of(name[-1]), limits.get(name, UNLIMITED)
+    limit = limits.get(name, UNLIMITED)
     if name.startswith("Trans"):
         return Prismatic(axis, _scaled(limit, length))
     if limit == UNLIMITED:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from pxr import Tf, Usd, UsdPhysics
+from pxr import Sdf, Tf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
@@ -25,6 +25,7 @@ from urdf_usd.converter.robot.model import (
     WORLD_LINK,
     Fixed,
     Link,
+    LoopJoint,
     MeshFile,
     Robot,
 )
@@ -72,11 +73,13 @@ class StageReading:
             of its prim.
         meshes: Surface of every mesh by that URI, without the mesh's scale.
         diagnostics: Omissions, and values that had to be computed.
+        loops: Joints that close loops, which are not in the robot.
     """
 
     robot: Robot
     meshes: Mapping[str, PolygonMesh]
     diagnostics: tuple[Diagnostic, ...]
+    loops: tuple[LoopJoint, ...] = ()
 
     def __repr__(self) -> str:
         return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
@@ -88,6 +91,7 @@ def read_usd(
     *,
     shapes: bool = True,
     reversed_limits: Iterable[str] = (),
+    root: str | None = None,
 ) -> StageReading:
     """Read a robot from a USD file of any converter.
 
@@ -100,15 +104,19 @@ def read_usd(
             are only read if mass properties depend on them.
         reversed_limits: Names of joints that keep their type although the lower limit
             is above the upper one. Our own conversions mark them; others are fixed.
+        root: Path of a prim of the robot, if the stage has several: an articulation
+            root, a body, or a prim above the bodies of one robot.
 
     Raises:
         StageError: The stage cannot be opened, contains no robot that URDF can
-            represent, or its layers are pipes or devices, too many or too large. Time
-            and memory are not limited otherwise; ``urdf-usd export`` therefore reads in
-            a separate process.
+            represent or several, or its layers are pipes or devices, too many or too
+            large. Time and memory are not limited otherwise; ``urdf-usd export``
+            therefore reads in a separate process.
     """
     stage = open_stage(path)
-    return read_stage(stage, frames, shapes=shapes, reversed_limits=reversed_limits)
+    return read_stage(
+        stage, frames, shapes=shapes, reversed_limits=reversed_limits, root=root
+    )
 
 
 def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
@@ -146,6 +154,7 @@ def read_stage(
     *,
     shapes: bool = True,
     reversed_limits: Iterable[str] = (),
+    root: str | None = None,
 ) -> StageReading:
     """Read a robot from an open stage; see :func:`read_usd`.
 
@@ -153,33 +162,46 @@ def read_stage(
         StageError: The stage contains no robot that URDF can represent.
     """
     try:
-        (robot, meshes), diagnostics = drain(
-            _read(stage, tuple(frames), frozenset(reversed_limits), with_shapes=shapes)
+        (robot, meshes, loops), diagnostics = drain(
+            _read(
+                stage,
+                tuple(frames),
+                frozenset(reversed_limits),
+                root,
+                with_shapes=shapes,
+            )
         )
     except Tf.ErrorException as error:
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return StageReading(robot, meshes, diagnostics)
+    return StageReading(robot, meshes, diagnostics, loops)
 
 
 def _read(
     stage: Usd.Stage,
     frames: tuple[str, ...],
     reversed_limits: frozenset[str],
+    chosen: str | None,
     *,
     with_shapes: bool,
-) -> Findings[tuple[Robot, Mapping[str, PolygonMesh]]]:
+) -> Findings[tuple[Robot, Mapping[str, PolygonMesh], tuple[LoopJoint, ...]]]:
     if unusable := (*missing_parts(stage), *unusable_values(stage)):
         raise StageError(unusable)
     default = stage.GetDefaultPrim()
+    named = _named(stage, chosen)
+    if named is not None and not (
+        default and named.GetPath().HasPrefix(default.GetPath())
+    ):
+        # The whole stage is read then.
+        default = Usd.Prim()
     found: tuple[LinkPrim, ...] = ()
     for root in filter(None, (default, stage.GetPseudoRoot())):
         descriptions: Descriptions = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(
             stage, [root.GetPath()]
         )
         bodies = descriptions.get(UsdPhysics.ObjectType.RigidBody, ([], []))[0]
-        found = yield from read_link_prims(root, bodies, frames)
+        found = read_link_prims(root, bodies, frames)
         if found:
             break
     if not found:
@@ -187,13 +209,21 @@ def _read(
     transforms = prim_transforms(stage)
     connections = yield from read_connections(descriptions, transforms, root.GetPath())
     tree = yield from read_tree(
-        found, connections, transforms, root.GetPath(), reversed_limits
+        found,
+        connections,
+        transforms,
+        root.GetPath(),
+        reversed_limits,
+        named=None if named is None else named.GetPath(),
     )
     shapes = NO_SHAPES
-    if with_shapes or _decide(found, stage):
-        shapes = yield from read_shapes(root, found, transforms)
+    if with_shapes or _decide(tree.links, stage):
+        others = {link.path for link in found} - {link.path for link in tree.links}
+        shapes = yield from read_shapes(root, tree.links, transforms, others)
     links = yield from _links(tree, shapes, transforms)
     name = legible_name(default) if default else "robot"
+    if named is not None:
+        name = _robot_name(named, tree)
     used = {
         shape.geometry.uri
         for link in links
@@ -205,7 +235,35 @@ def _read(
     robot = _without_second_world(whole, tree.world)
     if faults := problems(robot):
         raise StageError(faults)
-    return robot, {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
+    meshes = {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
+    return robot, meshes, tree.loops
+
+
+def _named(stage: Usd.Stage, path: str | None) -> Usd.Prim | None:
+    """Return the prim of a path.
+
+    Raises:
+        StageError: There is none.
+    """
+    if path is None:
+        return None
+    valid = Sdf.Path.IsValidPathString(path) and Sdf.Path(path).IsAbsolutePath()
+    prim = stage.GetPrimAtPath(path) if valid else None
+    if not prim or prim.IsPseudoRoot():
+        message = f"the stage has no prim {path}, which --root names"
+        raise StageError((Diagnostic("stage-structure", message),))
+    return prim
+
+
+def _robot_name(named: Usd.Prim, tree: StageTree) -> str:
+    """Return the name of the prim above all bodies, else of the prim that was named."""
+    paths = [link.path for link in tree.links if link.is_body]
+    above = paths[0]
+    for path in paths:
+        above = above.GetCommonPrefix(path)
+    if above.IsAbsoluteRootPath():
+        return legible_name(named)
+    return legible_name(named.GetStage().GetPrimAtPath(above))
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
@@ -267,7 +325,7 @@ def _links(
             links[-1] = _moved(links[-1], inverse_transform(frame))
     # A world link without prim is added if a body is jointed to the world.
     world = () if tree.world is None else (Link(tree.world),)
-    return (*world, *links)
+    return (*world, *links, *tree.intermediate)
 
 
 def _moved(link: Link, to_link: Matrix) -> Link:

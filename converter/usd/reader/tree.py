@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Sdf, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings
-from urdf_usd.converter.robot.model import Fixed, Joint, JointKind
+from urdf_usd.converter.robot.joint_chains import MASSLESS, chain_mark
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Custom,
+    Fixed,
+    Joint,
+    JointKind,
+    Link,
+    LoopJoint,
+)
 from urdf_usd.converter.robot.spatial import inverse_transform, pose_from_transform
 from urdf_usd.converter.usd.reader.couplings import (
     JointNames,
@@ -22,8 +31,12 @@ from urdf_usd.converter.usd.reader.couplings import (
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
 from urdf_usd.converter.usd.reader.joints import Connection
 from urdf_usd.converter.usd.reader.links import LinkPrim
-from urdf_usd.converter.usd.reader.motions import joint_kind, offset_from_axis
-from urdf_usd.converter.usd.reader.names import unique_names
+from urdf_usd.converter.usd.reader.motions import (
+    AxisChain,
+    joint_kind,
+    offset_from_axis,
+)
+from urdf_usd.converter.usd.reader.names import legible_name, unique_names
 from urdf_usd.converter.usd.reader.spanning import (
     WORLD,
     TreeEdge,
@@ -33,11 +46,18 @@ from urdf_usd.converter.usd.reader.spanning import (
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
     has_drive,
+    read_axis_attributes,
     read_unsupported_attributes,
 )
 from urdf_usd.converter.usd.urdf_attributes import read_text
 
 Matrix: TypeAlias = "NDArray[np.float64]"
+
+_ONE_AXIS = {
+    UsdPhysics.ObjectType.RevoluteJoint,
+    UsdPhysics.ObjectType.PrismaticJoint,
+}
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,20 +69,26 @@ class StageTree:
         world: Name of an added link that represents the world, if any.
         joints: Joints in stage order, then those towards frames.
         moved: (4, 4) frame of a link in the frame of its prim, if they differ.
+        intermediate: Links without prim and mass, between the joints of chains.
+        loops: Joints that close loops; they are not in ``joints``.
     """
 
     links: tuple[LinkPrim, ...]
     world: str | None
     joints: tuple[Joint, ...]
     moved: Mapping[Sdf.Path, Matrix]
+    intermediate: tuple[Link, ...] = ()
+    loops: tuple[LoopJoint, ...] = ()
 
 
-def read_tree(
+def read_tree(  # noqa: PLR0913  # what is known of a stage
     links: Sequence[LinkPrim],
     connections: Sequence[Connection],
     transforms: PrimTransforms,
     robot: Sdf.Path,
     reversed_limits: frozenset[str] = frozenset(),
+    *,
+    named: Sdf.Path | None = None,
 ) -> Findings[StageTree]:
     """Choose the robot's links and joints.
 
@@ -72,11 +98,13 @@ def read_tree(
         transforms: Where prims are.
         robot: Prim whose frame is used as the world frame.
         reversed_limits: Names of joints that reversed limits do not lock.
+        named: Prim of the robot to choose, if there are several.
 
     Raises:
-        StageError: There are several robots, or a joint that URDF cannot represent.
+        StageError: There are several robots and none is named, or the named prim does
+            not belong to exactly one.
     """
-    members = yield from _members(links, connections, transforms)
+    members = yield from _members(links, connections, transforms, named)
     held = [
         connection
         for connection in connections
@@ -87,18 +115,26 @@ def read_tree(
     chosen = {edge.index for edge in tree_edges}
     for index, connection in enumerate(held):
         if index not in chosen:
-            message = f"joint {connection.prim.GetPath()} closes a loop; left out"
+            message = (
+                f"joint {connection.prim.GetPath()} closes a loop; left out, "
+                "--loops keeps it as data"
+            )
             yield Diagnostic("joint-loop-opened", message)
     tree_joints = yield from _tree_joints(held, tree_edges, transforms, reversed_limits)
     kept = tuple(link for link in links if link.body is None or link.body in members)
+    names = yield from unique_names(
+        "link", [transforms.stage.GetPrimAtPath(link.path) for link in kept]
+    )
+    kept = tuple(
+        replace(link, name=name) for link, name in zip(kept, names, strict=True)
+    )
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
     moved = yield from _moved_frames(tree_joints, root, world, transforms)
-    return (
-        yield from _assembled(
-            kept, tree_joints, _LinkFrames(root, world, moved, transforms, robot)
-        )
-    )
+    link_frames = _LinkFrames(root, world, moved, transforms, robot)
+    tree = yield from _assembled(kept, tree_joints, link_frames)
+    cut = [one for index, one in enumerate(held) if index not in chosen]
+    return replace(tree, loops=_loop_joints(cut, tree, link_frames))
 
 
 def _refuse(message: str) -> NoReturn:
@@ -109,47 +145,151 @@ def _members(
     links: Sequence[LinkPrim],
     connections: Sequence[Connection],
     transforms: PrimTransforms,
+    named: Sdf.Path | None,
 ) -> Findings[frozenset[Sdf.Path]]:
-    """Return the bodies of the robot, if there are other bodies on the stage."""
+    """Return the bodies of the robot, if there are other bodies on the stage.
+
+    Without a name, a robot with an articulation root is preferred, then one with
+    joints.
+    """
     bodies = [str(link.path) for link in links if link.is_body]
-    parts = components(bodies, [connection.edge for connection in connections])
-    if len(parts) <= 1:
+    robots = _robots(bodies, connections, transforms)
+    if named is not None:
+        chosen = [robot for robot in robots if robot.contains(named)]
+        if not chosen:
+            _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
+    elif len(robots) < 2:  # noqa: PLR2004  nothing to choose from
         return frozenset(map(Sdf.Path, bodies))
-    jointed = [part for part in parts if _joints_of(part, connections)]
-    marked = [part for part in jointed if _is_marked(part, connections, transforms)]
-    chosen = next((some for some in (marked, jointed) if some), parts)
+    else:
+        marked = [robot for robot in robots if robot.roots]
+        jointed = [robot for robot in robots if robot.joints]
+        chosen = next((some for some in (marked, jointed) if some), robots)
     if len(chosen) > 1:
-        heads = ", ".join(min(part) for part in chosen)
+        subject = "the stage" if named is None else str(named)
         _refuse(
-            f"the stage holds {len(chosen)} robots, with bodies {heads}; "
-            "make one of them the default prim"
+            f"{subject} holds {len(chosen)} robots; choose one with --root PATH: "
+            f"{_listed(chosen)}"
         )
-    for part in parts:
-        if part is not chosen[0]:
-            message = (
-                f"body {min(part)} is connected by no joint of the robot; left out"
-            )
-            yield Diagnostic("stage-loose-body", message)
-    return frozenset(map(Sdf.Path, chosen[0]))
+    others = [robot for robot in robots if robot is not chosen[0]]
+    for robot in others if named is None else ():
+        message = (
+            f"body {robot.path} is connected by no joint of the robot; left out, "
+            f"--root {robot.path} exports it"
+        )
+        yield Diagnostic("stage-loose-body", message)
+    return frozenset(map(Sdf.Path, chosen[0].bodies))
 
 
-def _joints_of(
-    part: frozenset[str], connections: Sequence[Connection]
-) -> list[Connection]:
-    return [
-        connection
+@dataclass(frozen=True, slots=True)
+class _StageRobot:
+    """Bodies that joints connect.
+
+    Attributes:
+        bodies: Their paths, in stage order.
+        joints: Paths of the joints.
+        roots: Paths of the articulation roots at or above bodies or joints.
+    """
+
+    bodies: tuple[str, ...]
+    joints: tuple[Sdf.Path, ...]
+    roots: tuple[Sdf.Path, ...]
+
+    @property
+    def path(self) -> Sdf.Path:
+        """A prim that identifies the robot: an articulation root, or the first body."""
+        return self.roots[0] if len(self.roots) == 1 else Sdf.Path(self.bodies[0])
+
+    def contains(self, named: Sdf.Path) -> bool:
+        """Return whether a prim is a body, or a joint, or above one of the bodies."""
+        return named in self.joints or any(
+            Sdf.Path(body).HasPrefix(named) for body in self.bodies
+        )
+
+
+# Robots that a message lists.
+_MOST_LISTED = 20
+
+
+def _listed(robots: Sequence[_StageRobot]) -> str:
+    shown = []
+    for robot in robots[:_MOST_LISTED]:
+        count = len(robot.bodies)
+        shown.append(f"{robot.path} ({count} {'body' if count == 1 else 'bodies'})")
+    if len(robots) > _MOST_LISTED:
+        shown.append(f"and {len(robots) - _MOST_LISTED} more")
+    return ", ".join(shown)
+
+
+def _robots(
+    bodies: Sequence[str],
+    connections: Sequence[Connection],
+    transforms: PrimTransforms,
+) -> list[_StageRobot]:
+    """Return the robots of a stage, in the order of their first bodies.
+
+    Bodies are of one robot if joints connect them. Those that are connected by the
+    world alone are different robots if they belong to different articulation roots,
+    except in our own conversions, whose joints are marked.
+    """
+    stage = transforms.stage
+    own = any(
+        read_text(connection.prim, "joint:type") is not None
         for connection in connections
-        if {connection.edge.first, connection.edge.second} & part
+    )
+    edges = [connection.edge for connection in connections]
+    apart = [edge for edge in edges if WORLD not in (edge.first, edge.second)]
+    parts = components(bodies, apart)
+    part_of = {body: index for index, part in enumerate(parts) for body in part}
+    joints: list[list[Connection]] = [[] for _ in parts]
+    for connection, edge in zip(connections, edges, strict=True):
+        body = edge.second if edge.first == WORLD else edge.first
+        if body in part_of:
+            joints[part_of[body]].append(connection)
+    roots = [
+        _articulation_roots(part, held, stage)
+        for part, held in zip(parts, joints, strict=True)
     ]
+    at_world = [
+        index
+        for index, held in enumerate(joints)
+        if any(WORLD in (one.edge.first, one.edge.second) for one in held)
+    ]
+    distinct = {roots[index] for index in at_world if roots[index]}
+    whole: dict[object, list[int]] = {}
+    for index in range(len(parts)):
+        key: object = index
+        if index in at_world and (own or len(distinct) < 2):  # noqa: PLR2004
+            key = WORLD
+        elif index in at_world and roots[index]:
+            key = roots[index]
+        whole.setdefault(key, []).append(index)
+    order = {body: number for number, body in enumerate(bodies)}
+    robots = [
+        _StageRobot(
+            tuple(sorted((b for i in some for b in parts[i]), key=order.__getitem__)),
+            tuple(one.prim.GetPath() for i in some for one in joints[i]),
+            tuple(dict.fromkeys(path for i in some for path in roots[i])),
+        )
+        for some in whole.values()
+    ]
+    return sorted(robots, key=lambda robot: order[robot.bodies[0]])
 
 
-def _is_marked(
-    part: frozenset[str], connections: Sequence[Connection], transforms: PrimTransforms
-) -> bool:
-    """Return whether one of the bodies or joints is an articulation root."""
-    prims = [transforms.stage.GetPrimAtPath(path) for path in part]
-    prims += [connection.prim for connection in _joints_of(part, connections)]
-    return any(prim.HasAPI(UsdPhysics.ArticulationRootAPI) for prim in prims)
+def _articulation_roots(
+    part: frozenset[str], connections: Sequence[Connection], stage: Usd.Stage
+) -> tuple[Sdf.Path, ...]:
+    """Return the nearest articulation roots at or above bodies and joints."""
+    paths = [*map(Sdf.Path, sorted(part)), *(one.prim.GetPath() for one in connections)]
+    if not connections:
+        return ()
+    found: dict[Sdf.Path, None] = {}
+    for path in paths:
+        prim = stage.GetPrimAtPath(path)
+        while prim and not prim.HasAPI(UsdPhysics.ArticulationRootAPI):
+            prim = prim.GetParent()
+        if prim:
+            found[prim.GetPath()] = None
+    return tuple(found)
 
 
 def _root(
@@ -183,14 +323,21 @@ class _TreeJoint:
     Attributes:
         connection: The joint.
         edge: Its edge and direction in the tree.
-        kind: Joint type.
+        kind: Joint type, or chain of joints.
         name: URDF name.
     """
 
     connection: Connection
     edge: TreeEdge
-    kind: JointKind
+    kind: JointKind | AxisChain
     name: str
+
+    @property
+    def last_kind(self) -> JointKind:
+        """Type of the joint that is connected to the child."""
+        if isinstance(self.kind, AxisChain):
+            return self.kind.axes[-1][1]
+        return self.kind
 
     @property
     def frames(self) -> tuple[Matrix, Matrix]:
@@ -241,7 +388,7 @@ def _moved_frames(
         elif root != WORLD:
             moved[Sdf.Path(root)] = transforms.upright_frame(Sdf.Path(root))
     for tree_joint in tree_joints:
-        place = offset_from_axis(tree_joint.kind, tree_joint.frames[1])
+        place = offset_from_axis(tree_joint.last_kind, tree_joint.frames[1])
         if place is None:
             continue
         frame = np.eye(4)
@@ -300,10 +447,14 @@ def _assembled(
         {
             tree_joint.connection.prim.GetPath(): tree_joint.name
             for tree_joint in tree_joints
+            if not isinstance(tree_joint.kind, AxisChain)
         },
         units.length,
     )
-    joints = []
+    taken = {tree_joint.name for tree_joint in tree_joints}
+    taken_links = {*by_name, world_name}
+    joints: list[Joint] = []
+    intermediate: list[Link] = []
     for tree_joint in tree_joints:
         prim = tree_joint.connection.prim
         # A conversion stores the name of a parent link that is no body.
@@ -317,43 +468,126 @@ def _assembled(
             )
         child = by_path[Sdf.Path(tree_joint.edge.child)]
         in_parent, in_child = tree_joint.frames
-        origin = inverse_transform(link_frames.frame(parent)) @ in_parent
-        origin = origin @ inverse_transform(in_child) @ link_frames.frame(child)
+        before = inverse_transform(link_frames.frame(parent)) @ in_parent
+        after = inverse_transform(in_child) @ link_frames.frame(child)
+        parent_name = parent.name if parent else world_name
         yield from faulty_leaders(prim, named)
-        joints.append(
+        if not isinstance(tree_joint.kind, AxisChain):
+            joints.append(
+                Joint(
+                    tree_joint.name,
+                    parent_name,
+                    child.name,
+                    tree_joint.kind,
+                    pose_from_transform(before @ after),
+                    **read_unsupported_attributes(prim, tree_joint.kind, units, named),
+                    custom=read_custom(prim),
+                )
+            )
+            continue
+        tokens = tuple(token for token, _ in tree_joint.kind.axes)
+        stems = [f"{tree_joint.name}_{token}" for token in tokens]
+        names = [_unused(stem, taken) for stem in stems]
+        between = [_unused(f"{stem}_link", taken_links) for stem in stems[:-1]]
+        mark = chain_mark(
+            tree_joint.name,
+            tokens,
+            backwards=tree_joint.kind.backwards,
+            cone=tree_joint.kind.cone,
+        )
+        customs = [read_custom(prim) + Custom(elements=(mark,))]
+        customs += [Custom()] * len(between)
+        origins = [pose_from_transform(before)] + [IDENTITY] * len(between)
+        origins[-1] = pose_from_transform(after)
+        intermediate += [Link(name, MASSLESS) for name in between]
+        joints += [
             Joint(
-                tree_joint.name,
-                parent.name if parent else world_name,
-                child.name,
-                tree_joint.kind,
-                pose_from_transform(origin),
-                **read_unsupported_attributes(prim, tree_joint.kind, units, named),
-                custom=read_custom(prim),
+                name,
+                above,
+                below,
+                kind,
+                origin,
+                **read_axis_attributes(prim, kind, units, token),
+                custom=custom,
+            )
+            for name, above, below, (token, kind), origin, custom in zip(
+                names,
+                [parent_name, *between],
+                [*between, child.name],
+                tree_joint.kind.axes,
+                origins,
+                customs,
+                strict=True,
+            )
+        ]
+        message = (
+            f"joint {prim.GetPath()} has {len(tokens)} axes and becomes "
+            f"{', '.join(names)}"
+        )
+        yield Diagnostic("joint-split", message)
+    joints += _frame_joints(kept, link_frames, {joint.name for joint in joints}, named)
+    world = world_name if invented else None
+    moved = link_frames.moved
+    return StageTree(kept, world, tuple(joints), moved, tuple(intermediate))
+
+
+def _loop_joints(
+    connections: Sequence[Connection], tree: StageTree, link_frames: _LinkFrames
+) -> tuple[LoopJoint, ...]:
+    by_path = {link.path: link for link in tree.links}
+    taken = {joint.name for joint in tree.joints}
+    found = []
+    for connection in connections:
+        links = [
+            link_frames.world if body is None else by_path[body]
+            for body in connection.bodies
+        ]
+        in_links = [
+            pose_from_transform(inverse_transform(link_frames.frame(link)) @ frame)
+            for link, frame in zip(links, connection.frames, strict=True)
+        ]
+        axis = None
+        if connection.description.type in _ONE_AXIS:
+            token = str(connection.prim.GetAttribute("physics:axis").Get() or "X")
+            axis = _AXES[token]
+        first, second = (link.name if link else str(tree.world) for link in links)
+        found.append(
+            LoopJoint(
+                _unused(legible_name(connection.prim), taken),
+                str(connection.prim.GetTypeName()),
+                (first, second),
+                (in_links[0], in_links[1]),
+                axis,
             )
         )
-    joints += _frame_joints(kept, link_frames, named)
-    moved = link_frames.moved
-    return StageTree(kept, world_name if invented else None, tuple(joints), moved)
+    return tuple(found)
+
+
+def _unused(stem: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, and take it."""
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    taken.add(name)
+    return name
 
 
 def _frame_joints(
-    kept: Sequence[LinkPrim], link_frames: _LinkFrames, named: JointNames
+    kept: Sequence[LinkPrim],
+    link_frames: _LinkFrames,
+    taken: set[str],
+    named: JointNames,
 ) -> list[Joint]:
     """Return fixed joints of frames, which USD represents only by nested prims."""
     transforms = link_frames.transforms
     by_path = {link.path: link for link in kept}
-    taken = set(named.by_path.values())
     joints = []
     for link in kept:
         if link.is_body or link.above is None:
             continue
         prim = transforms.stage.GetPrimAtPath(link.path)
-        stem = name = read_text(prim, "joint:name") or f"{link.name}_joint"
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{stem}_{number}"
-        taken.add(name)
+        name = _unused(read_text(prim, "joint:name") or f"{link.name}_joint", taken)
         nested = rigid_part(transforms.within(link.path, link.above))
         if (moved := link_frames.moved.get(link.above)) is not None:
             nested = inverse_transform(moved) @ nested

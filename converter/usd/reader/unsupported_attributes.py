@@ -85,11 +85,7 @@ def read_unsupported_attributes(
         units: Units of the stage.
         joints: Names of all joints.
     """
-    scale = None
-    if isinstance(kind, Revolute | Continuous):
-        scale = _Scale(_DEGREE, units.inertia)
-    elif isinstance(kind, Prismatic):
-        scale = _Scale(units.length, units.force)
+    scale = _scale(kind, units)
     velocity = damping = friction = effort = None
     if scale:
         velocity = _schema(prim, _VELOCITY, scale.position)
@@ -117,6 +113,54 @@ def read_unsupported_attributes(
         calibration=None if calibration == Calibration() else calibration,
         dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
     )
+
+
+class AxisAttributes(TypedDict):
+    """Fields of one axis of a joint of several axes."""
+
+    effort: float | None
+    velocity: float | None
+    dynamics: Dynamics | None
+
+
+def read_axis_attributes(
+    prim: Usd.Prim, kind: JointKind, units: Units, token: str
+) -> AxisAttributes:
+    """Read the attributes of one axis of a joint of several axes.
+
+    They are in multiple-apply schemas. Attributes of the whole joint are not read,
+    because schemas do not state how they apply to several axes.
+
+    Args:
+        prim: The joint.
+        kind: Motion of the axis.
+        units: Units of the stage.
+        token: Instance name of the axis, such as ``rotX``.
+    """
+    scale = _scale(kind, units)
+    if scale is None:
+        return AxisAttributes(effort=None, velocity=None, dynamics=None)
+
+    def of_axis(templates: tuple[str, ...], unit: float) -> float | None:
+        names = (one.format(token) for one in templates if "{}" in one)
+        return _schema(prim, tuple(names), unit)
+
+    dynamics = Dynamics(
+        of_axis(_DAMPING, scale.damping), of_axis(_FRICTION, scale.force)
+    )
+    return AxisAttributes(
+        effort=_drive_limit(prim, scale.force, token),
+        velocity=of_axis(_VELOCITY, scale.position),
+        dynamics=None if dynamics == Dynamics() else dynamics,
+    )
+
+
+def _scale(kind: JointKind, units: Units) -> _Scale | None:
+    if isinstance(kind, Revolute | Continuous):
+        return _Scale(_DEGREE, units.inertia)
+    if isinstance(kind, Prismatic):
+        return _Scale(units.length, units.force)
+    return None
 
 
 def _safety(prim: Usd.Prim) -> SafetyController:
@@ -168,12 +212,13 @@ def _axes(prim: Usd.Prim) -> list[str]:
     return found or [""]
 
 
-def _drive_limit(prim: Usd.Prim, unit: float) -> float | None:
+def _drive_limit(prim: Usd.Prim, unit: float, token: str | None = None) -> float | None:
     """Return the largest force of a drive; an infinite one is no limit."""
     limits = [
         float(drive.GetMaxForceAttr().Get())
         for drive in UsdPhysics.DriveAPI.GetAll(prim)
         if drive.GetMaxForceAttr().HasAuthoredValue()
+        and token in {None, drive.GetMaxForceAttr().GetName().split(":")[1]}
     ]
     largest = max(limits, default=inf)
     return largest * unit if isfinite(largest) else None

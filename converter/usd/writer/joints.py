@@ -18,6 +18,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Generic,
     Joint,
     JointKind,
     Planar,
@@ -108,7 +109,9 @@ def _schema(kind: JointKind) -> str:
             return "PhysicsFixedJoint"
         case Spherical():
             return "PhysicsSphericalJoint"
-        case Planar() | Floating():
+        case Generic(cone=(_, _)):
+            return "PhysicsSphericalJoint"
+        case Planar() | Floating() | Generic():
             return "PhysicsJoint"
         case _:
             assert_never(kind)
@@ -122,25 +125,30 @@ def _author_frames(
     prims: Prims,
 ) -> None:
     origin = joint.origin
-    body0 = body_assignment.body_of[joint.parent]
-    if body0 is None:
+    backwards = isinstance(joint.kind, Generic) and joint.kind.backwards
+    parent_side, child_side = (1, 0) if backwards else (0, 1)
+    targets = _TOKENS.physicsBody0, _TOKENS.physicsBody1
+    parent_body = body_assignment.body_of[joint.parent]
+    if parent_body is None:
         # The default prim represents the world; the root link is at its origin.
-        relate(prim, _TOKENS.physicsBody0, prims.robot)
+        relate(prim, targets[parent_side], prims.robot)
         origin = compose(rest[joint.parent], origin)
     else:
-        relate(prim, _TOKENS.physicsBody0, prims.link[body0])
-        if body0 != joint.parent:
-            to_body = compose(invert_pose(rest[body0]), rest[joint.parent])
+        relate(prim, targets[parent_side], prims.link[parent_body])
+        if parent_body != joint.parent:
+            to_body = compose(invert_pose(rest[parent_body]), rest[joint.parent])
             origin = compose(to_body, origin)
-    relate(prim, _TOKENS.physicsBody1, prims.link[joint.child])
-    if body0 != joint.parent:
+    relate(prim, targets[child_side], prims.link[joint.child])
+    if parent_body != joint.parent:
         write_text(prim, "joint:parent", joint.parent)
     turn = IDENTITY
     if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
         turn = Pose(quat_wxyz=_turn(joint.kind.axis, origin.quat_wxyz))
+    elif isinstance(joint.kind, Generic):
+        turn = joint.kind.frame
     of_parent = compose(origin, turn)
-    _author_pose(prim, 0, of_parent, f"the origin of joint {joint.name!r}")
-    _author_pose(prim, 1, turn, f"the axis of joint {joint.name!r}")
+    _author_pose(prim, parent_side, of_parent, f"the origin of joint {joint.name!r}")
+    _author_pose(prim, child_side, turn, f"the axis of joint {joint.name!r}")
 
 
 def _turn(axis: Vec3, origin: Vec4) -> Vec4:
@@ -177,6 +185,8 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
             write(joint, _TOKENS.physicsUpperLimit, limit_to_float32(kind.range.upper))
         case Planar():
             _author_plane(joint, rotation_onto_axis(kind.axis)[0])
+        case Generic():
+            _author_axes(joint, kind)
         case Floating():
             # Stores name and origin; disabled, because a free body needs no joint.
             write(joint, _TOKENS.physicsJointEnabled, False)
@@ -193,9 +203,13 @@ def _limits_deg(limits: Range) -> tuple[float, float]:
     OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
     that a very large angle is used instead.
     """
+    return _limits(limits, degrees(1.0))
+
+
+def _limits(limits: Range, unit: float) -> tuple[float, float]:
+    """Convert limits to another unit; see :func:`_limits_deg`."""
     lower, upper = (
-        limit_to_float32(degrees(limits.lower)),
-        limit_to_float32(degrees(limits.upper)),
+        limit_to_float32(end * unit) for end in (limits.lower, limits.upper)
     )
     if isinf(lower) and isinf(upper):
         return lower, upper
@@ -212,6 +226,30 @@ def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
         for bound, value in (("low", low), ("high", high)):
             name = f"limit:{freedom}:physics:{bound}"
             write_new(joint, name, Sdf.ValueTypeNames.Float, value)
+
+
+def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
+    """Write limits and largest forces of a D6 joint, or the cone of a spherical one."""
+    if kind.cone is not None:
+        write(joint, _TOKENS.physicsAxis, kind.axes[-1].token[-1])
+        for name, angle in zip(("0", "1"), kind.cone, strict=True):
+            write(joint, f"physics:coneAngle{name}Limit", limit_to_float32(angle))
+    axes = {axis.token: axis for axis in kind.axes}
+    for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        axis = axes.get(freedom)
+        if kind.cone is None:
+            unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
+            low, high = _LOCKED if axis is None else _limits(axis.range, unit)
+            apply(joint, f"PhysicsLimitAPI:{freedom}")
+            for bound, value in (("low", low), ("high", high)):
+                name = f"limit:{freedom}:physics:{bound}"
+                write_new(joint, name, Sdf.ValueTypeNames.Float, value)
+        if axis is not None and axis.effort is not None:
+            apply(joint, f"PhysicsDriveAPI:{freedom}")
+            name = f"drive:{freedom}:physics:maxForce"
+            write_new(
+                joint, name, Sdf.ValueTypeNames.Float, limit_to_float32(axis.effort)
+            )
 
 
 def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:

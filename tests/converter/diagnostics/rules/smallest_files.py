@@ -176,6 +176,9 @@ _ROBOT = {
     "joint-type-extension": SmallestFile(joint("", "spherical")),
     "joint-type-spelling": SmallestFile(joint("", "Continuous")),
     "joint-axis-zero": SmallestFile(joint('<axis xyz="0 0 0"/>')),
+    "joint-chain-changed": SmallestFile(
+        joint('<usd_joint name="d6" axes="rotX rotY"/>')
+    ),
     "joint-limit-missing": SmallestFile(joint("", "revolute")),
     "joint-limit-reversed": SmallestFile(_limit('lower="2" upper="1"')),
     "joint-limit-incomplete": SmallestFile(_limit('upper="1"')),

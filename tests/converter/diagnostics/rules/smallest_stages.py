@@ -117,11 +117,19 @@ SMALLEST_STAGES = {
     "joint-body-outside": stage(body("a") + joint(child="a")).replace("/r/a", "/b", 1)
     + body("b"),
     "joint-target-missing": stage(body("a") + joint(parent="lost", child="a")),
-    "joint-limit-dropped": stage(
+    "joint-limit-approximated": stage(
         _TWO
         + joint(
             "float physics:coneAngle0Limit = 10\nfloat physics:coneAngle1Limit = 20",
             kind="PhysicsSphericalJoint",
+        )
+    ),
+    "joint-split": stage(
+        _TWO
+        + joint(
+            "float limit:rotX:physics:low = 1\nfloat limit:rotX:physics:high = -1",
+            schemas='"PhysicsLimitAPI:rotX"',
+            kind="PhysicsJoint",
         )
     ),
     "joint-drive-dropped": stage(

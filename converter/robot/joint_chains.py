@@ -1,0 +1,213 @@
+"""Joints of several axes, as chains of one-axis joints that URDF can represent.
+
+``export`` writes a D6 joint as a chain of joints that are connected by links without
+mass. The first joint of the chain contains a custom element, for example::
+
+    <usd_joint name="waist" axes="rotX rotY"/>
+
+``axes`` are those of the chain, from parent to child. ``backwards="true"`` states that
+the child is on side 0 of the joint in USD. ``cone`` are the two angles [deg] of a
+spherical joint with a cone limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    UNLIMITED,
+    Continuous,
+    Custom,
+    CustomElement,
+    Generic,
+    GenericAxis,
+    Inertial,
+    Joint,
+    Link,
+    Pose,
+    Prismatic,
+    Revolute,
+    Robot,
+    XmlElement,
+)
+from urdf_usd.converter.robot.rigid import compose, invert_pose, rotate_vector
+
+MARK = "usd_joint"
+_TOKENS = tuple(f"{motion}{axis}" for motion in ("trans", "rot") for axis in "XYZ")
+# Largest difference of a unit vector, and of a position [m].
+_SAME = 1e-9
+# States explicitly that a link has no mass: PyBullet assumes 1 kg without it.
+MASSLESS = Inertial(0.0, IDENTITY, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+
+
+def chain_mark(
+    name: str,
+    tokens: tuple[str, ...],
+    *,
+    backwards: bool,
+    cone: tuple[float, float] | None,
+) -> CustomElement:
+    """Return the custom element of the first joint of a chain.
+
+    Args:
+        name: Name of the joint in USD.
+        tokens: Axes, from parent to child.
+        backwards: Whether the child is on side 0 of the joint.
+        cone: Angles of the cone limit [deg], if any.
+    """
+    attributes = [("name", name), ("axes", " ".join(tokens))]
+    if backwards:
+        attributes.append(("backwards", "true"))
+    if cone is not None:
+        attributes.append(("cone", " ".join(map(repr, cone))))
+    return CustomElement(XmlElement(MARK, tuple(attributes)))
+
+
+def merge_chains(robot: Robot) -> Findings[Robot]:
+    """Replace marked chains by joints of several axes.
+
+    A chain whose joints or links were changed so that one joint cannot represent them
+    is kept, with a diagnostic.
+    """
+    marked = [joint for joint in robot.joints if is_marked(joint)]
+    if not marked:
+        return robot
+    links = {link.name: link for link in robot.links}
+    merged: dict[str, Joint] = {}
+    dropped: set[str] = set()
+    for first in marked:
+        chain = _chain(first, robot, links)
+        joint = None if chain is None else _merged(chain)
+        names = {one.name for one in robot.joints} - {one.name for one in chain or ()}
+        if joint is None or chain is None or joint.name in names:
+            message = (
+                f"the chain that starts at joint {first.name!r} is no longer one "
+                "joint of USD; its joints are converted separately"
+            )
+            yield Diagnostic("joint-chain-changed", message, first.location)
+            continue
+        merged[chain[-1].name] = joint
+        dropped |= {one.name for one in chain[:-1]}
+        dropped |= {f"/{one.child}" for one in chain[:-1]}
+    return replace(
+        robot,
+        links=tuple(link for link in robot.links if f"/{link.name}" not in dropped),
+        joints=tuple(
+            merged.get(joint.name, joint)
+            for joint in robot.joints
+            if joint.name not in dropped
+        ),
+    )
+
+
+def is_marked(joint: Joint) -> bool:
+    """Return whether a joint is the first of a chain."""
+    return _mark(joint) is not None
+
+
+def _mark(joint: Joint) -> dict[str, str] | None:
+    for element in joint.custom.elements:
+        if element.content.tag == MARK and not element.within:
+            return dict(element.content.attributes)
+    return None
+
+
+def _chain(
+    first: Joint, robot: Robot, links: dict[str, Link]
+) -> tuple[Joint, ...] | None:
+    """Return the joints of a chain; None if they and their links are not one."""
+    count = len((_mark(first) or {}).get("axes", "").split())
+    chain = [first]
+    followed = {joint.mimic.joint for joint in robot.joints if joint.mimic}
+    while len(chain) < count:
+        below = [one for one in robot.joints if one.parent == chain[-1].child]
+        link = links.get(chain[-1].child)
+        if len(below) != 1 or link is None or not _is_empty(link):
+            return None
+        chain.append(below[0])
+    plain = (_has_limits_only(one) and one.name not in followed for one in chain)
+    return tuple(chain) if len(chain) > 1 and all(plain) else None
+
+
+def _is_empty(link: Link) -> bool:
+    return not (link.mass or link.shapes or link.custom)
+
+
+def _has_limits_only(joint: Joint) -> bool:
+    others = (
+        *(joint.velocity, joint.acceleration, joint.deceleration, joint.jerk),
+        *(joint.dynamics, joint.mimic, joint.safety, joint.calibration),
+    )
+    return not any(value is not None for value in others)
+
+
+def _merged(chain: tuple[Joint, ...]) -> Joint | None:
+    """Return the joint of a chain; None if its axes are not those of the mark."""
+    first, last = chain[0], chain[-1]
+    mark = _mark(first) or {}
+    tokens, backwards = mark.get("axes", "").split(), "backwards" in mark
+    frame = invert_pose(last.origin)
+    axes = [
+        _axis(joint, token, frame if joint is last else IDENTITY, backwards=backwards)
+        for joint, token in zip(chain, tokens, strict=True)
+    ]
+    known = [axis for axis in axes if axis is not None]
+    distinct = len({axis.token for axis in known}) == len(chain)
+    straight = all(joint.origin == IDENTITY for joint in chain[1:-1])
+    if not (mark.get("name") and distinct and straight):
+        return None
+    custom = Custom()
+    for joint in chain:
+        custom += Custom(
+            joint.custom.attributes,
+            tuple(one for one in joint.custom.elements if one.content.tag != MARK),
+        )
+    kind = Generic(
+        tuple(reversed(known) if backwards else known), frame, backwards, _cone(mark)
+    )
+    return Joint(
+        mark["name"],
+        first.parent,
+        last.child,
+        kind,
+        compose(first.origin, last.origin),
+        location=first.location,
+        custom=custom,
+    )
+
+
+def _axis(
+    joint: Joint, token: str, frame: Pose, *, backwards: bool
+) -> GenericAxis | None:
+    """Return an axis of a chain; None if the joint has another motion.
+
+    Args:
+        joint: The joint.
+        token: ``transX`` to ``rotZ``.
+        frame: The joint frame in the frame of the joint's child.
+        backwards: Whether axes are negated.
+    """
+    kind = joint.kind
+    if token not in _TOKENS or not isinstance(kind, Revolute | Continuous | Prismatic):
+        return None
+    sign = -1.0 if backwards else 1.0
+    x, y, z = (sign * (token[-1] == name) for name in "XYZ")
+    expected = rotate_vector(frame.quat_wxyz, (x, y, z))
+    slides = isinstance(kind, Prismatic)
+    if slides != token.startswith("trans") or math.dist(kind.axis, expected) > _SAME:
+        return None
+    limits = UNLIMITED if isinstance(kind, Continuous) else kind.range
+    return GenericAxis(token, limits, joint.effort)
+
+
+def _cone(mark: dict[str, str]) -> tuple[float, float] | None:
+    """Return the angles of a cone limit [deg]; None without two numbers."""
+    try:
+        one, other = map(float, mark.get("cone", "").split())
+    except ValueError:
+        return None
+    return one, other
