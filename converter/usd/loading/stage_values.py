@@ -70,7 +70,7 @@ def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
         ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
     ):
-        if not (np.isfinite(unit) and unit > 0):
+        if not 0 < unit <= _LARGEST:
             yield Diagnostic("stage-value", f"{name} of the stage is {unit} in {root}")
     up = UsdGeom.GetStageUpAxis(stage)
     if up not in {UsdGeom.Tokens.y, UsdGeom.Tokens.z}:
@@ -78,9 +78,16 @@ def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
     cache = UsdGeom.XformCache()
     robot = stage.GetDefaultPrim() or stage.GetPseudoRoot()
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
-        if not _has_finite_place(prim, cache):
+        if not _has_finite_place(prim, cache) and (
+            _has_finite_place(prim.GetParent(), cache) or _unusable_steps(prim)
+        ):
             layer = prim.GetPrimStack()[0].layer.identifier
             message = f"{prim.GetPath()} in {layer} has a transform that cannot be used"
+            if steps := _unusable_steps(prim):
+                named = " and ".join(
+                    f"{_named(a)} cannot be {_text(a.Get())}" for a in steps
+                )
+                message = named
             yield Diagnostic("stage-value", message)
         in_robot = prim.GetPath().HasPrefix(robot.GetPath())
         yield from _unusable_attributes(prim, in_robot=in_robot)
@@ -95,6 +102,17 @@ def _has_finite_place(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
     except Tf.ErrorException:
         return False
     return bool((np.abs([local, world]) <= _LARGEST).all())
+
+
+def _unusable_steps(prim: Usd.Prim) -> list[Usd.Attribute]:
+    """Return the attributes of a transform that are not finite."""
+    return [
+        attribute
+        for attribute in prim.GetAuthoredAttributes()
+        if attribute.GetName().startswith("xformOp:")
+        and (parts := _parts(attribute.Get())) is not None
+        and not np.isfinite(parts).all()
+    ]
 
 
 def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnostic]:
@@ -175,7 +193,10 @@ def _is_number(name: str, value: object, fallback: object) -> bool:
     if name.endswith(("displayColor", "displayOpacity")) or np.isnan(parts).any():
         return False
     if fallback is None:
-        return not name.startswith("inputs:") and parts.size == 1
+        # Attributes that the schema of the prim does not declare are not read.
+        return not name.startswith("inputs:") and (
+            parts.size == 1 or name.startswith("physics:")
+        )
     documented = _parts(fallback)
     if documented is None:
         return False

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NoReturn
 
 from pxr import Sdf, Tf, Usd, UsdPhysics
@@ -233,7 +233,7 @@ def _read(
     custom = read_robot_custom(default) if default else NO_CUSTOM
     whole = Robot(name, links, tree.joints, custom=custom)
     robot = _without_second_world(whole, tree.world)
-    if faults := problems(robot):
+    if faults := (*problems(robot), *_undefined(robot)):
         raise StageError(faults)
     meshes = {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
     return robot, meshes, tree.loops
@@ -264,6 +264,25 @@ def _robot_name(named: Usd.Prim, tree: StageTree) -> str:
     if above.IsAbsoluteRootPath():
         return legible_name(named)
     return legible_name(named.GetStage().GetPrimAtPath(above))
+
+
+def _undefined(robot: Robot) -> Iterator[Diagnostic]:
+    """Find links and joints with NaN, which finite values of a stage can result in."""
+    for kind, parts in (("link", robot.links), ("joint", robot.joints)):
+        for part in parts:
+            if _has_nan(part):
+                message = f"values of {kind} {part.name!r} are not a number"
+                yield Diagnostic("stage-value", message)
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, tuple):
+        return any(map(_has_nan, value))
+    if is_dataclass(value):
+        return any(_has_nan(getattr(value, field.name)) for field in fields(value))
+    return False
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom
 
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
@@ -68,6 +68,9 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
         prim: The gprim.
         to_link: (4, 4) transform from its coordinates to the link frame [m]; it may
             scale, mirror and skew.
+
+    Raises:
+        StageError: A point of a mesh is not finite.
     """
     linear = to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
@@ -174,6 +177,9 @@ def _surface(prim: Usd.Prim, baked: Matrix | None) -> PolygonMesh:
     if not all(values):
         raise MeshError("it has no faces")
     points = np.array(values[0], dtype=np.float64)
+    if not np.isfinite(points).all():
+        message = f"{prim.GetPath()}.points has a number that is not finite"
+        raise StageError((Diagnostic("stage-value", message),))
     counts, indices = (np.array(value, dtype=np.int64) for value in values[1:])
     inside_out = mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
     if baked is not None:

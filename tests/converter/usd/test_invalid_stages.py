@@ -10,12 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pxr import Sdf
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import InvalidFileError, Request
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.robot.model import Continuous
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.model import Continuous, Inertial, Pose
 from urdf_usd.converter.usd.reader.read import read_usd
 
 _AT_REST = Configurations((), (), ("zero",))
@@ -124,6 +126,80 @@ def test_nan_is_refused_and_names_prim_and_layer(tmp_path: Path, place: str) -> 
     for message in _refusals(_with_number(place, "nan"), tmp_path):
         assert _NUMBERS[place] in message
         assert str(tmp_path / "doubtful.usda") in message
+
+
+def test_transform_that_is_nan_names_the_attribute(tmp_path: Path) -> None:
+    """Once, and not for prims below."""
+    file = tmp_path / "r.usda"
+    file.write_text(
+        _with_number("translate = (0, 0, 1", "nan").replace(
+            "translate = (0, 0, nan)", 'translate = (0, 0, nan)\ndef Xform "below" {}'
+        )
+    )
+
+    with pytest.raises(StageError) as refused:
+        read_usd(file)
+
+    (found,) = refused.value.diagnostics
+    assert found.message.startswith("/robot/arm.xformOp:translate in ")
+    assert "cannot be (0, 0, nan)" in found.message
+
+
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_mesh_point_that_is_not_finite_names_the_attribute(
+    tmp_path: Path, number: str
+) -> None:
+    """The mesh would be left out otherwise."""
+    mesh = (
+        f'def Mesh "part" {{\npoint3f[] points = [(0,0,0), (1,0,0), (0,1,{number})]\n'
+        "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]\n}\n"
+    )
+    file = tmp_path / "r.usda"
+    file.write_text(_edited('def Cube "box"', f'{mesh}def Cube "box"'))
+
+    with pytest.raises(StageError, match=r"/robot/base/part\.points") as refused:
+        read_usd(file)
+
+    assert [one.rule for one in refused.value.diagnostics] == ["stage-value"]
+
+
+def test_unit_beyond_float32_is_refused(tmp_path: Path) -> None:
+    """Products of units and values would overflow."""
+    file = tmp_path / "r.usda"
+    file.write_text(_edited("metersPerUnit = 1", "metersPerUnit = 1e39"))
+
+    with pytest.raises(StageError, match="metersPerUnit of the stage is 1e\\+39"):
+        read_usd(file)
+
+
+def test_value_that_becomes_nan_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No URDF has one, even if the computation of a mass is at fault."""
+    file = tmp_path / "r.usda"
+    file.write_text(_ROBOT)
+    inertial = Inertial(float("nan"), Pose(), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+    def computed(*_: object) -> Findings[dict[Sdf.Path, Inertial]]:
+        yield from ()
+        return {Sdf.Path("/robot/arm"): inertial}
+
+    monkeypatch.setattr("urdf_usd.converter.usd.reader.read.read_inertials", computed)
+
+    with pytest.raises(StageError, match="values of link 'arm' are not a number"):
+        read_usd(file)
+
+
+def test_infinite_limits_of_another_schema_are_ignored(tmp_path: Path) -> None:
+    """A spherical joint has none; an author wrote vectors."""
+    text = _edited("PhysicsRevoluteJoint", "PhysicsSphericalJoint").replace(
+        "float physics:lowerLimit = -90",
+        "float3 physics:lowerLimit = (-inf, -inf, -inf)",
+    )
+    file = tmp_path / "r.usda"
+    file.write_text(text)
+
+    assert len(read_usd(file).robot.joints) == 1
 
 
 @pytest.mark.parametrize("place", [p for p in _NUMBERS if p not in _LIMITS])
