@@ -8,20 +8,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pxr import Ar
+
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.joint_chains import is_marked
-from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
+from urdf_usd.converter.robot.model import (
+    Geometry,
+    Link,
+    Material,
+    MeshFile,
+    Robot,
+    Visual,
+)
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.writer.loops import extend_for_mujoco, mjcf_text
 from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.usd.reader.materials import Texture
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.reader.read import StageReading, read_usd
-from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.materials.textures import (
+    IMAGE_TYPES,
+    LARGEST_IMAGE,
+)
+from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 
 MESHES = "meshes"
 # Identifies files that may be replaced.
@@ -115,9 +129,11 @@ def prepare_export(
     target = Path(urdf)
     reading = read_usd(usd, root=root)
     mark = _mark(target)
-    robot, meshes = _with_mesh_files(reading)
+    images, dropped = drain(_read_images(reading.textures))
+    diagnostics = (*reading.diagnostics, *dropped)
+    robot, meshes = _with_mesh_files(reading, images)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
-    diagnostics = reading.diagnostics
+    files |= {f"{MESHES}/{name}": data for name, data in _image_files(images).items()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
         robot, found = drain(extend_for_mujoco(robot, cut))
@@ -156,8 +172,57 @@ def _mark(target: Path) -> str:
     return writable(f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-"))
 
 
-def _with_mesh_files(reading: StageReading) -> tuple[Robot, dict[str, PolygonMesh]]:
-    """Assign mesh files to shapes; equal surfaces share a file.
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """A texture that is written.
+
+    Attributes:
+        material: Name of the material.
+        name: File name, unique for its content.
+        content: The file.
+    """
+
+    material: str
+    name: str
+    content: bytes
+
+
+def _read_images(textures: Mapping[str, Texture]) -> Findings[dict[str, _Image]]:
+    """Return the images of meshes by URI; those that are no PNG or JPG are dropped."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for location in dict.fromkeys(one.location for one in textures.values()):
+        asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location))
+        fits = asset and asset.GetSize() <= LARGEST_IMAGE
+        content = bytes(asset.GetBuffer()) if fits else b""
+        suffix = next(
+            (end for head, end in IMAGE_TYPES.items() if content.startswith(head)), None
+        )
+        if suffix is None:
+            references = {
+                t.reference for t in textures.values() if t.location == location
+            }
+            message = f"texture {min(references)!r} cannot be read as PNG or JPG"
+            yield Diagnostic("texture-dropped", message)
+        else:
+            # The last part of a path in a package is followed by a bracket.
+            stem = Path(location.rpartition("[")[2].rstrip("]")).stem
+            digest = hashlib.sha256(content).hexdigest()[:8]
+            found[location] = (f"{legal_name(stem)}_{digest}{suffix}", content)
+    return {
+        uri: _Image(one.material, *found[one.location])
+        for uri, one in textures.items()
+        if one.location in found
+    }
+
+
+def _image_files(images: Mapping[str, _Image]) -> dict[str, bytes]:
+    return {image.name: image.content for image in images.values()}
+
+
+def _with_mesh_files(
+    reading: StageReading, images: Mapping[str, _Image]
+) -> tuple[Robot, dict[str, PolygonMesh]]:
+    """Assign mesh files and textures to shapes; equal surfaces share a file.
 
     Returns:
         The robot, and meshes by file name.
@@ -170,7 +235,7 @@ def _with_mesh_files(reading: StageReading) -> tuple[Robot, dict[str, PolygonMes
     stems = sibling_names(_stem(uri) for uri in kept)
     files = {uri: f"{stem}.obj" for uri, stem in zip(kept, stems, strict=True)}
     of_uri = {uri: files[same] for uri, same in same_as.items()}
-    links = tuple(_linked(link, of_uri) for link in reading.robot.links)
+    links = tuple(_linked(link, of_uri, images) for link in reading.robot.links)
     meshes = {file: reading.meshes[uri] for uri, file in files.items()}
     return replace(reading.robot, links=links), meshes
 
@@ -186,13 +251,24 @@ def _digest(mesh: PolygonMesh) -> str:
         content.update(array.tobytes())
         content.update(b";")
     attributes = mesh.attributes
+    if attributes.texture_coordinates is not None:
+        content.update(attributes.texture_coordinates.values.tobytes())
+        content.update(attributes.texture_coordinates.indices.tobytes())
     if attributes.face_groups is not None:
         content.update(attributes.face_groups.tobytes())
         content.update(repr(attributes.groups).encode())
     return content.hexdigest()
 
 
-def _linked(link: Link, files: Mapping[str, str]) -> Link:
+def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) -> Link:
+    def material(visual: Visual) -> Material | None:
+        geometry = visual.geometry
+        image = images.get(geometry.uri) if isinstance(geometry, MeshFile) else None
+        if image is None:
+            return visual.material
+        plain = visual.material or Material(image.material)
+        return replace(plain, texture_uri=f"{MESHES}/{image.name}")
+
     def linked(geometry: Geometry) -> Geometry:
         if not isinstance(geometry, MeshFile):
             return geometry
@@ -201,7 +277,8 @@ def _linked(link: Link, files: Mapping[str, str]) -> Link:
     return replace(
         link,
         visuals=tuple(
-            replace(visual, geometry=linked(visual.geometry)) for visual in link.visuals
+            replace(visual, geometry=linked(visual.geometry), material=material(visual))
+            for visual in link.visuals
         ),
         collisions=tuple(
             replace(shape, geometry=linked(shape.geometry)) for shape in link.collisions
@@ -214,14 +291,20 @@ def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
     mark = _mark(target).encode()
     foreign = [
         path
-        for path in (target.parent / name for name in files)
-        if path.exists() and not (path.is_file() and mark in _head(path))
+        for path, content in ((target.parent / name, files[name]) for name in files)
+        if path.exists()
+        and not (path.is_file() and (mark in _head(path) or _is_same(path, content)))
     ]
     if foreign:
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         message = f"{foreign[0]}{others} was not written by an export of {target.name}"
         message = f"{message}; --force replaces it"
         raise AuthoringError((Diagnostic("target-exists", message),))
+
+
+def _is_same(path: Path, content: bytes) -> bool:
+    """Return whether a file has a content already: images contain no mark."""
+    return path.stat().st_size == len(content) and path.read_bytes() == content
 
 
 def _head(path: Path) -> bytes:

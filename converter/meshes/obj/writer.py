@@ -14,7 +14,7 @@ def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
     """Return a mesh as deterministic OBJ text.
 
     Positions are written in the shortest form that reproduces the float32 of USD.
-    Groups of faces become objects.
+    Groups of faces become objects. Texture coordinates are written if there are any.
 
     Args:
         mesh: The surface.
@@ -23,6 +23,12 @@ def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
     numbers = mesh.points.astype(np.float32).astype(str)
     lines = [f"# {comment}", *(f"v {x} {y} {z}" for x, y, z in numbers)]
     corners = (mesh.face_indices + 1).astype(str).tolist()
+    coordinates = mesh.attributes.texture_coordinates
+    if coordinates is not None:
+        places = coordinates.values.astype(np.float32).astype(str)
+        lines += [f"vt {u} {v}" for u, v in places]
+        used = (coordinates.indices + 1).tolist()
+        corners = [f"{one}/{other}" for one, other in zip(corners, used, strict=True)]
     groups = mesh.attributes.face_groups
     numbers_of = np.zeros(len(mesh.face_counts), int) if groups is None else groups
     start, group = 0, -1 if groups is not None else 0

@@ -14,7 +14,11 @@ from urdf_usd.converter.robot.model import Collision, MeshFile, Visual
 from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.reader.extensions import read_custom
-from urdf_usd.converter.usd.reader.materials import read_material
+from urdf_usd.converter.usd.reader.materials import (
+    Texture,
+    read_material,
+    read_texture,
+)
 from urdf_usd.converter.usd.reader.names import legible_name
 from urdf_usd.converter.usd.reader.shapes import PlacedShape, read_shape
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
@@ -56,14 +60,16 @@ class Shapes:
         by_link: Shapes by link prim, of links that have some.
         colliders: Colliders by gprim, in the frame of their rigid body.
         meshes: Surface of every mesh, by the URI in the shapes.
+        textures: Texture of the colour of a visual mesh, by its URI.
     """
 
     by_link: Mapping[Sdf.Path, LinkShapes]
     colliders: Mapping[Sdf.Path, PlacedShape]
     meshes: Mapping[str, PolygonMesh]
+    textures: Mapping[str, Texture]
 
 
-NO_SHAPES = Shapes({}, {}, {})
+NO_SHAPES = Shapes({}, {}, {}, {})
 
 
 def read_link_prims(
@@ -144,6 +150,7 @@ def read_shapes(
     collisions: dict[Sdf.Path, dict[Usd.Prim, list[Collision]]] = {}
     colliders: dict[Sdf.Path, PlacedShape] = {}
     meshes: dict[str, PolygonMesh] = {}
+    textures: dict[str, Texture] = {}
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
         is_shape = prim.IsA(UsdGeom.Gprim)
         visible, collides = is_shape and _is_visible(prim), _is_collider(prim)
@@ -156,7 +163,8 @@ def read_shapes(
         if owner is None:
             yield Diagnostic("stage-loose-shape", f"{path} belongs to no link")
             continue
-        shape = yield from read_shape(prim, transforms.within(path, owner))
+        texture = read_texture(prim) if visible else None
+        shape = yield from read_shape(prim, transforms.within(path, owner), texture)
         if shape is None:
             continue
         if shape.mesh is not None:
@@ -176,10 +184,25 @@ def read_shapes(
                 )
                 colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
         if visible:
-            attributes = yield from read_material(prim)
-            visual = Visual(name, shape.pose, shape.geometry, attributes, custom=custom)
+            visual = yield from _read_visual(prim, name, shape, texture, textures)
             visuals.setdefault(owner, []).append(visual)
-    return Shapes(_by_link(visuals, collisions, meshes), colliders, meshes)
+    by_link = _by_link(visuals, collisions, meshes)
+    return Shapes(by_link, colliders, meshes, textures)
+
+
+def _read_visual(
+    prim: Usd.Prim,
+    name: str,
+    shape: PlacedShape,
+    texture: Texture | None,
+    textures: dict[str, Texture],
+) -> Findings[Visual]:
+    """Read a visual; add its texture if its mesh has coordinates."""
+    mapped = shape.mesh and shape.mesh.attributes.texture_coordinates
+    if texture is not None and mapped is not None:
+        textures[str(prim.GetPath())] = texture
+    material = yield from read_material(prim, textures.get(str(prim.GetPath())))
+    return Visual(name, shape.pose, shape.geometry, material, custom=read_custom(prim))
 
 
 def _by_link(

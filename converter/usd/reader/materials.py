@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from pxr import Sdf, Usd, UsdGeom, UsdShade
@@ -19,8 +20,84 @@ _CONTEXTS = ("", "mdl")
 _DEFAULT_COLOR = (0.18, 0.18, 0.18)
 
 
-def read_material(prim: Usd.Prim) -> Findings[Material | None]:
-    """Read the bound material of a gprim, or its display colour; None without both."""
+# Image of the colour in the MDL surfaces that Omniverse writes.
+_MDL_IMAGE = "diffuse_texture"
+_REPEATING = {"repeat", "useMetadata"}
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """An image that gives the colour of a mesh.
+
+    Attributes:
+        material: Name of the material.
+        reference: The path in the stage.
+        location: The path that it resolves to, perhaps inside a package.
+        primvar: Name of the texture coordinates.
+        scale: Factors of the coordinates.
+        rotation: Counter-clockwise rotation of the scaled coordinates [deg].
+        translation: Offset of the rotated coordinates.
+    """
+
+    material: str
+    reference: str
+    location: str
+    primvar: str
+    scale: tuple[float, float] = (1.0, 1.0)
+    rotation: float = 0.0
+    translation: tuple[float, float] = (0.0, 0.0)
+
+
+def read_texture(prim: Usd.Prim) -> Texture | None:
+    """Read the texture of the diffuse colour of the material of most faces.
+
+    None for gprims other than meshes, to which URDF maps no textures.
+    """
+    if not prim.IsA(UsdGeom.Mesh):
+        return None
+    material = _main_material(_faces_by_material(prim), prim)
+    source = _surface_source(material)
+    if source is None:
+        return None
+    name = material.GetPrim().GetDisplayName() or material.GetPrim().GetName()
+    plain = source.GetInput(_MDL_IMAGE)
+    if plain and (image := _value(plain)):
+        return Texture(name, image.path, image.resolvedPath, "st")
+    found = next(filter(None, map(source.GetInput, _COLORS)), None)
+    shader = _computing(found) if found else None
+    file = shader.GetInput("file") if shader else None
+    image = _value(file) if file else None
+    if shader is None or not image:
+        return None
+    place = _connected(shader, "st")
+    steps: dict[str, Any] = {}
+    if place and str(place.GetIdAttr().Get()) == "UsdTransform2d":
+        for step in ("scale", "rotation", "translation"):
+            given = place.GetInput(step)
+            value = _value(given) if given else None
+            if value is not None:
+                steps[step] = value if step == "rotation" else (value[0], value[1])
+        place = _connected(place, "in")
+    named = place.GetInput("varname") if place else None
+    primvar = _value(named) if named else None
+    coordinates = str(primvar or "st")
+    return Texture(name, image.path, image.resolvedPath, coordinates, **steps)
+
+
+def _connected(shader: UsdShade.Shader, name: str) -> UsdShade.Shader | None:
+    given = shader.GetInput(name)
+    return _computing(given) if given else None
+
+
+def read_material(
+    prim: Usd.Prim, texture: Texture | None = None
+) -> Findings[Material | None]:
+    """Read the bound material of a gprim, or its display colour; None without both.
+
+    Args:
+        prim: The gprim.
+        texture: Texture of its colour that is not left out.
+    """
     faces = _faces_by_material(prim)
     if not faces:
         rgba = _own_color(prim)
@@ -30,9 +107,22 @@ def read_material(prim: Usd.Prim) -> Findings[Material | None]:
             f"{prim.GetPath()} has {len(faces)} materials; that of most faces is used"
         )
         yield Diagnostic("material-parts", message)
+    return (yield from _read_bound(_main_material(faces, prim), prim, texture))
+
+
+def _main_material(faces: dict[Sdf.Path, int], prim: Usd.Prim) -> UsdShade.Material:
+    """Return the material of most faces; an invalid one without any."""
+    if not faces:
+        return UsdShade.Material()
     largest = max(faces, key=faces.__getitem__)
-    material = UsdShade.Material.Get(prim.GetStage(), largest)
-    return (yield from _read_bound(material, prim))
+    return UsdShade.Material.Get(prim.GetStage(), largest)
+
+
+def _surface_source(material: UsdShade.Material) -> UsdShade.Shader | None:
+    if not material:
+        return None
+    sources = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
+    return next(filter(None, sources), None)
 
 
 def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
@@ -54,14 +144,22 @@ def _faces_by_material(prim: Usd.Prim) -> dict[Sdf.Path, int]:
 
 
 def _read_bound(
-    material: UsdShade.Material, gprim: Usd.Prim
+    material: UsdShade.Material, gprim: Usd.Prim, texture: Texture | None
 ) -> Findings[Material | None]:
     prim = material.GetPrim()
-    sources = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
-    source = next(filter(None, sources), None)
+    source = _surface_source(material)
     if source is None:
         return None
     images = list(dict.fromkeys(_images(source)))
+    if texture is not None:
+        settings = list(_other_settings(source))
+        if settings:
+            message = (
+                f"{', '.join(settings)} of texture {texture.reference!r} of material "
+                f"{prim.GetPath()} are not converted"
+            )
+            yield Diagnostic("texture-dropped", message)
+        images = [image for image in images if image != repr(texture.reference)]
     if images:
         named = ", ".join(images)
         message = f"textures of material {prim.GetPath()} are not converted: {named}"
@@ -84,6 +182,24 @@ def _images(source: UsdShade.Shader) -> Iterator[str]:
         if file:
             value = _value(file)
             yield repr(value.path if value else "")
+
+
+def _other_settings(source: UsdShade.Shader) -> Iterator[str]:
+    """Yield the settings of the texture of a colour that URDF cannot represent."""
+    found = next(filter(None, map(source.GetInput, _COLORS)), None)
+    shader = _computing(found) if found else None
+    if shader is None:
+        return
+    for name, neutral in (("scale", 1.0), ("bias", 0.0)):
+        given = shader.GetInput(name)
+        value = _value(given) if given else None
+        if value is not None and any(float(part) != neutral for part in value):
+            yield name
+    for name in ("wrapS", "wrapT"):
+        given = shader.GetInput(name)
+        value = _value(given) if given else None
+        if value is not None and str(value) not in _REPEATING:
+            yield name
 
 
 def _color(source: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import NoReturn
 
 from pxr import Sdf, Tf, Usd, UsdPhysics
@@ -56,6 +56,7 @@ from urdf_usd.converter.usd.reader.masses import (
     read_inertials,
     states_inertial,
 )
+from urdf_usd.converter.usd.reader.materials import Texture
 from urdf_usd.converter.usd.reader.names import legible_name
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, prim_transforms
 from urdf_usd.converter.usd.reader.tree import StageTree, read_tree
@@ -74,12 +75,15 @@ class StageReading:
         meshes: Surface of every mesh by that URI, without the mesh's scale.
         diagnostics: Omissions, and values that had to be computed.
         loops: Joints that close loops, which are not in the robot.
+        textures: Texture of the colour of a mesh by that URI. The meshes have their
+            coordinates; the robot's materials do not refer to them.
     """
 
     robot: Robot
     meshes: Mapping[str, PolygonMesh]
     diagnostics: tuple[Diagnostic, ...]
     loops: tuple[LoopJoint, ...] = ()
+    textures: Mapping[str, Texture] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
@@ -162,7 +166,7 @@ def read_stage(
         StageError: The stage contains no robot that URDF can represent.
     """
     try:
-        (robot, meshes, loops), diagnostics = drain(
+        reading, diagnostics = drain(
             _read(
                 stage,
                 tuple(frames),
@@ -175,7 +179,7 @@ def read_stage(
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return StageReading(robot, meshes, diagnostics, loops)
+    return replace(reading, diagnostics=diagnostics)
 
 
 def _read(
@@ -185,7 +189,7 @@ def _read(
     chosen: str | None,
     *,
     with_shapes: bool,
-) -> Findings[tuple[Robot, Mapping[str, PolygonMesh], tuple[LoopJoint, ...]]]:
+) -> Findings[StageReading]:
     if unusable := (*missing_parts(stage), *unusable_values(stage)):
         raise StageError(unusable)
     default = stage.GetDefaultPrim()
@@ -236,7 +240,7 @@ def _read(
     if faults := (*problems(robot), *_undefined(robot)):
         raise StageError(faults)
     meshes = {uri: mesh for uri, mesh in shapes.meshes.items() if uri in used}
-    return robot, meshes, tree.loops
+    return StageReading(robot, meshes, (), tree.loops, shapes.textures)
 
 
 def _named(stage: Usd.Stage, path: str | None) -> Usd.Prim | None:
@@ -281,7 +285,7 @@ def _has_nan(value: object) -> bool:
     if isinstance(value, tuple):
         return any(map(_has_nan, value))
     if is_dataclass(value):
-        return any(_has_nan(getattr(value, field.name)) for field in fields(value))
+        return any(_has_nan(getattr(value, one.name)) for one in fields(value))
     return False
 
 

@@ -11,10 +11,13 @@ from pxr import Usd, UsdGeom
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.meshes.corner_values import CornerValues, corner_values
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
+    SurfaceAttributes,
     build_mesh,
+    check_indices,
     reversed_faces,
 )
 from urdf_usd.converter.robot.model import (
@@ -27,6 +30,7 @@ from urdf_usd.converter.robot.model import (
     Sphere,
 )
 from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.usd.reader.materials import Texture
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
@@ -61,13 +65,16 @@ class PlacedShape:
     mesh: PolygonMesh | None = None
 
 
-def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
+def read_shape(
+    prim: Usd.Prim, to_link: Matrix, texture: Texture | None = None
+) -> Findings[PlacedShape | None]:
     """Read a gprim; None if URDF has no such geometry.
 
     Args:
         prim: The gprim.
         to_link: (4, 4) transform from its coordinates to the link frame [m]; it may
             scale, mirror and skew.
+        texture: Texture whose coordinates a mesh needs.
 
     Raises:
         StageError: A point of a mesh is not finite.
@@ -85,7 +92,9 @@ def read_shape(prim: Usd.Prim, to_link: Matrix) -> Findings[PlacedShape | None]:
     if prim.IsA(UsdGeom.Mesh):
         # Parsers of URDF differ in negative scales; the points are mirrored instead.
         baked = to_link if skewed or mirrored else None
-        return (yield from _read_mesh(prim, _pose(turn, to_link), scale, baked))
+        return (
+            yield from _read_mesh(prim, _pose(turn, to_link), scale, baked, texture)
+        )
     if skewed:
         left, _, right = np.linalg.svd(linear)
         turn = left @ right
@@ -148,10 +157,14 @@ def _uneven(factors: Matrix) -> bool:
 
 
 def _read_mesh(
-    prim: Usd.Prim, pose: Matrix, scale: Matrix, baked: Matrix | None
+    prim: Usd.Prim,
+    pose: Matrix,
+    scale: Matrix,
+    baked: Matrix | None,
+    texture: Texture | None,
 ) -> Findings[PlacedShape | None]:
     try:
-        mesh = _surface(prim, baked)
+        mesh = _surface(prim, baked, texture)
     except MeshError as error:
         message = f"mesh {prim.GetPath()} cannot be used: {error}"
         yield Diagnostic("mesh-unreadable", message)
@@ -164,7 +177,9 @@ def _read_mesh(
     return PlacedShape(pose_from_transform(pose), geometry, mesh)
 
 
-def _surface(prim: Usd.Prim, baked: Matrix | None) -> PolygonMesh:
+def _surface(
+    prim: Usd.Prim, baked: Matrix | None, texture: Texture | None
+) -> PolygonMesh:
     mesh = UsdGeom.Mesh(prim)
     values = [
         attribute.Get()
@@ -185,10 +200,59 @@ def _surface(prim: Usd.Prim, baked: Matrix | None) -> PolygonMesh:
     if baked is not None:
         points = points @ baked[:3, :3].T + baked[:3, 3]
         inside_out ^= bool(np.linalg.det(baked[:3, :3]) < 0)
-    surface = build_mesh(points, counts, indices)
+    coordinates = None
+    if texture is not None:
+        check_indices(len(points), counts, indices)
+        coordinates = _texture_coordinates(prim, texture, indices)
+    attributes = SurfaceAttributes(texture_coordinates=coordinates)
+    surface = build_mesh(points, counts, indices, attributes=attributes)
     if surface.skipped:
         raise MeshError("; ".join(surface.skipped))
     if not inside_out:
         return surface
-    outwards = reversed_faces(surface.face_counts, surface.face_indices)
-    return build_mesh(surface.points, surface.face_counts, outwards)
+    corners = np.arange(len(surface.face_indices))
+    order = reversed_faces(surface.face_counts, corners)
+    coordinates = surface.attributes.texture_coordinates
+    if coordinates is not None:
+        reordered = corner_values(coordinates.values, coordinates.indices[order])
+        attributes = SurfaceAttributes(texture_coordinates=reordered)
+    return build_mesh(
+        surface.points,
+        surface.face_counts,
+        surface.face_indices[order],
+        attributes=attributes,
+    )
+
+
+def _texture_coordinates(
+    prim: Usd.Prim, texture: Texture, indices: NDArray[np.int64]
+) -> CornerValues | None:
+    """Return the coordinates of all corners; None without usable ones.
+
+    ``UsdTransform2d`` scales, rotates and then translates them.
+    """
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(texture.primvar)
+    given = primvar.Get() if primvar else None
+    values = np.array([] if given is None else given, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != 2:  # noqa: PLR2004  u and v
+        return None
+    chosen = primvar.GetIndices() if primvar.IsIndexed() else None
+    of_element = np.arange(len(values)) if chosen is None else np.array(chosen, int)
+    match primvar.GetInterpolation():
+        case UsdGeom.Tokens.faceVarying:
+            of_corner = of_element
+        case UsdGeom.Tokens.vertex | UsdGeom.Tokens.varying:
+            if indices.max() >= len(of_element):
+                return None
+            of_corner = of_element[indices]
+        case _:
+            return None
+    if len(of_corner) != len(indices):
+        return None
+    if texture.rotation or texture.scale != (1.0, 1.0) or any(texture.translation):
+        angle = np.radians(texture.rotation)
+        cosine, sine = np.cos(angle), np.sin(angle)
+        u, v = (values * texture.scale).T
+        values = np.stack([cosine * u - sine * v, sine * u + cosine * v], axis=1)
+        values += texture.translation
+    return corner_values(values, of_corner)

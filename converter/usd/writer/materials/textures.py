@@ -14,8 +14,8 @@ from urdf_usd.converter.urdf.files.packages import is_package, is_repository
 from urdf_usd.converter.usd.writer.names import sibling_names
 
 # Formats that all renderers read, and that USDZ allows.
-_SUFFIXES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
-IMAGE_SUFFIXES = frozenset(_SUFFIXES.values())
+IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
+IMAGE_SUFFIXES = frozenset(IMAGE_TYPES.values())
 _FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
 
@@ -131,7 +131,7 @@ def _digest(content: bytes) -> str:
 
 def _suffix(content: bytes) -> str | None:
     found: Iterator[str] = (
-        suffix for start, suffix in _SUFFIXES.items() if content.startswith(start)
+        suffix for start, suffix in IMAGE_TYPES.items() if content.startswith(start)
     )
     return next(found, None)
 
