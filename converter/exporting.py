@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pxr import Ar
-
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import write_failure
@@ -28,7 +26,7 @@ from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.writer.loops import extend_for_mujoco, mjcf_text
 from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.usd.reader.materials import Texture
+from urdf_usd.converter.usd.reader.materials import Texture, read_image
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.reader.read import StageReading, read_usd
 from urdf_usd.converter.usd.writer.materials.textures import (
@@ -191,9 +189,7 @@ def _read_images(textures: Mapping[str, Texture]) -> Findings[dict[str, _Image]]
     """Return the images of meshes by URI; those that are no PNG or JPG are dropped."""
     found: dict[str, tuple[str, bytes]] = {}
     for location in dict.fromkeys(one.location for one in textures.values()):
-        asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location))
-        fits = asset and asset.GetSize() <= LARGEST_IMAGE
-        content = bytes(asset.GetBuffer()) if fits else b""
+        content = read_image(location, LARGEST_IMAGE)
         suffix = next(
             (end for head, end in IMAGE_TYPES.items() if content.startswith(head)), None
         )

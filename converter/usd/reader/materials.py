@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pxr import Sdf, Usd, UsdGeom, UsdShade
+from pxr import Ar, Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -82,6 +82,22 @@ def read_texture(prim: Usd.Prim) -> Texture | None:
     primvar = _value(named) if named else None
     coordinates = str(primvar or "st")
     return Texture(name, image.path, image.resolvedPath, coordinates, **steps)
+
+
+def read_image(location: str, largest: int) -> bytes:
+    """Return the content of an image file, also inside a package.
+
+    Args:
+        location: The path that a texture resolves to.
+        largest: Size above which the file is not read [byte].
+
+    Returns:
+        Nothing if it is missing or too large.
+    """
+    asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location)) if location else None
+    if not asset or asset.GetSize() > largest:
+        return b""
+    return bytes(asset.GetBuffer())
 
 
 def _connected(shader: UsdShade.Shader, name: str) -> UsdShade.Shader | None:
