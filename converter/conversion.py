@@ -54,6 +54,8 @@ class ConvertOptions:
         materials: Shader networks of materials.
         merge_fixed: Merge links that are connected by fixed joints into one body,
             except across joints with ``dont_collapse``.
+        keep_chains: Keep the joints that an export wrote for one joint of several axes.
+            Otherwise they become that joint again.
         packages: Names and folders of ROS packages.
         arguments: Names and values of xacro arguments.
         environment: Names of environment variables that xacro may read, besides those
@@ -73,6 +75,7 @@ class ConvertOptions:
     massless: MasslessOption = MasslessOption.REGULARISE
     materials: MaterialNetworks = MaterialNetworks.PREVIEW
     merge_fixed: bool = False
+    keep_chains: bool = False
     packages: tuple[tuple[str, str], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
     environment: tuple[str, ...] = ()
@@ -168,7 +171,9 @@ def convert_parsed(
     """
     target = Path(directory)
     _require_replaceable(target)
-    robot, changes = drain(merge_chains(parsed.robot))
+    robot, changes = parsed.robot, ()
+    if not options.keep_chains:
+        robot, changes = drain(merge_chains(robot))
     tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed

@@ -132,6 +132,7 @@ class RunOptions:
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",
+            **({"keep-chains": "yes"} if self.convert.keep_chains else {}),
             "engines": ", ".join(self.engines) or "all",
         }
 

@@ -4,7 +4,8 @@ Requests and answers are lines of JSON. A request has the path of the root layer
 ``usd``; ``positions`` [rad or m], a list for each joint by prim path; and ``angular``,
 the joints in rad. An answer has the number of articulations and bodies, the total mass
 [kg], the joint of each degree of freedom, the joint-space inertia and the gravity
-forces at each configuration, and messages.
+forces at each configuration, and messages; ``dofs_of`` is the number of degrees of
+freedom of each articulation, by prim path.
 
 It imports nothing of usd-core: ovphysx brings its own build of OpenUSD, and both cannot
 share a process.
@@ -127,6 +128,7 @@ def _observed(
         "mass": float(sum(value.item() for value in masses.values())),
         "bodies": len(masses),
         "dofs": [],
+        "dofs_of": {path: len(scene.joint_of_dofs(path)) for path in fixed},
     }
     if len(fixed) != 1:
         return answer

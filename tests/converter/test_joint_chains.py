@@ -11,7 +11,8 @@ from pxr import Gf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import Scene, quat
-from urdf_usd.converter import convert, export
+from urdf_usd import Verdict, check
+from urdf_usd.converter import ConvertOptions, convert, export
 
 _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _UNIVERSAL = {"rotX": (-30.0, 60.0), "rotZ": (-90.0, 45.0)}
@@ -137,6 +138,17 @@ def test_urdf_of_the_restored_joint_is_the_same(tmp_path: Path) -> None:
         for path in (first, again)
     ]
     assert names[0] == names[1]
+
+
+def test_chain_is_kept_on_request_and_conforms(tmp_path: Path) -> None:
+    """For a comparison of the URDF and the USD joint by joint."""
+    urdf = _exported(_d6(_UNIVERSAL), tmp_path)
+
+    usd = convert(urdf, tmp_path / "usd", ConvertOptions(keep_chains=True)).root_layer
+
+    stage = Usd.Stage.Open(str(usd))
+    assert {"waist_rotX", "waist_rotZ"} <= set(_joints(stage))
+    assert check(urdf, usd).verdict in {Verdict.EXACT, Verdict.CLOSE}
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ class ConversionChoices:
     massless: str
     materials: str
     merge_fixed: bool
+    keep_chains: bool
     packages: Packages
     arguments: Arguments
     environment: tuple[str, ...]
@@ -76,6 +77,7 @@ class ConversionChoices:
             massless=MasslessOption(self.massless),
             materials=MaterialNetworks(self.materials),
             merge_fixed=self.merge_fixed,
+            keep_chains=self.keep_chains,
             packages=tuple((name, str(path)) for name, path in self.packages),
             arguments=self.arguments,
             environment=self.environment,
@@ -131,6 +133,12 @@ conversion_options = options_as(
             is_flag=True,
             help="Merge links that fixed joints connect into one body, except at "
             'joints with dont_collapse="true".',
+        ),
+        click.option(
+            "--keep-chains",
+            is_flag=True,
+            help="Keep the joints that export wrote for one joint of several axes, "
+            "which are put together otherwise; `check` compares them one by one.",
         ),
         package_option,
         argument_option,
