@@ -190,6 +190,17 @@ def agreement(session: nox.Session) -> None:
 
 
 @nox.session
+def foreign(session: nox.Session) -> None:
+    """Export the USDs that ovphysx and newton contain; write docs/foreign_usd.md.
+
+    Arguments are folders with USDs, with which the table is only printed.
+    """
+    session.install(".[newton,physx]")
+    arguments = session.posargs or ("--out", "docs/foreign_usd.md")
+    session.run("python", "-m", "tests.consumers.foreign", *arguments)
+
+
+@nox.session
 def custom_attributes(session: nox.Session) -> None:
     """Compare checks of assets with and without their `urdf:` opinions.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,6 +39,11 @@ _COMPILER = {
 _SHAPES = ("visual", "collision")
 _FREE = 6
 _NOTHING = "no rigid body and no link"
+# Why numbers differ, by file.
+_CAUSES = {
+    "newton/tests/assets/cartpole_mjc.usda": "PhysX takes a body that a moving joint "
+    "connects to the world for a fixed root; the slider is no degree of freedom there",
+}
 _INTRODUCTION = """\
 # USDs of others
 
@@ -45,8 +51,9 @@ _INTRODUCTION = """\
 writes this table. *Robots*: those of the stage; of several, the first was exported with
 `--root` after the exit status 2 of a call without. *PhysX* and *MuJoCo*: degrees of
 freedom of the joints, without the six of a floating base, by PhysX in the USD and by
-MuJoCo in the exported URDF. A dash: PhysX makes no articulation of these bodies, or
-nothing was exported.
+MuJoCo in the exported URDF. A dash: nothing on the stage is an articulation for PhysX,
+which reports no degrees of freedom of free bodies and of joints without an articulation
+root; or nothing was exported. Joints that close loops are exported with `--loops`.
 
 """
 
@@ -110,6 +117,9 @@ def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outc
     joints = sum(joint.get("type") != "fixed" for joint in moving)
     found, note = _by_mujoco(written.urdf)
     measured = _by_physx(usd, root, physx) if physx else None
+    if loops := len(ET.parse(written.urdf).findall("usd_loop")):
+        closing = "joint closes a loop" if loops == 1 else "joints close loops"
+        note = "; ".join(filter(None, (f"{loops} {closing}", note)))
     return Outcome(name, code, robots, root, joints, measured, found, note)
 
 
@@ -183,7 +193,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         numbers = (one.joints, one.physx, one.mujoco)
         cells = ["-" if number is None else str(number) for number in numbers]
         root = f"`--root {one.root}`" if one.root else ""
-        note = "; ".join(filter(None, (root, one.note.replace("|", "\\|"))))
+        cause = _CAUSES.get(one.name, "") if one.differs else ""
+        note = "; ".join(filter(None, (root, one.note.replace("|", "\\|"), cause)))
         cells = [f"`{one.name}`", str(one.exit), str(one.robots), *cells, note]
         rows.append(f"| {' | '.join(cells)} |")
     exported = sum(one.joints is not None for one in shown)
@@ -213,12 +224,12 @@ def main() -> None:
         for name, usd in files(folders):
             with tempfile.TemporaryDirectory() as folder:
                 outcomes.append(outcome(name, usd, Path(folder), physx))
-            print(outcomes[-1], flush=True)
+            sys.stderr.write(f"{outcomes[-1]}\n")
     text = page(outcomes)
     if arguments.out:
         arguments.out.write_text(text, encoding="utf-8")
     else:
-        print(text)
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
@@ -185,19 +186,17 @@ class _StageRobot:
     """Bodies that joints connect.
 
     Attributes:
-        bodies: Their paths, in stage order.
+        path: A prim that belongs to this robot alone: its articulation root, or else
+            its first body.
+        bodies: Paths of the bodies, in stage order.
         joints: Paths of the joints.
         roots: Paths of the articulation roots at or above bodies or joints.
     """
 
+    path: Sdf.Path
     bodies: tuple[str, ...]
     joints: tuple[Sdf.Path, ...]
     roots: tuple[Sdf.Path, ...]
-
-    @property
-    def path(self) -> Sdf.Path:
-        """A prim that identifies the robot: an articulation root, or the first body."""
-        return self.roots[0] if len(self.roots) == 1 else Sdf.Path(self.bodies[0])
 
     def contains(self, named: Sdf.Path) -> bool:
         """Return whether a prim is a body, or a joint, or above one of the bodies."""
@@ -264,15 +263,30 @@ def _robots(
             key = roots[index]
         whole.setdefault(key, []).append(index)
     order = {body: number for number, body in enumerate(bodies)}
-    robots = [
-        _StageRobot(
-            tuple(sorted((b for i in some for b in parts[i]), key=order.__getitem__)),
-            tuple(one.prim.GetPath() for i in some for one in joints[i]),
-            tuple(dict.fromkeys(path for i in some for path in roots[i])),
+    robots = []
+    uses = Counter(root for some in whole.values() for root in _united(some, roots))
+    for some in whole.values():
+        own_bodies = sorted(
+            (body for index in some for body in parts[index]), key=order.__getitem__
         )
-        for some in whole.values()
-    ]
+        own_roots = _united(some, roots)
+        is_named = len(own_roots) == 1 and uses[own_roots[0]] == 1
+        robots.append(
+            _StageRobot(
+                own_roots[0] if is_named else Sdf.Path(own_bodies[0]),
+                tuple(own_bodies),
+                tuple(one.prim.GetPath() for index in some for one in joints[index]),
+                own_roots,
+            )
+        )
     return sorted(robots, key=lambda robot: order[robot.bodies[0]])
+
+
+def _united(
+    indices: Sequence[int], roots: Sequence[tuple[Sdf.Path, ...]]
+) -> tuple[Sdf.Path, ...]:
+    """Return the distinct articulation roots of several parts, in order."""
+    return tuple(dict.fromkeys(path for index in indices for path in roots[index]))
 
 
 def _articulation_roots(

@@ -91,6 +91,18 @@ def test_name_that_belongs_to_no_robot_is_refused(
         _read(two_robots, root)
 
 
+def test_robots_below_one_articulation_root_are_listed_by_their_bodies() -> None:
+    """The root does not tell them apart."""
+    scene = Scene()
+    for path in ("/r/one", "/r/two"):
+        _pair(scene, path, fixed=False, marked=False)
+    UsdPhysics.ArticulationRootAPI.Apply(scene.stage.GetPrimAtPath("/r"))
+
+    with pytest.raises(StageError, match=r"/r/one/base \(2 bodies\), /r/two/base"):
+        scene.read()
+    assert _read(scene, "/r/two/base").robot.name == "two"
+
+
 def test_free_bodies_alone_are_listed() -> None:
     """One is read, since there is no choice; several are as many robots."""
     scene = Scene()
