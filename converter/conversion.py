@@ -171,7 +171,8 @@ def convert_parsed(
     """
     target = Path(directory)
     _require_replaceable(target)
-    robot, changes = parsed.robot, ()
+    robot = parsed.robot
+    changes: tuple[Diagnostic, ...] = ()
     if not options.keep_chains:
         robot, changes = drain(merge_chains(robot))
     tree = build_tree(robot)
