@@ -90,6 +90,9 @@ def merge_chains(robot: Robot) -> Findings[Robot]:
             )
             yield Diagnostic("joint-chain-changed", message, first.location)
             continue
+        named = ", ".join(repr(one.name) for one in chain)
+        message = f"joints {named} become one joint {joint.name!r} of several axes"
+        yield Diagnostic("joint-chain-merged", message, first.location)
         merged[chain[-1].name] = joint
         dropped |= {one.name for one in chain[:-1]}
         dropped |= {f"/{one.child}" for one in chain[:-1]}

@@ -45,6 +45,14 @@ ROBOT_RULES = (
         "Write a non-zero axis.",
     ),
     Rule(
+        "joint-chain-merged",
+        _N,
+        "A chain of joints that export wrote for one joint of several axes becomes that"
+        " joint again.",
+        "Nothing; or convert with --keep-chains, for example before a check, which"
+        " compares joint by joint.",
+    ),
+    Rule(
         "joint-chain-changed",
         _W,
         "A chain of joints that export wrote for one joint of several axes was"

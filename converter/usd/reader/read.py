@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import NoReturn
 
-from pxr import Sdf, Tf, Usd, UsdPhysics
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
@@ -260,14 +260,23 @@ def _named(stage: Usd.Stage, path: str | None) -> Usd.Prim | None:
 
 
 def _robot_name(named: Usd.Prim, tree: StageTree) -> str:
-    """Return the name of the prim above all bodies, else of the prim that was named."""
+    """Return the name of a prim above all bodies: the named one, or their nearest.
+
+    Scopes have no name of a robot, nor has the body that others are nested below.
+    """
     paths = [link.path for link in tree.links if link.is_body]
     above = paths[0]
     for path in paths:
         above = above.GetCommonPrefix(path)
-    if above.IsAbsoluteRootPath():
-        return legible_name(named)
-    return legible_name(named.GetStage().GetPrimAtPath(above))
+    if above.HasPrefix(named.GetPath()):
+        above = named.GetPath()
+    bodies = set(paths) if len(paths) > 1 else set[Sdf.Path]()
+    prim = named.GetStage().GetPrimAtPath(above)
+    while not prim.IsPseudoRoot() and (
+        prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)
+    ):
+        prim = prim.GetParent()
+    return legible_name(named if prim.IsPseudoRoot() else prim)
 
 
 def _undefined(robot: Robot) -> Iterator[Diagnostic]:

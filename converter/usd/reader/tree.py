@@ -226,15 +226,10 @@ def _robots(
 ) -> list[_StageRobot]:
     """Return the robots of a stage, in the order of their first bodies.
 
-    Bodies are of one robot if joints connect them. Those that are connected by the
-    world alone are different robots if they belong to different articulation roots,
-    except in our own conversions, whose joints are marked.
+    Bodies are of one robot if joints connect them. Those that only the world connects
+    are different robots if they have different origins, see :func:`_origin`.
     """
     stage = transforms.stage
-    own = any(
-        read_text(connection.prim, "joint:type") is not None
-        for connection in connections
-    )
     edges = [connection.edge for connection in connections]
     apart = [edge for edge in edges if WORLD not in (edge.first, edge.second)]
     parts = components(bodies, apart)
@@ -253,14 +248,13 @@ def _robots(
         for index, held in enumerate(joints)
         if any(WORLD in (one.edge.first, one.edge.second) for one in held)
     ]
-    distinct = {roots[index] for index in at_world if roots[index]}
+    origins = {index: _origin(joints[index], roots[index]) for index in at_world}
+    several = len({origin for origin in origins.values() if origin}) > 1
     whole: dict[object, list[int]] = {}
     for index in range(len(parts)):
         key: object = index
-        if index in at_world and (own or len(distinct) < 2):  # noqa: PLR2004
-            key = WORLD
-        elif index in at_world and roots[index]:
-            key = roots[index]
+        if index in origins:
+            key = (origins[index] or index) if several else WORLD
         whole.setdefault(key, []).append(index)
     order = {body: number for number, body in enumerate(bodies)}
     robots = []
@@ -280,6 +274,20 @@ def _robots(
             )
         )
     return sorted(robots, key=lambda robot: order[robot.bodies[0]])
+
+
+def _origin(
+    connections: Sequence[Connection], roots: tuple[Sdf.Path, ...]
+) -> tuple[Sdf.Path, ...]:
+    """Return what distinguishes bodies at the world that are of different robots.
+
+    The articulation roots; in our own conversions, which mark joints and write an
+    articulation root for each arm of a robot, the scope of the joints.
+    """
+    for connection in connections:
+        if read_text(connection.prim, "joint:type") is not None:
+            return (connection.prim.GetPath().GetParentPath(),)
+    return roots
 
 
 def _united(

@@ -176,6 +176,15 @@ _ROBOT = {
     "joint-type-extension": SmallestFile(joint("", "spherical")),
     "joint-type-spelling": SmallestFile(joint("", "Continuous")),
     "joint-axis-zero": SmallestFile(joint('<axis xyz="0 0 0"/>')),
+    "joint-chain-merged": SmallestFile(
+        robot(
+            f'{A}{B}<link name="m"/><joint name="j" type="continuous">'
+            '<parent link="a"/><child link="m"/><axis xyz="1 0 0"/>'
+            '<usd_joint name="d6" axes="rotX rotY"/></joint>'
+            '<joint name="k" type="continuous"><parent link="m"/><child link="b"/>'
+            '<axis xyz="0 1 0"/></joint>'
+        )
+    ),
     "joint-chain-changed": SmallestFile(
         joint('<usd_joint name="d6" axes="rotX rotY"/>')
     ),

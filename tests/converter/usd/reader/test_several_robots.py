@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pxr import UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, rules_of
 from urdf_usd.conformance.cli.main import main
@@ -154,7 +154,7 @@ def test_bodies_at_the_world_are_one_robot_without_several_articulations() -> No
 def test_converted_robot_with_several_articulations_is_one_robot(
     tmp_path: Path,
 ) -> None:
-    """A conversion marks an articulation for each arm at the world."""
+    """A conversion marks one for each arm at the world; two references are two."""
     links = "".join(
         f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" ixy="0" '
         'ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
@@ -168,8 +168,18 @@ def test_converted_robot_with_several_articulations_is_one_robot(
     urdf = tmp_path / "r.urdf"
     urdf.write_text(f'<robot name="r"><link name="world"/>{links}{joints}</robot>')
 
-    robot = read_usd(convert(urdf, tmp_path / "usd").root_layer).robot
+    usd = convert(urdf, tmp_path / "usd").root_layer
 
+    assert len(read_usd(usd).robot.joints) == 3
+    stage = Usd.Stage.CreateInMemory()
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
+    UsdGeom.SetStageMetersPerUnit(stage, 1.0)
+    for path in ("/one", "/two"):
+        stage.DefinePrim(path).GetReferences().AddReference(str(usd))
+    with pytest.raises(StageError, match="2 robots"):
+        read_stage(stage)
+    robot = read_stage(stage, root="/two").robot
+    assert robot.name == "two"
     assert len(robot.joints) == 3
 
 
