@@ -45,7 +45,21 @@ NOT_RUN = {
 # Corpora that are downloaded or installed separately, and their replacements here.
 SMALL = {"rd": "dir:my_robots", "erd": "dir:my_robots"}
 # Files that a command needs, besides robots and the output of former commands.
+_SCENE = """#usda 1.0
+(
+    upAxis = "Z"
+    metersPerUnit = 1
+)
+def Xform "World"
+{
+    def Cube "arm" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {}
+    def Cube "box" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {}
+}
+"""
 PREPARED: dict[str, Callable[[Path], object]] = {
+    "urdf-usd export scene.usd arm.urdf --root /World/arm": lambda folder: (
+        folder / "scene.usd"
+    ).write_text(_SCENE),
     "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
         folder / "known.toml"
     ).write_text(""),

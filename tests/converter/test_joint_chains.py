@@ -7,7 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from pxr import Gf, Usd, UsdPhysics
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import Scene, quat
@@ -179,11 +179,20 @@ def test_changed_chain_is_converted_joint_by_joint(
 
 
 def test_mujoco_loads_a_chain(tmp_path: Path) -> None:
-    """Without the settings of the extension it refuses moving bodies without mass."""
-    urdf = _exported(_d6(_UNIVERSAL), tmp_path)
+    """Without the settings of the extension it refuses moving bodies without mass.
+
+    It finds meshes below the folder of the URDF.
+    """
+    scene = _d6(_UNIVERSAL)
+    mesh = UsdGeom.Mesh.Define(scene.stage, "/r/b/part")
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    mesh.CreateFaceVertexCountsAttr([3, 3, 3, 3])
+    mesh.CreateFaceVertexIndicesAttr([0, 2, 1, 0, 1, 3, 1, 2, 3, 0, 3, 2])
+    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+    urdf = _exported(scene, tmp_path)
 
     model = mujoco.MjModel.from_xml_path(str(urdf))
 
-    assert model.nq == 2
+    assert (model.nq, model.nmesh) == (2, 1)
     assert model.body_mass[1:].tolist()[-1] == pytest.approx(1.0)
     assert model.jnt_range[0] == pytest.approx(np.radians([-30.0, 60.0]))

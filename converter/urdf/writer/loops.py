@@ -26,9 +26,8 @@ from urdf_usd.converter.robot.rigid import compose, invert_pose, transform_point
 LOOP = "usd_loop"
 _MUJOCO = "mujoco"
 # MuJoCo refuses moving bodies without mass; these bounds are far below those of robots
-# [kg, kg m^2]. Its reader removes the folders of mesh files, and merges links that do
-# not move, which constraints could then not name.
-_COMPILER = (("boundmass", "1e-9"), ("boundinertia", "1e-12"), ("meshdir", "meshes"))
+# [kg, kg m^2]. It merges links that do not move, which constraints could not name then.
+_COMPILER = (("boundmass", "1e-9"), ("boundinertia", "1e-12"))
 _LOOP_COMPILER = (("fusestatic", "false"),)
 # Distance of the second anchor of a hinge, along its axis [m].
 _LEVER = 0.1
