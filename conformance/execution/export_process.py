@@ -28,7 +28,7 @@ from urdf_usd.converter.usd.loading.layer_growth import find_growth
 _GROWTH_TIMEOUT = 60.0
 
 
-def export_within(  # noqa: PLR0913  # one parameter per option
+def export_within(  # one parameter per option
     usd: Path,
     urdf: Path,
     limits: Limits = DEFAULT_LIMITS,

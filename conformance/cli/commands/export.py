@@ -44,7 +44,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     "--loops",
     is_flag=True,
     help="Keep joints that close loops, as <usd_loop> elements, as <equality> of "
-    "MuJoCo, and in an MJCF file beside the URDF that closes the loops.",
+    "MuJoCo, and in an MJCF file next to the URDF that closes the loops.",
 )
 @timeout_option
 @memory_option
@@ -61,7 +61,7 @@ def export_command(  # one parameter per option
     """Write the robot in the file USD as the file URDF.
 
     USD is the root layer of an asset from any converter: nested or flat bodies, any
-    units, Y or Z up. Meshes and textures are written to meshes/ beside the URDF. The
+    units, Y or Z up. Meshes and textures are written to meshes/ next to the URDF. The
     path of the URDF is printed on stdout, diagnostics on stderr.
 
     A joint of several axes becomes a chain of joints with one axis each, which

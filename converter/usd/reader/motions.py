@@ -193,7 +193,7 @@ def _generic(
     return _chain(free, limits, axis_of, length, backwards=backwards)
 
 
-def _chain(  # noqa: PLR0913  # what is known of a joint
+def _chain(  # what is known of a joint
     names: tuple[str, ...],
     limits: Mapping[str, Range],
     axis_of: _AxisOf,

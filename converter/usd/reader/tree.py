@@ -82,7 +82,7 @@ class StageTree:
     loops: tuple[LoopJoint, ...] = ()
 
 
-def read_tree(  # noqa: PLR0913  # what is known of a stage
+def read_tree(  # what is known of a stage
     links: Sequence[LinkPrim],
     connections: Sequence[Connection],
     transforms: PrimTransforms,

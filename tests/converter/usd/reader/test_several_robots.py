@@ -115,7 +115,7 @@ def test_free_bodies_alone_are_listed() -> None:
     assert _read(scene, "/r/ball").robot.name == "ball"
 
 
-def test_free_body_beside_an_articulation_is_reported_with_the_option() -> None:
+def test_free_body_next_to_an_articulation_is_reported_with_the_option() -> None:
     """The articulation is read."""
     scene = Scene()
     _pair(scene, "/r/one", fixed=False)
