@@ -78,8 +78,11 @@ def test_mujoco_closes_the_loop(
     constraints: int,
     moves: int,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The square keeps the degrees of freedom of a four-bar linkage in its plane."""
+    # MuJoCo writes its warning about the empty prefix to a file there.
+    monkeypatch.chdir(tmp_path)
     urdf = _exported(_four_bar(closing, **message), tmp_path, loops=True).urdf
 
     assert mujoco.MjModel.from_xml_path(str(urdf)).nq == 3
