@@ -132,7 +132,6 @@ class RunOptions:
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",
-            **({"keep-chains": "yes"} if self.convert.keep_chains else {}),
             "engines": ", ".join(self.engines) or "all",
         }
 
@@ -319,7 +318,8 @@ def _examined(
             assignment = Assignment(
                 source=source,
                 out=folder.path,
-                options=options.convert,
+                # Links are compared one by one, also those within a chain.
+                options=replace(options.convert, keep_chains=True),
                 engines=engines,
                 limits=options.limits,
                 retry=options.retry,

@@ -11,7 +11,7 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import Scene, quat
-from urdf_usd import Verdict, check
+from urdf_usd import Verdict, check, run
 from urdf_usd.converter import ConvertOptions, convert, export
 
 _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
@@ -149,6 +149,15 @@ def test_chain_is_kept_on_request_and_conforms(tmp_path: Path) -> None:
     stage = Usd.Stage.Open(str(usd))
     assert {"waist_rotX", "waist_rotZ"} <= set(_joints(stage))
     assert check(urdf, usd).verdict in {Verdict.EXACT, Verdict.CLOSE}
+
+
+def test_run_keeps_chains(tmp_path: Path) -> None:
+    """It compares the links of a chain, which the joint of the scene does not have."""
+    urdf = _exported(_d6(_UNIVERSAL), tmp_path)
+
+    (robot,) = run([f"file:{urdf}"], tmp_path / "report").robots
+
+    assert robot.verdict in {Verdict.EXACT, Verdict.CLOSE}
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,8 @@ conversion_options = options_as(
             "--keep-chains",
             is_flag=True,
             help="Keep the joints that export wrote for one joint of several axes, "
-            "which are put together otherwise; `check` compares them one by one.",
+            "which are put together otherwise; `check` compares them one by one, so "
+            "that `run` always keeps them.",
         ),
         package_option,
         argument_option,
