@@ -27,8 +27,9 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
+from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.usd.writer.interface import is_written_here
+from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
     PAYLOAD,
@@ -217,6 +218,7 @@ def _build(
         networks=options.materials,
         profile=options.profile,
         scene=options.scene,
+        version=_version(robot),
     )
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
@@ -226,6 +228,15 @@ def _build(
     bundled.mkdir()
     bundle(layered, asset_name(robot), bundled, options.layout)
     return bundled, found
+
+
+def _version(robot: Robot) -> str:
+    """Return the version of the ROS package of a robot's URDF.
+
+    The version in ``<robot>`` is that of the format.
+    """
+    found = declared_version(Path(robot.location.file)) if robot.location else None
+    return found or UNVERSIONED
 
 
 def _nearest_folder(target: Path) -> Path:

@@ -20,14 +20,17 @@ COLLIDERS_SET = "Colliders"
 WITH_PHYSICS = "physics"
 WITH_COLLIDERS = "colliders"
 NONE = "none"
+# Version of an asset whose URDF is in no versioned package.
+UNVERSIONED = "0.0.0"
 # Identifies assets that may be replaced.
 CREATOR = "urdf-usd convert"
 
 
-def author_interface(
+def author_interface(  # noqa: PLR0913, PLR0917  # one parameter per input
     stage: Usd.Stage,
     path: Sdf.Path,
     robot: Robot,
+    version: str,
     contents: Usd.Stage,
     choices: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
@@ -37,6 +40,7 @@ def author_interface(
         stage: Empty stage of the layer.
         path: Default prim.
         robot: The robot.
+        version: Version of the asset.
         contents: Stage with the content of the asset.
         choices: Payloads, strongest first, by variant and variant set; stronger sets
             and default variants first.
@@ -49,6 +53,7 @@ def author_interface(
     model = Usd.ModelAPI(prim)
     model.SetKind(Kind.Tokens.component)
     model.SetAssetName(robot.name)
+    model.SetAssetVersion(version)
     model.SetAssetIdentifier(Sdf.AssetPath(f"./{layer.GetDisplayName()}"))
     extent = _extent(contents.GetDefaultPrim())
     if extent is not None:

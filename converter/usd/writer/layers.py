@@ -30,6 +30,7 @@ from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     NONE,
     PHYSICS_SET,
+    UNVERSIONED,
     WITH_COLLIDERS,
     WITH_PHYSICS,
     author_inactive,
@@ -115,6 +116,7 @@ def author_asset(
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
     profile: Profile = Profile.GENERIC,
     scene: bool = False,
+    version: str = UNVERSIONED,
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -127,6 +129,7 @@ def author_asset(
         networks: Shader networks of materials.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
         scene: Whether to add a physics scene.
+        version: Version of the asset.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -163,7 +166,7 @@ def author_asset(
     contents.defaultPrim = prims.robot.name
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
-    _author_interface(robot, prims, composed, folder)
+    _author_interface(robot, version, prims, composed, folder)
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
@@ -244,7 +247,7 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
 
 
 def _author_interface(
-    robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
+    robot: Robot, version: str, prims: Prims, contents: Usd.Stage, folder: Path
 ) -> None:
     """Write the interface layer and the layer of its variants."""
     choices = {
@@ -260,7 +263,7 @@ def _author_interface(
     layer = _new_layer(folder / asset_name(robot))
     # With payloads, each variant would load them.
     interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
-    author_interface(interface, prims.robot, robot, contents, choices)
+    author_interface(interface, prims.robot, robot, version, contents, choices)
     interface.Save()
 
 
@@ -284,6 +287,8 @@ def _new_layer(path: Path) -> Sdf.Layer:
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
+    # Times that users add are in seconds (REP 158, 1.1).
+    layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)
     return layer
 
 
