@@ -33,6 +33,7 @@ ABOUT_ENGINES = (
 
 PEER = "urdf-usd-converter==0.3.4"
 ISAAC = "isaacsim-asset-isolated==6.2.0.0"
+REP_CHECKER = "ros-openusd-compliance-checker==0.1.2"
 EXCHANGE = "usd-exchange==3.0.1"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 ISAAC_ARGUMENTS = "tests/consumers/isaac_import.py {urdf} {out} [{name}={path}]"
@@ -254,6 +255,16 @@ def validate(session: nox.Session) -> None:
     exchange = str(install_apart(session, "exchange", EXCHANGE))
     command = ("-m", "tests.validation", "--opener", exchange)
     session.run("python", *command, *session.posargs)
+
+
+@nox.session(python="3.12")
+def rep158(session: nox.Session) -> None:
+    """Check assets of the profile of ROS against REP 158; arguments are corpora.
+
+    The checker needs Python 3.12; see docs/validation.md.
+    """
+    session.install(".[example-robot-data]", REP_CHECKER)
+    session.run("python", "-m", "tests.validation.rep158", *session.posargs)
 
 
 @nox.session

@@ -67,7 +67,8 @@ class ConvertOptions:
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
 
     Raises:
-        ValueError: Nested bodies for PhysX, which does not simulate them reliably.
+        ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
+            a layout without layers for a profile that prescribes them.
     """
 
     layout: Layout = Layout.LAYERED
@@ -91,6 +92,8 @@ class ConvertOptions:
             raise ValueError(
                 "PhysX does not simulate nested bodies reliably; they must be flat"
             )
+        if self.profile.needs_layers and self.layout is not Layout.LAYERED:
+            raise ValueError(f"the profile {self.profile} prescribes layers")
 
     @property
     def nesting(self) -> BodyNesting:

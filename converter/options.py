@@ -45,8 +45,15 @@ class Profile(StrEnum):
         GENERIC: Newton's (newton-usd-schemas), which Newton and PhysX read.
         USDPHYSICS: None; UsdPhysics and ``urdf:`` attributes only.
         PHYSX: Those of Omniverse Physics, for Isaac Sim 5 and 6.
+        ROS: Newton's, and those of REP 158, in layers of their own.
     """
 
     GENERIC = "generic"
     USDPHYSICS = "usdphysics"
     PHYSX = "physx"
+    ROS = "ros"
+
+    @property
+    def needs_layers(self) -> bool:
+        """Whether the profile prescribes layers; other layouts have none."""
+        return self is Profile.ROS

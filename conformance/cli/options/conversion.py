@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
 # help text. A test compares them.
-PROFILES = ("generic", "usdphysics", "physx")
+PROFILES = ("generic", "usdphysics", "physx", "ros")
 LAYOUTS = ("layered", "single", "usdz")
 NESTINGS = ("nested", "flat")
 MASSLESS = ("regularise", "error")
@@ -51,11 +51,16 @@ class ConversionChoices:
     environment: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse nested bodies for PhysX."""
+        """Refuse nested bodies for PhysX, and other layouts where layers matter."""
         if self.profile == "physx" and self.bodies == "nested":
             raise click.UsageError(
                 "--bodies nested cannot be combined with --profile physx: PhysX does "
                 "not simulate nested bodies reliably"
+            )
+        if self.profile == "ros" and self.layout != "layered":
+            raise click.UsageError(
+                f"--layout {self.layout} cannot be combined with --profile ros, which "
+                "prescribes layers"
             )
 
     def options(self) -> ConvertOptions:
@@ -95,7 +100,8 @@ conversion_options = options_as(
             show_default=True,
             help="Schemas besides UsdPhysics and urdf: attributes. generic: those that "
             "Newton and PhysX read; usdphysics: none; physx: those of Omniverse "
-            "Physics, for Isaac Sim 5 and 6.",
+            "Physics, for Isaac Sim 5 and 6; ros: those of REP 158 and Newton, in "
+            "separate layers.",
         ),
         click.option(
             "--layout",

@@ -6,6 +6,10 @@ contain meshes and shader networks in crate format. Custom data of the URDF is i
 ``Extensions.usda``, the strongest sublayer, which can be removed. Variants of the
 interface load only geometry and materials, or add ``NoColliders.usda``. All references
 are relative.
+
+In the profile of ROS the interface has references instead of payloads, and meshes and
+materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
+``Ros.usda``, and all ``urdf:`` attributes in ``Extensions.usda``.
 """
 
 from __future__ import annotations
@@ -33,8 +37,14 @@ from urdf_usd.converter.usd.writer.interface import (
     UNVERSIONED,
     WITH_COLLIDERS,
     WITH_PHYSICS,
+    Arc,
     author_inactive,
     author_interface,
+)
+from urdf_usd.converter.usd.writer.isolation import (
+    drop_link_tensors,
+    load_on_demand,
+    move_opinions,
 )
 from urdf_usd.converter.usd.writer.joints import author_articulation, author_joints
 from urdf_usd.converter.usd.writer.materials.materials import (
@@ -63,13 +73,17 @@ CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
 PHYSICS_LAYER = "Physics.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
+NEWTON_LAYER = "Newton.usda"
+ROS_LAYER = "Ros.usda"
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
+_ROS_LAYERS = (NEWTON_LAYER, ROS_LAYER)
 PAYLOAD_LAYERS = (
     CONTENTS,
     EXTENSIONS_LAYER,
     *SUBLAYERS,
+    *_ROS_LAYERS,
     NO_COLLIDERS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
@@ -148,7 +162,7 @@ def author_asset(
     appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+    sublayers = _sublayers(robot, profile)
     layer = {name: _new_layer(payload / name) for name in sublayers}
     # Opened afterwards: an open stage would recompose for every authored prim.
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
@@ -161,13 +175,35 @@ def author_asset(
         author_scene(composed, prims.scene)
     if EXTENSIONS_LAYER in layer:
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
+    if profile is Profile.ROS:
+        _isolate(layer)
     contents = _new_layer(payload / CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in sublayers]
     contents.defaultPrim = prims.robot.name
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
-    _author_interface(robot, version, prims, composed, folder)
+    arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
+    _author_interface(robot, version, prims, composed, folder, arc)
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
+
+
+def _sublayers(robot: Robot, profile: Profile) -> tuple[str, ...]:
+    """Return the sublayers of the content, strongest first."""
+    if profile is Profile.ROS:
+        return (EXTENSIONS_LAYER, *_ROS_LAYERS, *SUBLAYERS)
+    return (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+
+
+def _isolate(layer: Mapping[str, Sdf.Layer]) -> None:
+    """Leave core schemas in the physics layer, and make libraries payloads."""
+    physics = layer[PHYSICS_LAYER]
+    drop_link_tensors(physics)
+    move_opinions(physics, layer[EXTENSIONS_LAYER], ("urdf:",))
+    move_opinions(physics, layer[NEWTON_LAYER], ("newton:",), "Newton")
+    move_opinions(physics, layer[ROS_LAYER], ("ros:",), "Ros")
+    move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")
+    for name in WITHOUT_PHYSICS:
+        load_on_demand(layer[name])
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
@@ -246,8 +282,13 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
             )
 
 
-def _author_interface(
-    robot: Robot, version: str, prims: Prims, contents: Usd.Stage, folder: Path
+def _author_interface(  # noqa: PLR0913, PLR0917  # one parameter per input
+    robot: Robot,
+    version: str,
+    prims: Prims,
+    contents: Usd.Stage,
+    folder: Path,
+    arc: Arc,
 ) -> None:
     """Write the interface layer and the layer of its variants."""
     choices = {
@@ -263,7 +304,7 @@ def _author_interface(
     layer = _new_layer(folder / asset_name(robot))
     # With payloads, each variant would load them.
     interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
-    author_interface(interface, prims.robot, robot, version, contents, choices)
+    author_interface(interface, prims.robot, robot, version, contents, choices, arc)
     interface.Save()
 
 
