@@ -33,7 +33,7 @@ def author_profile(
     match profile:
         case Profile.USDPHYSICS:
             return ()
-        case Profile.GENERIC:
+        case Profile.GENERIC | Profile.SIMREADY:
             from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
             return author_newton(stage, tree, body_assignment, prims)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
@@ -75,6 +76,7 @@ PHYSICS_LAYER = "Physics.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
 ROS_LAYER = "Ros.usda"
+THUMBNAILS = ".thumbs"
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
@@ -93,6 +95,11 @@ PAYLOAD_LAYERS = (
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
     """Return the name of the root layer or package of a robot's asset."""
     return f"{legal_name(robot.name)}{layout.suffix}"
+
+
+def thumbnail_path(asset: Path) -> Path:
+    """Return the place of the thumbnail of a root layer (SimReady, SR.002)."""
+    return asset.parent / THUMBNAILS / "256x256" / f"{asset.name}.png"
 
 
 _WRITING = "Error occurred writing file: "
@@ -131,6 +138,7 @@ def author_asset(
     profile: Profile = Profile.GENERIC,
     scene: bool = False,
     version: str = UNVERSIONED,
+    metadata: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -144,6 +152,7 @@ def author_asset(
         profile: Simulator whose schemas are used in addition to UsdPhysics.
         scene: Whether to add a physics scene.
         version: Version of the asset.
+        metadata: Metadata of SimReady, by name.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -177,6 +186,13 @@ def author_asset(
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
     if profile is Profile.ROS:
         _isolate(layer)
+    if profile is Profile.SIMREADY:
+        # Imports numpy, which other profiles of robots without meshes do not need.
+        from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
+
+        simready.add_normals(shapes)
+        simready.hide_colliders(layer[PHYSICS_LAYER], prims)
+        lost = (*lost, *simready.lacking_meshes(shapes, robot))
     contents = _new_layer(payload / CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in sublayers]
     contents.defaultPrim = prims.robot.name
@@ -184,6 +200,16 @@ def author_asset(
         written.Save()
     arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
     _author_interface(robot, version, prims, composed, folder, arc)
+    if profile is Profile.SIMREADY:
+        from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415  imports numpy
+
+        asset = folder / asset_name(robot)
+        interface = Sdf.Layer.FindOrOpen(str(asset))
+        bodies = body_assignment.bodies
+        mass = sum(body.mass for body in bodies)
+        simready.author_metadata(interface, metadata, len(bodies), mass)
+        interface.Save()
+        write_thumbnail(composed, thumbnail_path(asset))
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
