@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 import numpy as np
 from pxr import Gf, Sdf, UsdGeom, Vt
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import Location, Robot
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import over, write_new
 

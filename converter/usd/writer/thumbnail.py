@@ -106,7 +106,8 @@ def _fans(counts: NDArray[np.int64], indices: NDArray[np.int64]) -> NDArray[np.i
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     inner = (corners > starts) & (corners + 1 < starts + np.repeat(counts, counts))
     second = corners[inner]
-    return indices[np.stack([starts[inner], second, second + 1], axis=1)]
+    chosen = np.stack([starts[inner], second, second + 1], axis=1)
+    return np.asarray(indices[chosen], np.int64)
 
 
 def _round(radius: float, half: float) -> list[tuple[float, float]]:
@@ -186,7 +187,8 @@ def _shaded(
     counts = [len(triangles) for triangles, _ in surfaces]
     linear = np.repeat(np.array([color for _, color in surfaces]), counts, axis=0)
     lit = linear * (_AMBIENT + _DIFFUSE * cosines)[:, None]
-    return np.round(255 * np.clip(lit, 0, 1) ** (1 / 2.2)).astype(np.uint8)
+    encoded = np.round(255 * np.clip(lit, 0, 1) ** (1 / 2.2))
+    return np.asarray(encoded, np.uint8)
 
 
 def _paint(
