@@ -34,7 +34,7 @@ class Arc(Enum):
     REFERENCE = "reference"
 
 
-def author_interface(  # noqa: PLR0913, PLR0917  # one parameter per input
+def author_interface(  # noqa: PLR0917  # one parameter per input
     stage: Usd.Stage,
     path: Sdf.Path,
     robot: Robot,

@@ -127,7 +127,7 @@ def system_errors() -> Iterator[None]:
         raise
 
 
-def author_asset(
+def author_asset(  # noqa: PLR0913  # one parameter per choice
     robot: Robot,
     tree: Tree,
     body_assignment: BodyAssignment,
@@ -308,7 +308,7 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
             )
 
 
-def _author_interface(  # noqa: PLR0913, PLR0917  # one parameter per input
+def _author_interface(
     robot: Robot,
     version: str,
     prims: Prims,
