@@ -33,6 +33,11 @@ ABOUT_ENGINES = (
 
 PEER = "urdf-usd-converter==0.3.4"
 ISAAC = "isaacsim-asset-isolated==6.2.0.0"
+REP_CHECKER = "ros-openusd-compliance-checker==0.1.2"
+SIMREADY = (
+    "simready-validate==2026.8.0",
+    "simready-foundation-tier-core==2026.8.0",
+)
 EXCHANGE = "usd-exchange==3.0.1"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 ISAAC_ARGUMENTS = "tests/consumers/isaac_import.py {urdf} {out} [{name}={path}]"
@@ -48,12 +53,14 @@ def install(session: nox.Session, *groups: str, package: bool = True) -> None:
     session.install(*requirements, *(["."] if package else []))
 
 
-def install_apart(session: nox.Session, name: str, requirement: str) -> Path:
-    """Install what brings another build of OpenUSD apart; return its Python."""
+def install_apart(
+    session: nox.Session, name: str, *requirements: str, interpreter: str = "python"
+) -> Path:
+    """Install what needs another OpenUSD or Python apart; return its Python."""
     apart = Path(session.virtualenv.location, name)
-    session.run("python", "-m", "venv", str(apart))
+    session.run(interpreter, "-m", "venv", str(apart), external=True)
     python = apart / "bin" / "python"
-    install = ("-m", "pip", "install", "--quiet", requirement)
+    install = ("-m", "pip", "install", "--quiet", *requirements)
     session.run(str(python), *install, external=True)
     return python
 
@@ -254,6 +261,32 @@ def validate(session: nox.Session) -> None:
     exchange = str(install_apart(session, "exchange", EXCHANGE))
     command = ("-m", "tests.validation", "--opener", exchange)
     session.run("python", *command, *session.posargs)
+
+
+@nox.session
+def rep158(session: nox.Session) -> None:
+    """Check assets of the profile ros against REP 158; arguments are corpora.
+
+    The checker is in an environment of Python 3.12; see docs/validation.md.
+    """
+    session.install(".[example-robot-data]")
+    python = install_apart(session, "checker", REP_CHECKER, interpreter="python3.12")
+    command = ("-m", "tests.validation.rep158")
+    checker = ("--checker", str(python.with_name("usd-check")))
+    session.run("python", *command, *checker, *session.posargs)
+
+
+@nox.session
+def simready(session: nox.Session) -> None:
+    """Validate assets of the profile simready; arguments are corpora.
+
+    The validator is in an environment of its own; see docs/validation.md.
+    """
+    session.install(".[example-robot-data]")
+    python = install_apart(session, "validator", *SIMREADY)
+    command = ("-m", "tests.validation.simready")
+    validator = ("--validator", str(python.with_name("simready-validate")))
+    session.run("python", *command, *validator, *session.posargs)
 
 
 @nox.session

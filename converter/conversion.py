@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +28,18 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
+from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.usd.writer.interface import is_written_here
+from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
     PAYLOAD,
     PAYLOAD_LAYERS,
+    THUMBNAILS,
     asset_name,
     author_asset,
     system_errors,
+    thumbnail_path,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
@@ -64,9 +68,12 @@ class ConvertOptions:
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
+        metadata: Names and values of metadata of SimReady; the last of a name counts.
 
     Raises:
-        ValueError: Nested bodies for PhysX, which does not simulate them reliably.
+        ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
+            a layout without layers for a profile that prescribes them; or metadata for
+            a profile that has none.
     """
 
     layout: Layout = Layout.LAYERED
@@ -83,6 +90,7 @@ class ConvertOptions:
     root: str | None = None
     profile: Profile = Profile.GENERIC
     scene: bool = False
+    metadata: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
@@ -90,6 +98,10 @@ class ConvertOptions:
             raise ValueError(
                 "PhysX does not simulate nested bodies reliably; they must be flat"
             )
+        if self.profile.needs_layers and self.layout is not Layout.LAYERED:
+            raise ValueError(f"the profile {self.profile} prescribes layers")
+        if self.metadata and self.profile is not Profile.SIMREADY:
+            raise ValueError(f"the profile {self.profile} has no metadata")
 
     @property
     def nesting(self) -> BodyNesting:
@@ -208,6 +220,7 @@ def _build(
     """Write an asset below an empty folder; return its folder and diagnostics."""
     bundled, layered = (scratch / name for name in NEW)
     layered.mkdir()
+    metadata, lacking = _metadata(robot, options)
     found = author_asset(
         robot,
         tree,
@@ -217,7 +230,10 @@ def _build(
         networks=options.materials,
         profile=options.profile,
         scene=options.scene,
+        version=_version(robot),
+        metadata=metadata,
     )
+    found = (*found, *lacking)
     _refuse_warnings(found, options)
     if options.layout is Layout.LAYERED:
         return layered, found
@@ -226,6 +242,26 @@ def _build(
     bundled.mkdir()
     bundle(layered, asset_name(robot), bundled, options.layout)
     return bundled, found
+
+
+def _metadata(
+    robot: Robot, options: ConvertOptions
+) -> tuple[Mapping[str, str], tuple[Diagnostic, ...]]:
+    """Return the metadata of SimReady, and a diagnostic if some is missing."""
+    if options.profile is not Profile.SIMREADY:
+        return {}, ()
+    from urdf_usd.converter.usd.profiles.simready import complete_metadata  # noqa: PLC0415  imports numpy
+
+    return complete_metadata(robot, dict(options.metadata))
+
+
+def _version(robot: Robot) -> str:
+    """Return the version of the ROS package of a robot's URDF.
+
+    The version in ``<robot>`` is that of the format.
+    """
+    found = declared_version(Path(robot.location.file)) if robot.location else None
+    return found or UNVERSIONED
 
 
 def _nearest_folder(target: Path) -> Path:
@@ -298,14 +334,17 @@ def _require_replaceable(target: Path) -> None:
 
 def _is_asset(target: Path, entries: set[str]) -> bool:
     """Return whether a folder contains an earlier conversion and nothing else."""
-    files = entries - {PAYLOAD, TEXTURES}
+    files = entries - {PAYLOAD, TEXTURES, THUMBNAILS}
     folders = entries - files
     if len(files) != 1:
         return False
     (name,) = files
     match Path(name).suffix:
         case Layout.LAYERED.suffix:
-            expected = folders == {PAYLOAD} and _is_payload(target / PAYLOAD)
+            expected = folders - {THUMBNAILS} == {PAYLOAD} and (
+                _is_payload(target / PAYLOAD)
+                and _holds_thumbnail(target / THUMBNAILS, name)
+            )
         case Layout.SINGLE.suffix:
             expected = folders <= {TEXTURES} and _holds_images(target / TEXTURES)
         case Layout.USDZ.suffix:
@@ -325,6 +364,12 @@ def _is_payload(folder: Path) -> bool:
         and entries <= {*PAYLOAD_LAYERS, TEXTURES}
         and _holds_images(folder / TEXTURES)
     )
+
+
+def _holds_thumbnail(folder: Path, asset: str) -> bool:
+    """Return whether a folder does not exist or contains one thumbnail alone."""
+    files = [entry for entry in folder.rglob("*") if not entry.is_dir()]
+    return files in ([], [folder / thumbnail_path(Path(asset)).relative_to(THUMBNAILS)])
 
 
 def _holds_images(folder: Path) -> bool:

@@ -45,8 +45,17 @@ class Profile(StrEnum):
         GENERIC: Newton's (newton-usd-schemas), which Newton and PhysX read.
         USDPHYSICS: None; UsdPhysics and ``urdf:`` attributes only.
         PHYSX: Those of Omniverse Physics, for Isaac Sim 5 and 6.
+        ROS: Newton's, and those of REP 158, in layers of their own.
+        SIMREADY: Newton's, and what SimReady Foundation requires of robots.
     """
 
     GENERIC = "generic"
     USDPHYSICS = "usdphysics"
     PHYSX = "physx"
+    ROS = "ros"
+    SIMREADY = "simready"
+
+    @property
+    def needs_layers(self) -> bool:
+        """Whether the profile prescribes the files of an asset."""
+        return self in {Profile.ROS, Profile.SIMREADY}

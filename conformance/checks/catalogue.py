@@ -534,8 +534,9 @@ CHECKS = (
         "collision",
         "",
         Quantity.COLLISION,
-        "No material with friction or restitution is bound to a collider: URDF states "
-        "none, so that every simulator uses its own.",
+        "No material with friction or restitution is bound to a collider, except one "
+        "with friction 0.5 or 1 and no restitution: URDF states none, so that every "
+        "simulator uses its own, which are these.",
         usd_alone=True,
     ),
     *_about_shapes(Role.VISUAL, Quantity.VISUAL),

@@ -48,6 +48,8 @@ def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
         ("generic", {"newton", "drive"}),
         ("usdphysics", set()),
         ("physx", {"physx", "drive"}),
+        ("ros", {"newton", "drive"}),
+        ("simready", {"newton", "drive"}),
     ],
 )
 def test_profile_uses_its_own_schemas_only(
@@ -122,6 +124,26 @@ def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> No
         ConvertOptions(profile=Profile.PHYSX, bodies=BodyNesting.NESTED)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--profile", "ros", "--layout", "usdz"), "cannot be combined with"),
+        (("--profile", "simready", "--layout", "single"), "which prescribes layers"),
+        (("--metadata", "author=me"), "--metadata requires --profile simready"),
+        (("--profile", "simready", "--metadata", "maker=me"), "one of the names"),
+    ],
+)
+def test_options_that_a_profile_excludes_are_refused(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    """Before anything is written."""
+    result = _invoke("convert", str(ARM), str(tmp_path / "out"), *options)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("option", [(), ("--scene",)])
 def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
     """In a profile that has none by default."""
@@ -135,7 +157,9 @@ def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> N
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize("profile", [Profile.USDPHYSICS, Profile.PHYSX])
+@pytest.mark.parametrize(
+    "profile", [one for one in Profile if one is not Profile.GENERIC]
+)
 def test_conforming_robots_conform_in_every_profile(
     tmp_path: Path, profile: Profile
 ) -> None:

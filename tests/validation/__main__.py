@@ -23,11 +23,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.validation.conversions import converted
 from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
-from urdf_usd.converter import Conversion, ConversionError, ConvertOptions, convert
+from urdf_usd.converter import Conversion
 from urdf_usd.converter.options import Layout
-from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
+from urdf_usd.corpus import Resolved, resolve_corpora
 
 
 def main() -> None:
@@ -49,7 +50,7 @@ def main() -> None:
     for layout in options.layouts or list(Layout):
         for source in sources:
             with tempfile.TemporaryDirectory() as folder:
-                conversion = _converted(source, Path(folder, "asset"), layout)
+                conversion = converted(source, Path(folder, "asset"), layout=layout)
                 if conversion is None:
                     continue
                 validated += 1
@@ -69,24 +70,9 @@ def main() -> None:
     sys.exit(1 if failed or not validated else 0)
 
 
-def _converted(source: Resolved, folder: Path, layout: Layout) -> Conversion | None:
-    """Convert a robot; None if it cannot be read."""
-    if isinstance(source, UnavailableSource):
-        return None
-    options = ConvertOptions(
-        layout=layout,
-        packages=tuple((name, str(path)) for name, path in source.packages),
-        arguments=tuple(source.arguments),
-    )
-    try:
-        return convert(source.path, folder, options)
-    except ConversionError:
-        return None
-
-
 def _unlike_again(source: Resolved, folder: Path, layout: Layout) -> Iterator[Issue]:
     """Convert again, and return the files that differ."""
-    _converted(source, folder / "again", layout)
+    converted(source, folder / "again", layout=layout)
     first, again = (_contents(folder / name) for name in ("asset", "again"))
     for name in sorted(first.keys() | again.keys()):
         if first.get(name) != again.get(name):

@@ -58,15 +58,15 @@ def openusd_issues(asset: Path) -> Iterator[Issue]:
 
 
 class NvidiaValidator:
-    """The rules of omniverse-asset-validator, in all its default categories.
+    """The rules of usd-validation-nvidia, in all its default categories.
 
     Needs the dependency group ``validation``.
     """
 
     def __init__(self, left_out: tuple[Waiver, ...]) -> None:
         """Prepare the rules except those that are left out."""
-        logging.getLogger("omni").setLevel(logging.WARNING)
-        import omni.asset_validator as nvidia  # noqa: PLC0415  its import prints messages
+        logging.getLogger("usd_validation_nvidia").setLevel(logging.WARNING)
+        import usd_validation_nvidia as nvidia  # noqa: PLC0415  its import prints messages
 
         # It validates every variant of the default prim.
         self._engine = nvidia.ValidationEngine(variants=True)

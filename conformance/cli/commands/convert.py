@@ -41,6 +41,7 @@ _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
         "urdf-usd convert robot.urdf.xacro out --arg hand:=true",
         "urdf-usd convert robot.urdf out --layout usdz",
         "urdf-usd convert robot.urdf out --profile physx --scene",
+        "urdf-usd convert robot.urdf out --profile simready --metadata author=me",
         "usdview $(urdf-usd convert rd:panda_description panda)",
     ),
 )
@@ -88,6 +89,11 @@ def convert_command(
 
         chosen = choices.options()
     known = tuple((name, str(path)) for name, path in robot.packages)
+    if choices.profile == "simready":
+        stated = {"author": robot.origin.maker, "asset_license": robot.origin.license}
+        metadata = tuple((name, text) for name, text in stated.items() if text)
+        # The last entry of a name counts: the user's.
+        chosen = replace(chosen, metadata=(*metadata, *chosen.metadata))
     options = replace(
         chosen,
         # The last entry of a name counts: the user's.

@@ -9,10 +9,12 @@ import click
 
 from urdf_usd.conformance.cli.options.parameters import (
     Arguments,
+    Metadata,
     Packages,
     argument_option,
     base_option,
     env_option,
+    metadata_option,
     options_as,
     package_option,
 )
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
 # help text. A test compares them.
-PROFILES = ("generic", "usdphysics", "physx")
+PROFILES = ("generic", "usdphysics", "physx", "ros", "simready")
+# Profiles that prescribe layers.
+_LAYERED = ("ros", "simready")
 LAYOUTS = ("layered", "single", "usdz")
 NESTINGS = ("nested", "flat")
 MASSLESS = ("regularise", "error")
@@ -49,14 +53,22 @@ class ConversionChoices:
     packages: Packages
     arguments: Arguments
     environment: tuple[str, ...]
+    metadata: Metadata
 
     def __post_init__(self) -> None:
-        """Refuse nested bodies for PhysX."""
+        """Refuse nested bodies for PhysX, and other layouts where layers matter."""
         if self.profile == "physx" and self.bodies == "nested":
             raise click.UsageError(
                 "--bodies nested cannot be combined with --profile physx: PhysX does "
                 "not simulate nested bodies reliably"
             )
+        if self.profile in _LAYERED and self.layout != "layered":
+            raise click.UsageError(
+                f"--layout {self.layout} cannot be combined with --profile "
+                f"{self.profile}, which prescribes layers"
+            )
+        if self.metadata and self.profile != "simready":
+            raise click.UsageError("--metadata requires --profile simready")
 
     def options(self) -> ConvertOptions:
         """Return the options of the converter, which is imported here."""
@@ -81,6 +93,7 @@ class ConversionChoices:
             packages=tuple((name, str(path)) for name, path in self.packages),
             arguments=self.arguments,
             environment=self.environment,
+            metadata=self.metadata,
         )
 
 
@@ -95,7 +108,9 @@ conversion_options = options_as(
             show_default=True,
             help="Schemas besides UsdPhysics and urdf: attributes. generic: those that "
             "Newton and PhysX read; usdphysics: none; physx: those of Omniverse "
-            "Physics, for Isaac Sim 5 and 6.",
+            "Physics, for Isaac Sim 5 and 6; ros: those of REP 158 and Newton, in "
+            "separate layers; simready: Newton's, with normals, metadata and a "
+            "thumbnail, for SimReady's Robot-Body.",
         ),
         click.option(
             "--layout",
@@ -144,5 +159,6 @@ conversion_options = options_as(
         package_option,
         argument_option,
         env_option,
+        metadata_option,
     ),
 )

@@ -18,12 +18,23 @@ if TYPE_CHECKING:
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
 Arguments: TypeAlias = tuple[tuple[str, str], ...]
+Metadata: TypeAlias = tuple[tuple[str, str], ...]
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Values of enumerations whose modules import OpenUSD or msgspec, too slow for a help
 # text. A test compares them.
 BASES = ("auto", "fixed", "floating")
+METADATA = (
+    "author",
+    "asset_license",
+    "asset_name",
+    "asset_type",
+    "category",
+    "qcode",
+    "source_file",
+    "usd_date_generated",
+)
 FAIL_ON = ("close", "incomplete", "fails")
 
 
@@ -114,6 +125,21 @@ def _split_packages(
     return tuple(packages)
 
 
+def _split_metadata(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> Metadata:
+    """Split ``NAME=VALUE``; the names are those of SimReady."""
+    metadata = []
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or name not in METADATA:
+            names = ", ".join(METADATA)
+            message = f"{value!r} is not NAME=VALUE with one of the names {names}"
+            raise click.BadParameter(message, param=parameter)
+        metadata.append((name, text))
+    return tuple(metadata)
+
+
 def _split_arguments(
     _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> Arguments:
@@ -157,6 +183,14 @@ env_option = click.option(
     multiple=True,
     help="Environment variable that xacro may read by $(env NAME), besides those of "
     "ROS. Repeatable.",
+)
+metadata_option = click.option(
+    "--metadata",
+    metavar="NAME=VALUE",
+    callback=_split_metadata,
+    multiple=True,
+    help="Metadata for --profile simready: author, asset_license, usd_date_generated "
+    "and others that its standard requires. Repeatable.",
 )
 engine_option = click.option(
     "--engine",

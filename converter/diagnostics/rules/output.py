@@ -69,6 +69,18 @@ OUTPUT_RULES = (
         "See the message.",
     ),
     Rule(
+        "metadata-missing",
+        _W,
+        "The profile requires metadata that neither options nor the source state.",
+        "Add --metadata for each name in the message.",
+    ),
+    Rule(
+        "mesh-required",
+        _W,
+        "The profile requires a mesh, and the robot has primitive shapes only.",
+        "Add a mesh to a <visual>, or use another profile.",
+    ),
+    Rule(
         "target-unwritable",
         _E,
         "The target cannot be written.",

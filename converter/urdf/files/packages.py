@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from xml.parsers import expat
@@ -10,6 +11,7 @@ from xml.parsers import expat
 from urdf_usd.converter.file_content import MIB, read_file
 
 _MANIFEST = "package.xml"
+_VERSION = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)
 _IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
 
 
@@ -19,17 +21,37 @@ def declared_name(folder: Path) -> str | None:
     None if there is no such file, or it is not well-formed, declares entities, or has
     no name.
     """
-    names: list[str] = []
+    return _declared(folder, "name")
+
+
+def declared_version(urdf: Path) -> str | None:
+    """Return the version of the package that contains a file (REP 149).
+
+    None if the file is in no package, or its ``package.xml`` has no version of three
+    numbers.
+    """
+    for folder in urdf.absolute().parents:
+        if is_package(folder):
+            version = _declared(folder, "version")
+            return version if version and _VERSION.fullmatch(version) else None
+        if is_repository(folder):
+            break
+    return None
+
+
+def _declared(folder: Path, tag: str) -> str | None:
+    """Return the first text of an element of a folder's ``package.xml``, if any."""
+    texts: list[str] = []
     parents: list[str] = []
 
-    def start(tag: str, _: dict[str, str]) -> None:
-        parents.append(tag)
-        if parents[1:] == ["name"]:
-            names.append("")
+    def start(name: str, _: dict[str, str]) -> None:
+        parents.append(name)
+        if parents[1:] == [tag]:
+            texts.append("")
 
     def add(text: str) -> None:
-        if parents[1:] == ["name"]:
-            names[-1] += text
+        if parents[1:] == [tag]:
+            texts[-1] += text
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -40,7 +62,7 @@ def declared_name(folder: Path) -> str | None:
         parser.Parse(read_file(folder / _MANIFEST, MIB), True)
     except (OSError, LookupError, ValueError, expat.ExpatError):
         return None
-    return next(filter(None, map(str.strip, names)), None)
+    return next(filter(None, map(str.strip, texts)), None)
 
 
 def _refuse_entity(name: str, *_: object) -> None:

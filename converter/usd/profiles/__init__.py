@@ -1,6 +1,6 @@
-"""Schemas of simulators in addition to UsdPhysics, one module per simulator.
+"""Schemas in addition to UsdPhysics, one module per simulator or standard.
 
-The module of a simulator is imported if its profile is selected.
+The module is imported if its profile is selected.
 """
 
 from __future__ import annotations
@@ -33,10 +33,18 @@ def author_profile(
     match profile:
         case Profile.USDPHYSICS:
             return ()
-        case Profile.GENERIC:
+        case Profile.GENERIC | Profile.SIMREADY:
             from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
             return author_newton(stage, tree, body_assignment, prims)
+        case Profile.ROS:
+            from urdf_usd.converter.usd.profiles.newton import author_newton_joints  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.ros import author_ros  # noqa: PLC0415
+
+            lost = author_newton_joints(stage, tree, prims)
+            layer = stage.GetEditTarget().GetLayer()
+            author_ros(layer, tree, body_assignment, prims)
+            return lost
         case Profile.PHYSX:
             from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
 

@@ -39,6 +39,14 @@ def author_newton(
     stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints and bodies; report lost couplings."""
+    _author_inertias(stage, body_assignment, prims)
+    return author_newton_joints(stage, tree, prims)
+
+
+def author_newton_joints(
+    stage: Usd.Stage, tree: Tree, prims: Prims
+) -> tuple[Diagnostic, ...]:
+    """Apply Newton's schemas to joints; report lost couplings."""
     joints = single_axis_joints(stage, tree, prims)
     for prim, joint in joints:
         angular = is_revolute(prim)
@@ -54,7 +62,6 @@ def author_newton(
     )
     for name, mimic in couplings.items():
         _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
-    _author_inertias(stage, body_assignment, prims)
     return unrepresented((joint for _, joint in joints), couplings, "NewtonMimicAPI")
 
 

@@ -8,6 +8,7 @@ that of ``Colliders`` deactivates colliders, and bodies keep their authored mass
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 
 from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom
@@ -20,16 +21,27 @@ COLLIDERS_SET = "Colliders"
 WITH_PHYSICS = "physics"
 WITH_COLLIDERS = "colliders"
 NONE = "none"
+# Version of an asset whose URDF is in no versioned package.
+UNVERSIONED = "0.0.0"
 # Identifies assets that may be replaced.
 CREATOR = "urdf-usd convert"
 
 
-def author_interface(
+class Arc(Enum):
+    """Composition arc from the interface to the content."""
+
+    PAYLOAD = "payload"
+    REFERENCE = "reference"
+
+
+def author_interface(  # noqa: PLR0917  # one parameter per input
     stage: Usd.Stage,
     path: Sdf.Path,
     robot: Robot,
+    version: str,
     contents: Usd.Stage,
     choices: Mapping[str, Mapping[str, Sequence[str]]],
+    arc: Arc,
 ) -> None:
     """Write the interface layer.
 
@@ -37,9 +49,11 @@ def author_interface(
         stage: Empty stage of the layer.
         path: Default prim.
         robot: The robot.
+        version: Version of the asset.
         contents: Stage with the content of the asset.
-        choices: Payloads, strongest first, by variant and variant set; stronger sets
+        choices: Layers, strongest first, by variant and variant set; stronger sets
             and default variants first.
+        arc: How variants have these layers.
     """
     layer = stage.GetRootLayer()
     layer.customLayerData = {"creator": CREATOR}
@@ -49,12 +63,13 @@ def author_interface(
     model = Usd.ModelAPI(prim)
     model.SetKind(Kind.Tokens.component)
     model.SetAssetName(robot.name)
+    model.SetAssetVersion(version)
     model.SetAssetIdentifier(Sdf.AssetPath(f"./{layer.GetDisplayName()}"))
     extent = _extent(contents.GetDefaultPrim())
     if extent is not None:
         UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(extent)
     for name, variants in choices.items():
-        _author_choice(prim, name, variants)
+        _author_choice(prim, name, variants, arc)
 
 
 def author_inactive(layer: Sdf.Layer, paths: Iterable[Sdf.Path]) -> None:
@@ -73,16 +88,19 @@ def is_written_here(file: Path) -> bool:
 
 
 def _author_choice(
-    prim: Usd.Prim, name: str, variants: Mapping[str, Sequence[str]]
+    prim: Usd.Prim, name: str, variants: Mapping[str, Sequence[str]], arc: Arc
 ) -> None:
     back = Usd.ListPositionBackOfPrependList
     chosen = prim.GetVariantSets().AddVariantSet(name, back)
-    for variant, payloads in variants.items():
+    for variant, layers in variants.items():
         chosen.AddVariant(variant)
         chosen.SetVariantSelection(variant)
         with chosen.GetVariantEditContext():
-            for payload in payloads:
-                prim.GetPayloads().AddPayload(payload, position=back)
+            for layer in layers:
+                if arc is Arc.PAYLOAD:
+                    prim.GetPayloads().AddPayload(layer, position=back)
+                else:
+                    prim.GetReferences().AddReference(layer, position=back)
     chosen.SetVariantSelection(next(iter(variants)))
 
 

@@ -6,6 +6,10 @@ contain meshes and shader networks in crate format. Custom data of the URDF is i
 ``Extensions.usda``, the strongest sublayer, which can be removed. Variants of the
 interface load only geometry and materials, or add ``NoColliders.usda``. All references
 are relative.
+
+In the profile of ROS the interface has references instead of payloads, and meshes and
+materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
+``Ros.usda``, and all ``urdf:`` attributes in ``Extensions.usda``.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
@@ -30,10 +35,17 @@ from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     NONE,
     PHYSICS_SET,
+    UNVERSIONED,
     WITH_COLLIDERS,
     WITH_PHYSICS,
+    Arc,
     author_inactive,
     author_interface,
+)
+from urdf_usd.converter.usd.writer.isolation import (
+    drop_link_tensors,
+    load_on_demand,
+    move_opinions,
 )
 from urdf_usd.converter.usd.writer.joints import author_articulation, author_joints
 from urdf_usd.converter.usd.writer.materials.materials import (
@@ -62,13 +74,18 @@ CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
 PHYSICS_LAYER = "Physics.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
+NEWTON_LAYER = "Newton.usda"
+ROS_LAYER = "Ros.usda"
+THUMBNAILS = ".thumbs"
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
+_ROS_LAYERS = (NEWTON_LAYER, ROS_LAYER)
 PAYLOAD_LAYERS = (
     CONTENTS,
     EXTENSIONS_LAYER,
     *SUBLAYERS,
+    *_ROS_LAYERS,
     NO_COLLIDERS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
@@ -78,6 +95,11 @@ PAYLOAD_LAYERS = (
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
     """Return the name of the root layer or package of a robot's asset."""
     return f"{legal_name(robot.name)}{layout.suffix}"
+
+
+def thumbnail_path(asset: Path) -> Path:
+    """Return the place of the thumbnail of a root layer (SimReady, SR.002)."""
+    return asset.parent / THUMBNAILS / "256x256" / f"{asset.name}.png"
 
 
 _WRITING = "Error occurred writing file: "
@@ -105,7 +127,7 @@ def system_errors() -> Iterator[None]:
         raise
 
 
-def author_asset(
+def author_asset(  # noqa: PLR0913  # one parameter per choice
     robot: Robot,
     tree: Tree,
     body_assignment: BodyAssignment,
@@ -115,6 +137,8 @@ def author_asset(
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
     profile: Profile = Profile.GENERIC,
     scene: bool = False,
+    version: str = UNVERSIONED,
+    metadata: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -127,6 +151,8 @@ def author_asset(
         networks: Shader networks of materials.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
         scene: Whether to add a physics scene.
+        version: Version of the asset.
+        metadata: Metadata of SimReady, by name.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -145,7 +171,7 @@ def author_asset(
     appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    sublayers = (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+    sublayers = _sublayers(robot, profile)
     layer = {name: _new_layer(payload / name) for name in sublayers}
     # Opened afterwards: an open stage would recompose for every authored prim.
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
@@ -158,13 +184,52 @@ def author_asset(
         author_scene(composed, prims.scene)
     if EXTENSIONS_LAYER in layer:
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
+    if profile is Profile.ROS:
+        _isolate(layer)
+    if profile is Profile.SIMREADY:
+        # Imports numpy, which other profiles of robots without meshes do not need.
+        from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
+
+        simready.add_normals(shapes)
+        simready.hide_colliders(layer[PHYSICS_LAYER], prims)
+        lost = (*lost, *simready.lacking_meshes(shapes, robot))
     contents = _new_layer(payload / CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in sublayers]
     contents.defaultPrim = prims.robot.name
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
-    _author_interface(robot, prims, composed, folder)
+    arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
+    _author_interface(robot, version, prims, composed, folder, arc)
+    if profile is Profile.SIMREADY:
+        from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415  imports numpy
+
+        asset = folder / asset_name(robot)
+        interface = Sdf.Layer.FindOrOpen(str(asset))
+        bodies = body_assignment.bodies
+        mass = sum(body.mass for body in bodies)
+        simready.author_metadata(interface, metadata, len(bodies), mass)
+        interface.Save()
+        write_thumbnail(composed, thumbnail_path(asset))
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
+
+
+def _sublayers(robot: Robot, profile: Profile) -> tuple[str, ...]:
+    """Return the sublayers of the content, strongest first."""
+    if profile is Profile.ROS:
+        return (EXTENSIONS_LAYER, *_ROS_LAYERS, *SUBLAYERS)
+    return (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+
+
+def _isolate(layer: Mapping[str, Sdf.Layer]) -> None:
+    """Leave core schemas in the physics layer, and make libraries payloads."""
+    physics = layer[PHYSICS_LAYER]
+    drop_link_tensors(physics)
+    move_opinions(physics, layer[EXTENSIONS_LAYER], ("urdf:",))
+    move_opinions(physics, layer[NEWTON_LAYER], ("newton:",), "Newton")
+    move_opinions(physics, layer[ROS_LAYER], ("ros:",), "Ros")
+    move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")
+    for name in WITHOUT_PHYSICS:
+        load_on_demand(layer[name])
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
@@ -244,7 +309,12 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
 
 
 def _author_interface(
-    robot: Robot, prims: Prims, contents: Usd.Stage, folder: Path
+    robot: Robot,
+    version: str,
+    prims: Prims,
+    contents: Usd.Stage,
+    folder: Path,
+    arc: Arc,
 ) -> None:
     """Write the interface layer and the layer of its variants."""
     choices = {
@@ -260,7 +330,7 @@ def _author_interface(
     layer = _new_layer(folder / asset_name(robot))
     # With payloads, each variant would load them.
     interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
-    author_interface(interface, prims.robot, robot, contents, choices)
+    author_interface(interface, prims.robot, robot, version, contents, choices, arc)
     interface.Save()
 
 
@@ -284,6 +354,8 @@ def _new_layer(path: Path) -> Sdf.Layer:
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
+    # Times that users add are in seconds (REP 158, 1.1).
+    layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)
     return layer
 
 

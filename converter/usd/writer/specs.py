@@ -6,6 +6,7 @@ variability of attributes are taken from the schemas.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from pxr import Sdf, Usd
@@ -34,9 +35,21 @@ def over(layer: Sdf.Layer, path: Sdf.Path) -> Sdf.PrimSpec:
 
 def apply(spec: Sdf.PrimSpec, schema: str) -> None:
     """Apply a schema to a prim, after those already applied in its layer."""
-    applied = spec.GetInfo(_APPLIED).prependedItems if spec.HasInfo(_APPLIED) else []
-    names = Sdf.TokenListOp.Create(prependedItems=[*applied, schema])
-    spec.SetInfo(_APPLIED, names)
+    set_applied(spec, [*applied(spec), schema])
+
+
+def applied(spec: Sdf.PrimSpec) -> list[str]:
+    """Return the schemas that a layer applies to a prim."""
+    return spec.GetInfo(_APPLIED).prependedItems if spec.HasInfo(_APPLIED) else []
+
+
+def set_applied(spec: Sdf.PrimSpec, schemas: Sequence[str]) -> None:
+    """Replace the schemas that a layer applies to a prim."""
+    if schemas:
+        names = Sdf.TokenListOp.Create(prependedItems=list(schemas))
+        spec.SetInfo(_APPLIED, names)
+    else:
+        spec.ClearInfo(_APPLIED)
 
 
 def write(spec: Sdf.PrimSpec, name: str, value: object, schema: str = "") -> None:

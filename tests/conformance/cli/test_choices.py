@@ -19,6 +19,7 @@ from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.usd.profiles.simready import METADATA
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ def test_defaults_are_those_of_the_library() -> None:
         packages=(),
         arguments=(),
         environment=(),
+        metadata=(),
     )
 
     assert chosen.options() == ConvertOptions()
@@ -85,6 +87,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         packages=(("arm", Path("folder")),),
         arguments=(("hand", "true"),),
         environment=("NAME",),
+        metadata=(),
     )
 
     assert chosen.options() == ConvertOptions(
@@ -100,3 +103,24 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         arguments=(("hand", "true"),),
         environment=("NAME",),
     )
+
+
+def test_metadata_is_passed_to_the_converter() -> None:
+    """Its names are those that the profile writes."""
+    given = (("author", "me"),)
+    chosen = conversion.ConversionChoices(
+        profile="simready",
+        layout="layered",
+        bodies=None,
+        base="auto",
+        massless="regularise",
+        materials="preview",
+        merge_fixed=False,
+        packages=(),
+        arguments=(),
+        environment=(),
+        metadata=given,
+    )
+
+    assert chosen.options().metadata == given
+    assert parameters.METADATA == METADATA

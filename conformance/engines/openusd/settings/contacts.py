@@ -29,6 +29,9 @@ from urdf_usd.conformance.observation.robot import (
 _PHYSICS = "physics"
 _FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
 _MATERIAL_ATTRIBUTES = (*_FRICTION, "physics:restitution")
+# Coefficients of friction of PhysX and Newton for shapes without a material; REP 158
+# requires materials, and a URDF implies none.
+_USUAL_FRICTION = (0.5, 1.0)
 # Shapes with it mark a place, and are neither drawn nor in contact.
 _SITE = "NewtonSiteAPI"
 # Subdivisions that keep all points of a surface.
@@ -193,9 +196,19 @@ def material_settings(
             )
 
 
+def _is_usual(prim: Usd.Prim) -> bool:
+    """Whether a contact material is that of a simulator for shapes without one."""
+    dynamic, static, restitution = (
+        prim.GetAttribute(name).Get() for name in _MATERIAL_ATTRIBUTES
+    )
+    return restitution == 0 and any(
+        static == dynamic == usual for usual in _USUAL_FRICTION
+    )
+
+
 def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
     schemas = applied_schemas(prim)
-    if prim.HasAPI(UsdPhysics.MaterialAPI):
+    if prim.HasAPI(UsdPhysics.MaterialAPI) and not _is_usual(prim):
         for name in _MATERIAL_ATTRIBUTES:
             attribute = prim.GetAttribute(name)
             # A bound material without friction has that of its schema, zero; without a

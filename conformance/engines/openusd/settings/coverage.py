@@ -52,7 +52,7 @@ _PREFIXES = ("physics:", "newton:", "drive:", "limit:")
 _IMPLIED = {
     "collision.approximation": "the surface, or convex hulls of it",
     "collision.filters": "contacts of all links but those of one joint",
-    "collision.materials": "none",
+    "collision.materials": "none, or what a simulator uses without a material",
     "dynamics.drives": "no actuator",
     "structure.scene": "one scene, with the gravity of the Earth",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.conversion import DEFAULTS
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.writer.layers import DEEPEST
@@ -282,6 +282,12 @@ _SHAPES = {
 _OUTPUT = {
     "value-range": SmallestFile(link(_MASS.replace('"2"', '"1e39"'))),
     "tree-depth": SmallestFile(_chain(DEEPEST + 1)),
+    "metadata-missing": SmallestFile(
+        robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
+    ),
+    "mesh-required": SmallestFile(
+        robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
+    ),
     "target-unwritable": SmallestFile(robot(A), target="robot.urdf/usd"),
     "target-exists": SmallestFile(robot(A), target="."),
 }

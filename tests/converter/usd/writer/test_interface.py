@@ -210,3 +210,29 @@ def test_files_of_other_tools_are_not_recognised_as_own(
 def test_converted_asset_is_recognised_as_own(asset: Path) -> None:
     """In every layout."""
     assert is_written_here(asset)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "version"),
+    [
+        ("<package><name>p</name><version>2.10.3</version></package>", "2.10.3"),
+        ("<package><name>p</name><version>latest</version></package>", "0.0.0"),
+        ("<package><name>p</name></package>", "0.0.0"),
+        (None, "0.0.0"),
+    ],
+)
+def test_version_is_that_of_the_ros_package(
+    tmp_path: Path, manifest: str | None, version: str
+) -> None:
+    """REP 149 defines three numbers; the version in URDF is that of the format."""
+    (tmp_path / ".git").mkdir()
+    folder = tmp_path / "package/urdf"
+    folder.mkdir(parents=True)
+    if manifest is not None:
+        (folder.parent / "package.xml").write_text(manifest)
+    urdf = folder / "r.urdf"
+    urdf.write_text('<robot name="r" version="1.0"><link name="a"/></robot>')
+
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd").root_layer))
+
+    assert Usd.ModelAPI(stage.GetDefaultPrim()).GetAssetVersion() == version

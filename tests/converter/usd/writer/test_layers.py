@@ -66,6 +66,7 @@ def test_every_layer_states_units_and_default_prim(asset: Path, name: str) -> No
     assert root.GetMetadata("upAxis") == "Z"
     assert root.GetMetadata("metersPerUnit") == 1.0
     assert root.GetMetadata("kilogramsPerUnit") == 1.0
+    assert root.GetMetadata("timeCodesPerSecond") == 1.0
     expected = f"/{name.removesuffix('Library.usdc')}" if name in LIBRARIES else ROBOT
     assert stage.GetDefaultPrim().GetPath() == expected
     assert stage.GetCompositionErrors() == []

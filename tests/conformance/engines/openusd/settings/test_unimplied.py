@@ -422,6 +422,36 @@ def test_bound_material_without_friction_is_frictionless(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("static", "dynamic", "restitution", "count"),
+    [
+        (0.5, 0.5, 0, 0),
+        (1, 1, 0, 0),
+        (0.5, 1, 0, 3),
+        (0.5, 0.5, 0.1, 3),
+        (0.4, 0.4, 0, 3),
+    ],
+)
+def test_material_of_shapes_without_one_makes_no_difference(
+    static: float, dynamic: float, restitution: float, count: int, tmp_path: Path
+) -> None:
+    """PhysX's friction without a material is 0.5, and Newton's 1."""
+    text = f"""
+    def Material "contact" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
+        float physics:staticFriction = {static}
+        float physics:dynamicFriction = {dynamic}
+        float physics:restitution = {restitution}
+    }}
+    """
+    bound = "rel material:binding:physics = </robot/contact>"
+    collider = _colliding("a", bound, ', "MaterialBindingAPI"')
+
+    assert (
+        _settings(tmp_path, text + collider)
+        == [(SettingKind.MATERIAL, "link a")] * count
+    )
+
+
+@pytest.mark.parametrize(
     ("token", "found"),
     [
         (None, []),

@@ -1,0 +1,164 @@
+"""Additions for the profile Robot-Body of SimReady Foundation, on finished layers.
+
+Meshes have normals, colliders are hidden, and the interface layer has metadata.
+https://nvidia.github.io/simready-foundation
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import numpy as np
+from pxr import Gf, Sdf, UsdGeom, Vt
+
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import over, write_new
+
+METADATA = (
+    "author",
+    "asset_license",
+    "asset_name",
+    "asset_type",
+    "category",
+    "qcode",
+    "source_file",
+    "usd_date_generated",
+)
+"""Metadata that requirement SR.004 has as text."""
+NESTED = "SimReady_Metadata"
+# Also required outside of the nested dictionary, by SR.001.
+_OUTER = ("asset_name", "asset_type", "source_file", "usd_date_generated")
+_ROBOT = {
+    "asset_type": "robot",
+    "category": "robot",
+    # Robot, in Wikidata.
+    "qcode": "Q11012",
+}
+_EPOCH = "SOURCE_DATE_EPOCH"
+_UP = Gf.Vec3f(0.0, 0.0, 1.0)
+
+
+def complete_metadata(
+    robot: Robot, given: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
+    """Add what the robot and the environment state to metadata.
+
+    The date is that of SOURCE_DATE_EPOCH: equal inputs give equal assets.
+
+    Args:
+        robot: The robot.
+        given: Metadata by name, which takes precedence.
+
+    Returns:
+        The metadata, and a diagnostic if some is missing.
+    """
+    found = {"asset_name": robot.name, **_ROBOT}
+    if robot.location is not None:
+        found["source_file"] = os.path.basename(robot.location.file)  # noqa: PTH119  may be the path of another system
+    seconds = os.environ.get(_EPOCH, "")
+    if seconds.isdecimal():
+        date = datetime.fromtimestamp(int(seconds), UTC).date()
+        found["usd_date_generated"] = date.isoformat()
+    metadata = found | {name: text for name, text in given.items() if text.strip()}
+    missing = [name for name in METADATA if name not in metadata]
+    return metadata, _missing(missing, robot.location) if missing else ()
+
+
+def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnostic, ...]:
+    options = " ".join(f"--metadata {name}=..." for name in names)
+    message = f"SimReady requires metadata that is not known; add {options}"
+    return (Diagnostic("metadata-missing", message, location),)
+
+
+def lacking_meshes(library: Sdf.Layer, robot: Robot) -> tuple[Diagnostic, ...]:
+    """Report a robot without meshes, which VG.MESH.001 excludes."""
+    if library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
+        return ()
+    message = "SimReady requires a mesh; all shapes are primitive"
+    return (Diagnostic("mesh-required", message, robot.location),)
+
+
+def hide_colliders(layer: Sdf.Layer, prims: Prims) -> None:
+    """Hide the colliders that a layer has, which coincide with visuals (VG.008)."""
+    for paths in prims.collision.values():
+        for path in paths:
+            if layer.GetPrimAtPath(path):
+                collider = over(layer, path)
+                kind = Sdf.ValueTypeNames.Token
+                tokens = UsdGeom.Tokens
+                write_new(collider, tokens.visibility, kind, tokens.invisible)
+
+
+def add_normals(library: Sdf.Layer) -> None:
+    """Add the normals of faces to meshes without normals (VG.027).
+
+    They are the normals with which OpenUSD shades such meshes.
+    """
+    paths: list[Sdf.Path] = []
+    library.Traverse(Sdf.Path.absoluteRootPath, paths.append)
+    name = f"primvars:{UsdGeom.Tokens.normals}"
+    for mesh in (library.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
+        if mesh.typeName == "Mesh" and name not in mesh.properties:
+            normals = _face_normals(
+                *(
+                    np.array(mesh.attributes[attribute].default)
+                    for attribute in ("points", "faceVertexCounts", "faceVertexIndices")
+                )
+            )
+            write_new(
+                mesh,
+                name,
+                Sdf.ValueTypeNames.Normal3fArray,
+                Vt.Vec3fArray.FromNumpy(normals),
+                interpolation=UsdGeom.Tokens.uniform,
+            )
+
+
+def _face_normals(
+    points: np.ndarray, counts: np.ndarray, indices: np.ndarray
+) -> np.ndarray:
+    """Return the unit normals of faces by Newell's method; up for those of no area.
+
+    Args:
+        points: (N, 3) positions.
+        counts: (F,) numbers of corners.
+        indices: (sum of counts,) points of corners.
+    """
+    ends = np.cumsum(counts)
+    following = np.arange(len(indices)) + 1
+    following[ends - 1] = ends - counts
+    corners = points[indices].astype(np.float64)
+    # Relative to the first corner of the face, to keep digits.
+    corners -= np.repeat(corners[ends - counts], counts, axis=0)
+    normals = np.add.reduceat(np.cross(corners, corners[following]), ends - counts)
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    unit = np.where(lengths > 0, normals / np.where(lengths > 0, lengths, 1), _UP)
+    return np.ascontiguousarray(unit, np.float32)
+
+
+def author_metadata(
+    layer: Sdf.Layer, metadata: Mapping[str, str], bodies: int, mass: float
+) -> None:
+    """Write metadata to the interface layer (SR.001, SR.004).
+
+    Args:
+        layer: The interface layer, with the hint of the extent.
+        metadata: Texts by name.
+        bodies: Number of rigid bodies.
+        mass: Mass of the robot [kg].
+    """
+    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
+    hint = prim.attributes.get("extentsHint")
+    lower, upper = hint.default if hint else (Gf.Vec3f(0.0), Gf.Vec3f(0.0))
+    nested = {
+        **metadata,
+        "rigid_body_count": bodies,
+        "asset_extents": upper - lower,
+        "mass": mass,
+    }
+    outer = {name: metadata[name] for name in _OUTER if name in metadata}
+    layer.customLayerData = {**layer.customLayerData, **outer, NESTED: nested}

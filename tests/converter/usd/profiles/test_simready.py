@@ -1,0 +1,159 @@
+"""What SimReady Foundation requires of robots, besides what all assets have."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+
+from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.options import Layout
+
+_GIVEN = (
+    ("author", "A. Maker"),
+    ("asset_license", "Apache-2.0"),
+    ("usd_date_generated", "2026-11-23"),
+    ("category", "robot arm"),
+)
+_SIMREADY = ConvertOptions(profile=Profile.SIMREADY, metadata=_GIVEN)
+
+
+@pytest.fixture
+def asset(tmp_path: Path) -> Path:
+    """Root layer of the whole robot."""
+    return convert(write_whole_robot(tmp_path), tmp_path / "usd", _SIMREADY).root_layer
+
+
+def test_interface_has_metadata(asset: Path) -> None:
+    """SR.004: mass in kilograms, size in metres; SR.001 some of it twice."""
+    data = Sdf.Layer.FindOrOpen(str(asset)).customLayerData
+    nested = data["SimReady_Metadata"]
+    stage = Usd.Stage.Open(str(asset))
+    lower, upper = UsdGeom.ModelAPI(stage.GetDefaultPrim()).GetExtentsHint()
+
+    assert nested.pop("mass") == pytest.approx(4.5 + 1.5 + 0.5 + 0.25)
+    assert nested.pop("asset_extents") == upper - lower
+    assert nested == {
+        **dict(_GIVEN),
+        "asset_name": "whole robot",
+        "asset_type": "robot",
+        "qcode": "Q11012",
+        "rigid_body_count": 4,
+        "source_file": "whole.urdf",
+    }
+    assert data["asset_name"] == "whole robot"
+    assert data["usd_date_generated"] == "2026-11-23"
+
+
+def test_missing_metadata_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a date there is no date: equal inputs give equal assets."""
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    options = ConvertOptions(profile=Profile.SIMREADY, metadata=(("author", "me"),))
+    found = convert(write_whole_robot(tmp_path), tmp_path / "usd", options).diagnostics
+
+    (message,) = [d.message for d in found if d.rule == "metadata-missing"]
+    assert message == (
+        "SimReady requires metadata that is not known; add "
+        "--metadata asset_license=... --metadata usd_date_generated=..."
+    )
+
+
+def test_date_is_that_of_the_reproducible_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """https://reproducible-builds.org/specs/source-date-epoch/."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "951782400")
+    options = ConvertOptions(profile=Profile.SIMREADY)
+    asset = convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
+
+    data = Sdf.Layer.FindOrOpen(str(asset)).customLayerData
+    assert data["usd_date_generated"] == "2000-02-29"
+
+
+def test_every_mesh_has_normals_of_its_faces(asset: Path) -> None:
+    """VG.027: the same as the right-hand rule gives, as the file has none."""
+    stage = Usd.Stage.Open(str(asset))
+    meshes = [UsdGeom.Mesh(p) for p in stage.Traverse() if p.IsA(UsdGeom.Mesh)]
+
+    assert len(meshes) == 3
+    for mesh in meshes:
+        normals = UsdGeom.PrimvarsAPI(mesh).GetPrimvar("normals")
+        points = np.array(mesh.GetPointsAttr().Get(), np.float64)
+        corners = points[np.array(mesh.GetFaceVertexIndicesAttr().Get())]
+        a, b, c = (corners.reshape(-1, 3, 3)[:, i] for i in range(3))
+        expected = np.cross(b - a, c - a)
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        assert normals.GetInterpolation() == "uniform"
+        np.testing.assert_allclose(np.array(normals.Get()), expected, atol=1e-6)
+
+
+def test_colliders_are_hidden(asset: Path) -> None:
+    """VG.008: meshes of visuals and colliders coincide. Hidden ones still collide."""
+    stage = Usd.Stage.Open(str(asset))
+    for prim in stage.Traverse():
+        image = UsdGeom.Gprim(prim)
+        if image:
+            hidden = image.ComputeVisibility() == UsdGeom.Tokens.invisible
+            assert hidden == prim.HasAPI(UsdPhysics.CollisionAPI)
+
+
+def test_thumbnail_shows_the_robot(asset: Path) -> None:
+    """SR.002: a PNG of 256 x 256 pixels with its own header and colours."""
+    file = asset.parent / ".thumbs/256x256/whole_robot.usda.png"
+    data = file.read_bytes()
+
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", data[16:24]) == (256, 256)
+    size = struct.unpack(">I", data[33:37])[0]
+    rows = np.frombuffer(zlib.decompress(data[41 : 41 + size]), np.uint8)
+    pixels = rows.reshape(256, 769)[:, 1:].reshape(256, 256, 3).astype(int)
+    covered = (pixels != 255).any(axis=2)
+    ys, xs = np.nonzero(covered)
+    assert max(np.ptp(xs), np.ptp(ys)) == pytest.approx(0.9 * 256, abs=3)
+    # The cylinder has no material, the part is red and textured, the panel blue.
+    red, blue = (pixels[..., i] - pixels[..., 2 - i] for i in (0, 2))
+    assert (red[covered] > 60).any()
+    assert (blue[covered] > 60).any()
+
+
+def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> None:
+    """The thumbnail belongs to the asset."""
+    folder = asset.parent
+
+    def contents() -> dict[str, bytes]:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    first = contents()
+    convert(tmp_path / "whole.urdf", folder, _SIMREADY)
+    assert contents() == first
+    convert(tmp_path / "whole.urdf", folder)
+    assert not (folder / ".thumbs").exists()
+
+
+def test_robot_without_meshes_is_reported(tmp_path: Path) -> None:
+    """VG.MESH.001 requires a mesh, which no conversion invents."""
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="a"><visual><geometry><sphere radius="1"/>'
+        "</geometry></visual></link></robot>"
+    )
+
+    found = convert(urdf, tmp_path / "usd", _SIMREADY).diagnostics
+
+    assert "mesh-required" in {diagnostic.rule for diagnostic in found}
+
+
+def test_options_that_the_profile_excludes_are_refused() -> None:
+    """Other layouts, and metadata for other profiles."""
+    with pytest.raises(ValueError, match="prescribes layers"):
+        ConvertOptions(profile=Profile.SIMREADY, layout=Layout.USDZ)
+    with pytest.raises(ValueError, match="has no metadata"):
+        ConvertOptions(metadata=_GIVEN)
