@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
@@ -50,6 +51,8 @@ def export(
     urdf: str | os.PathLike[str],
     *,
     force: bool = False,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
 ) -> Export:
     """Write the robot in a USD file as URDF.
 
@@ -61,11 +64,14 @@ def export(
         urdf: File to write; its folder is created if necessary.
         force: Whether files that were not written by an export of this URDF may be
             replaced.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
     """
-    return write_export(prepare_export(usd, urdf), force=force)
+    prepared = prepare_export(usd, urdf, variants=variants, strict=strict)
+    return write_export(prepared, force=force)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,19 +89,25 @@ class PreparedExport:
 
 
 def prepare_export(
-    usd: str | os.PathLike[str], urdf: str | os.PathLike[str]
+    usd: str | os.PathLike[str],
+    urdf: str | os.PathLike[str],
+    *,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
 ) -> PreparedExport:
     """Read the robot in a USD file, without writing.
 
     Args:
         usd: Root layer of a USD, from any converter.
         urdf: File to write later.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
         StageError: The robot cannot be read.
     """
     target = Path(urdf)
-    reading = read_usd(usd)
+    reading = read_usd(usd, variants=variants, strict=strict)
     mark = _mark(target)
     robot, meshes = _with_mesh_files(reading)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}

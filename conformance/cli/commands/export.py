@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
-from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
+from urdf_usd.conformance.cli.options.parameters import (
+    HelpfulCommand,
+    usd_strict_option,
+    usd_variant_option,
+)
 from urdf_usd.conformance.cli.output.console import show_diagnostics
 from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
@@ -16,6 +21,9 @@ from urdf_usd.conformance.cli.output.failures import (
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
+if TYPE_CHECKING:
+    from urdf_usd.converter.options import VariantChoice
+
 
 @click.command(
     "export",
@@ -23,6 +31,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     examples=(
         "urdf-usd export out/robot.usda robot.urdf",
         "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
+        "urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict",
     ),
 )
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
@@ -32,10 +41,19 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     is_flag=True,
     help="Replace files that were not written by an export of this URDF.",
 )
+@usd_variant_option
+@usd_strict_option
 @timeout_option
 @memory_option
 def export_command(
-    *, usd: Path, urdf: Path, force: bool, timeout: float, memory: int
+    *,
+    usd: Path,
+    urdf: Path,
+    force: bool,
+    variants: tuple[VariantChoice, ...],
+    strict: bool,
+    timeout: float,
+    memory: int,
 ) -> None:
     """Write the robot in the file USD as the file URDF.
 
@@ -43,9 +61,9 @@ def export_command(
     units, Y or Z up. Meshes are written to meshes/ next to the URDF. The path of the
     URDF is printed on stdout, diagnostics on stderr.
 
-    The USD is read in a process with limited time and memory. It is refused if one of
-    its layers or assets is a pipe, a device or a socket, or if its layers name more
-    than 10000 asset paths or are larger than 4 GiB in total.
+    The USD is read in a process with the limits --timeout and --memory. It is refused
+    if one of its layers or assets is a pipe, a device or a socket, or if its layers
+    name more than 10000 asset paths or are larger than 4 GiB in total.
     """
     warn_of_address_limit()
     with shown_status("Loading OpenUSD ..."), held_interrupts():
@@ -57,6 +75,13 @@ def export_command(
         start_loading(FOR_USDS)
         from urdf_usd.conformance.execution.export_process import export_within
 
-    written = export_within(usd, urdf, Limits(timeout, memory or None), force=force)
+    written = export_within(
+        usd,
+        urdf,
+        Limits(timeout, memory or None),
+        force=force,
+        variants=variants,
+        strict=strict,
+    )
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)
