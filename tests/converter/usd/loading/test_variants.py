@@ -190,8 +190,8 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(
         (
             "size=huge",
             (
-                "variant set 'size' of /r has no variant 'huge'; its variants are 'big', "
-                "'small'"
+                "variant set 'size' of /r has no variant 'huge'; its variants are "
+                "'big', 'small'"
             ),
         ),
         (
@@ -212,8 +212,8 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(
         (
             "look=red",
             (
-                "2 prims have a variant set 'look': /r/tool, /stand; name one of them, as "
-                "in --variant /r/tool:look=red"
+                "2 prims have a variant set 'look': /r/tool, /stand; name one of "
+                "them, as in --variant /r/tool:look=red"
             ),
         ),
         ("/r//:size=big", "the USD has no prim /r//, hence has no variant set 'size'"),
@@ -287,8 +287,8 @@ def test_sets_without_selection_are_reported(usd: Path) -> None:
     assert {each.rule for each in found} == {"variant-unselected"}
     assert [each.message for each in found] == [
         (
-            "variant set 'size' of /r selects 'tiny', which does not exist; its variants "
-            "are 'big', 'small': --variant /r:size=NAME selects one"
+            "variant set 'size' of /r selects 'tiny', which does not exist; its "
+            "variants are 'big', 'small': --variant /r:size=NAME selects one"
         ),
         (
             "variant set 'look' of /r/tool has no selection; its variants are 'red': "
