@@ -389,10 +389,10 @@ class _Examination:
         composed = ComposedUsd(str(made.root_layer))
         if not own:
             options = ReadOptions(self.assignment.variants, optional=True)
-            found = compose_usd(self.workers, subject, made.root_layer, options)
-            if isinstance(found, RobotRecord):
-                return with_output(found, subject, made.output)
-            composed = found
+            foreign = compose_usd(self.workers, subject, made.root_layer, options)
+            if isinstance(foreign, RobotRecord):
+                return with_output(foreign, subject, made.output)
+            composed = foreign
             diagnostics = (*reading.diagnostics, *composed.diagnostics)
         here = self.engine_set.request(
             Side.USD, Path(composed.usd), packages, configurations

@@ -60,7 +60,7 @@ from urdf_usd.conformance.records.results import (
     write_record,
 )
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.diagnostics import ConversionError, StageError
+from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import Resolved, UnavailableSource
@@ -235,8 +235,6 @@ def variant_combinations(
         options.variants,
         limits=options.limits,
     )
-    if isinstance(found, StageError):
-        raise found
     return tuple(replace(options, variants=each) for each in found)
 
 

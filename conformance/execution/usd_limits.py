@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
@@ -194,23 +194,31 @@ def call_on_usd(
                 raise bug
             growth = pool.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
-    result, printed = ending.value
-    if isinstance(result, ConversionError):
+    answer = ending.value
+    if isinstance(answer, ConversionError):
         # It has what OpenUSD printed about the cause.
-        raise result
-    sys.stderr.write(printed)
-    return result
+        raise answer
+    sys.stderr.write(answer.printed)
+    return answer.result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer(Generic[_Result]):
+    """The result of a function, and what OpenUSD printed."""
+
+    result: _Result
+    printed: str
 
 
 def _captured(
     function: Callable[..., _Result], *arguments: object
-) -> tuple[_Result | ConversionError, str]:
-    """Call a function; return its result or error, and what OpenUSD printed."""
+) -> _Answer[_Result] | ConversionError:
+    """Call a function, and capture what OpenUSD prints."""
     with captured() as printed:
         try:
-            return function(*arguments), printed()
+            return _Answer(function(*arguments), printed())
         except ConversionError as error:
-            return error, printed()
+            return error
 
 
 def list_combinations(

@@ -185,6 +185,7 @@ def test_missing_selection_is_the_cause_instead_of_missing_joints(usd: Path) -> 
     assert record["checks"] == []
     assert "joint" not in words(result.output)
     assert "[variant-required]" in words(result.stderr)
+    assert "Remedy: select a variant with --variant" in words(result.stdout)
 
 
 def test_missing_selection_of_a_mass_is_named_with_the_failure(usd: Path) -> None:
