@@ -194,7 +194,7 @@ def call_on_usd(
                 raise bug
             growth = pool.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
-    answer = ending.value
+    answer: _Answer[_Result] | ConversionError = ending.value
     if isinstance(answer, ConversionError):
         # It has what OpenUSD printed about the cause.
         raise answer
