@@ -235,6 +235,7 @@ def examine_pair(
     usd: Path,
     engines: tuple[InstalledEngine, ...],
     base: BaseOption,
+    *,
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
 ) -> RobotRecord | ConversionError:

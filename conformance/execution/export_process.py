@@ -14,7 +14,7 @@ from urdf_usd.converter.exporting import Export, prepare_export, write_export
 from urdf_usd.converter.options import VariantChoice
 
 
-def export_within(  # noqa: PLR0913  # input, output, options
+def export_within(
     usd: Path,
     urdf: Path,
     limits: Limits = DEFAULT_LIMITS,

@@ -201,7 +201,13 @@ def check(
             return record_errors(
                 subject,
                 lambda: examine_pair(
-                    workers, subject, usd, engines, options.base, drawing, reading
+                    workers,
+                    subject,
+                    usd,
+                    engines,
+                    options.base,
+                    scene=drawing,
+                    options=reading,
                 ),
             )
 

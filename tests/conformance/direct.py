@@ -100,7 +100,7 @@ def examine_pair_here(
     subject = Subject(urdf.stem, f"file:{urdf.name}", "unknown", urdf, usd.parent)
     workers = cast("RobotWorkers", DirectWorkers(usd.absolute().parent / "scratch"))
     record = examine_pair(
-        workers, subject, usd, _engines(), BaseOption.AUTO, None, options
+        workers, subject, usd, _engines(), BaseOption.AUTO, options=options
     )
     if isinstance(record, ConversionError):
         raise record

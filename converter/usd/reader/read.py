@@ -87,7 +87,7 @@ class StageReading:
         return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
 
 
-def read_usd(  # noqa: PLR0913  # the file, and options
+def read_usd(
     path: str | os.PathLike[str],
     frames: Iterable[str] = (),
     *,
