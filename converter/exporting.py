@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
 from urdf_usd.converter.robot.model import (
     Geometry,
@@ -67,6 +68,8 @@ def export(
     force: bool = False,
     root: str | None = None,
     loops: bool = False,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
 ) -> Export:
     """Write the robot in a USD file as URDF.
 
@@ -85,11 +88,16 @@ def export(
             root, a body, or a prim above the bodies of one robot.
         loops: Whether to write joints that close loops, as custom elements of the URDF
             and as constraints in an MJCF file of its name that attaches it.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
     """
-    return write_export(prepare_export(usd, urdf, root=root, loops=loops), force=force)
+    prepared = prepare_export(
+        usd, urdf, root=root, loops=loops, variants=variants, strict=strict
+    )
+    return write_export(prepared, force=force)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +120,8 @@ def prepare_export(
     *,
     root: str | None = None,
     loops: bool = False,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
 ) -> PreparedExport:
     """Read the robot in a USD file, without writing.
 
@@ -120,12 +130,14 @@ def prepare_export(
         urdf: File to write later.
         root: See :func:`export`.
         loops: See :func:`export`.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
         StageError: The robot cannot be read.
     """
     target = Path(urdf)
-    reading = read_usd(usd, root=root)
+    reading = read_usd(usd, root=root, variants=variants, strict=strict)
     mark = _mark(target)
     images, dropped = drain(_read_images(reading.textures))
     diagnostics = (*reading.diagnostics, *dropped)

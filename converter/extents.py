@@ -117,7 +117,7 @@ class LinkExtent:
 
 def measure_meshes(robot: Robot) -> MeshExtents:
     """Measure the mesh files of a robot; each is read once."""
-    return MeshExtents(*_of_meshes(robot, _mesh_extent, positions_only=False))
+    return MeshExtents(*_of_meshes(robot, measure_mesh, positions_only=False))
 
 
 def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
@@ -242,7 +242,8 @@ def _reach(link: Link, points: Points) -> float:
 
 
 @_QUIET
-def _mesh_extent(mesh: PolygonMesh) -> MeshExtent:
+def measure_mesh(mesh: PolygonMesh) -> MeshExtent:
+    """Measure a surface."""
     corners, _ = convex_hull(mesh.points)
     return _extent_of(mesh, corners)
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar, assert_never
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.extents import (
     Bounds,
     MeshExtents,
     bounds_at_zero,
+    measure_mesh,
     measure_meshes,
 )
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import (
+    Collision,
     Continuous,
     Fixed,
     Floating,
@@ -26,8 +31,11 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
     Spherical,
+    Visual,
 )
 from urdf_usd.converter.robot.topology import Tree, build_tree
+
+_Shape = TypeVar("_Shape", Visual, Collision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +78,19 @@ class Inspection:
     totals: Totals
 
 
-def inspect(robot: Robot) -> Inspection:
+def inspect(robot: Robot, meshes: MeshExtents | None = None) -> Inspection:
     """Measure a robot.
+
+    Args:
+        robot: The robot.
+        meshes: Extents of its meshes; None to read its mesh files.
 
     Raises:
         SourceError: It is not one tree.
     """
     tree = build_tree(robot)
-    meshes = measure_meshes(robot)
+    if meshes is None:
+        meshes = measure_meshes(robot)
     kinds = Counter(kind_name(joint.kind) for joint in robot.joints)
     uris = {
         shape.geometry.path or shape.geometry.uri
@@ -98,6 +111,55 @@ def inspect(robot: Robot) -> Inspection:
         bounds=bounds_at_zero(tree, meshes.by_path),
     )
     return Inspection(robot, tree, meshes, totals)
+
+
+def inspect_usd(
+    usd: str | os.PathLike[str],
+    *,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
+) -> tuple[Inspection, tuple[Diagnostic, ...]]:
+    """Read a robot from a USD file and measure it.
+
+    Args:
+        usd: Root layer of a USD, from any converter.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
+
+    Returns:
+        The robot, whose meshes have the paths of their prims; and the diagnostics of
+        the reader.
+
+    Raises:
+        StageError: The robot cannot be read.
+    """
+    # URDF files are inspected without OpenUSD.
+    from urdf_usd.converter.usd.reader.read import read_usd  # noqa: PLC0415
+
+    reading = read_usd(usd, variants=variants, strict=strict)
+    extents = MeshExtents(
+        {uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ()
+    )
+    robot = replace(
+        reading.robot,
+        links=tuple(
+            replace(
+                link,
+                visuals=tuple(map(_with_path, link.visuals)),
+                collisions=tuple(map(_with_path, link.collisions)),
+            )
+            for link in reading.robot.links
+        ),
+    )
+    return inspect(robot, extents), reading.diagnostics
+
+
+def _with_path(shape: _Shape) -> _Shape:
+    """Return a shape whose mesh, if it is one, is found at the path of its prim."""
+    if not isinstance(shape.geometry, MeshFile):
+        return shape
+    uri = shape.geometry.uri
+    return replace(shape, geometry=replace(shape.geometry, path=uri))
 
 
 def kind_name(kind: JointKind | Geometry) -> str:

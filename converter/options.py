@@ -1,7 +1,8 @@
-"""Options of a conversion that need no OpenUSD to be named."""
+"""Options of conversions and of reading USDs that need no OpenUSD to be named."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -59,3 +60,39 @@ class Profile(StrEnum):
     def needs_layers(self) -> bool:
         """Whether the profile prescribes the files of an asset."""
         return self in {Profile.ROS, Profile.SIMREADY}
+
+
+@dataclass(frozen=True, slots=True)
+class VariantChoice:
+    """A variant to select in a USD that is read.
+
+    Attributes:
+        variant_set: Name of the variant set.
+        variant: Name of the variant.
+        prim: Path of the prim; None for the default prim or, if that has no such set,
+            the only prim that has one.
+    """
+
+    variant_set: str
+    variant: str
+    prim: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> VariantChoice:
+        """Read ``[PRIM:]SET=NAME``, where PRIM is an absolute path.
+
+        Raises:
+            ValueError: The text has another form.
+        """
+        place, equals, variant = text.partition("=")
+        prim, _, variant_set = place.rpartition(":")
+        if not (equals and variant_set and variant) or (
+            prim and not prim.startswith("/")
+        ):
+            raise ValueError(f"{text!r} is not [PRIM:]SET=NAME")
+        return cls(variant_set, variant, prim or None)
+
+    def __str__(self) -> str:
+        """Return the form that :meth:`parse` reads."""
+        prim = "" if self.prim is None else f"{self.prim}:"
+        return f"{prim}{self.variant_set}={self.variant}"

@@ -23,6 +23,9 @@ _WORST_GRADE = {
 # Reasons of crashes by a limit.
 _LIMITS = ("no answer after", "memory limit")
 _ERROR = "error"
+# Rules for which a USD is not compared.
+_UNSELECTED = "variant-required"
+_OUTSIDE = "asset-outside-refused"
 _MOST_NAMED = 3
 
 
@@ -140,6 +143,16 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
         case Verdict.FAILS:
             fault = "USD: it has values that no simulator can use"
             remedy = "correct these values, or the converter that wrote them"
+        case Verdict.NOT_COMPARABLE if any(
+            one.rule == _UNSELECTED for one in robot.diagnostics
+        ):
+            fault = "none: no variant of the USD with the robot is selected"
+            remedy = "select a variant with --variant, or author a selection"
+        case Verdict.NOT_COMPARABLE if any(
+            one.rule == _OUTSIDE for one in robot.diagnostics
+        ):
+            fault = "USD: it refers to files outside its folder"
+            remedy = "copy the files into the folder, or omit --strict"
         case _:
             fault = "converter: its output cannot be read as a robot"
             remedy = "see the messages of the converter and the USD engine below"

@@ -143,6 +143,11 @@ def title(robot: RobotRecord) -> str:
     return robot.name if robot.name.strip() else robot.id
 
 
+def selection(robot: RobotRecord) -> str:
+    """Return the selected variants, such as ``/arm:Physics=physx``; empty if none."""
+    return ", ".join(f"{owner}={name}" for owner, name in robot.variants.items())
+
+
 def statement(finding: FindingRecord) -> str:
     """Return the message of a finding without the prefix that names its subject."""
     return finding.message.removeprefix(f"{finding.subject}: ")

@@ -78,6 +78,19 @@ def terminal_summary(
     return _Unpadded(Group(*sections))
 
 
+def terminal_selections(robots: Sequence[RobotRecord]) -> RenderableType:
+    """List the verdicts of one robot by selection of variants."""
+    table = _table()
+    for robot in robots:
+        mark = VERDICTS[robot.verdict]
+        table.add_row(
+            Text(f"{mark.sign} {robot.verdict}", style=mark.style),
+            Text(overview.selection(robot) or "no variants", style="bold"),
+            Text(one_line(robot.reason, _TEXT_LIMIT)),
+        )
+    return _Unpadded(table)
+
+
 def terminal_comparison(
     summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
 ) -> RenderableType:
@@ -171,6 +184,8 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     if robot.checks:
         line.append(f"  {overview.values(robot.compared)}", style="not bold dim")
     yield line
+    if robot.variants:
+        yield Text(f"variants: {overview.selection(robot)}")
     yield from _reason(robot)
     findings = [
         (check, finding)

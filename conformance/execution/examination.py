@@ -45,17 +45,23 @@ from urdf_usd.conformance.execution.tasks import (
     lint_robot,
     read_robot,
 )
-from urdf_usd.conformance.execution.usd_limits import refused_record
+from urdf_usd.conformance.execution.usd_limits import (
+    READ_DEFAULTS,
+    ComposedUsd,
+    ReadOptions,
+    compose_usd,
+)
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
@@ -89,6 +95,7 @@ class Assignment:
         programs: The converter and the engines of other packages, with hashes.
         root: Folder that stands for the root of the file system, if the files come from
             another machine.
+        variants: Variants to select in USDs of other converters that have these sets.
     """
 
     source: RobotSource
@@ -104,6 +111,7 @@ class Assignment:
     timed: bool = False
     programs: Programs = ()
     root: Path | None = None
+    variants: tuple[VariantChoice, ...] = ()
 
     @property
     def place(self) -> str:
@@ -189,7 +197,9 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
 
     def fingerprint_of(limits: Limits | None) -> str:
         # Names decide which layer of another converter is the root layer.
-        names = () if assignment.candidate == OWN else assignment.names
+        names: tuple[str, ...] = ()
+        if assignment.candidate != OWN:
+            names = (*assignment.names, *map(str, assignment.variants))
         searched = subject.searched, subject.included, subject.mirrored
         robot = (source_record(subject), searched, names, read)
         return fingerprint(
@@ -225,8 +235,10 @@ def examine_pair(
     usd: Path,
     engines: tuple[InstalledEngine, ...],
     base: BaseOption,
+    *,
     scene: Path | None = None,
-) -> RobotRecord | SourceError:
+    options: ReadOptions = READ_DEFAULTS,
+) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
     Args:
@@ -236,9 +248,10 @@ def examine_pair(
         engines: The engines.
         base: The base that the USD has to have; ``auto`` if the URDF decides.
         scene: File of the drawing, if there is to be one.
+        options: How the USD is read.
 
     Returns:
-        The record; or why the URDF cannot be read.
+        The record; or why the URDF cannot be read, or which variant does not exist.
     """
     urdf = subject.urdf
     if urdf is None:
@@ -252,24 +265,75 @@ def examine_pair(
     if isinstance(reading, SourceError):
         return reading
     subject = replace(subject, inputs=reading.inputs)
-    if refused := refused_record(workers, subject, usd):
-        return refused
+    try:
+        composed = compose_usd(workers, subject, usd, options)
+    except StageError as error:
+        return error
+    if isinstance(composed, RobotRecord):
+        return composed
     engine_set = EngineSet(workers, engines)
     packages, configurations = subject.packages, reading.configurations
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
     requests = (
         engine_set.request(Side.URDF, plain, packages, configurations),
-        engine_set.request(Side.USD, usd, packages, configurations),
+        engine_set.request(Side.USD, Path(composed.usd), packages, configurations),
     )
     linted = _lint(workers, subject)
     if isinstance(linted, RobotRecord):
         return linted
     results = engine_set.observe(requests, packages, configurations)
     required = None if base is BaseOption.AUTO else Base(base.value)
-    record = _judge(engine_set, linted, results, required, reading.diagnostics)
-    if scene:
+    found = (*reading.diagnostics, *composed.diagnostics)
+    record = _judge(engine_set, linted, results, required, found)
+    record = _with_variants(record, linted, composed, reading.diagnostics)
+    if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
     return record
+
+
+def _with_variants(
+    record: RobotRecord,
+    subject: Subject,
+    composed: ComposedUsd,
+    diagnostics: Sequence[Diagnostic],
+) -> RobotRecord:
+    """Add the selected variants to a record.
+
+    If links or joints differ and a variant set has no selection, that is the cause: the
+    USD is not comparable, and no check is reported.
+
+    Args:
+        record: Result of the comparison.
+        subject: The robot.
+        composed: The USD.
+        diagnostics: Of the reader of the URDF.
+    """
+    unselected = composed.unselected
+    if unselected and not record.verdict.agrees:
+        reason = "; ".join(unselected)
+        if _has_other_structure(record):
+            others = (e for e in composed.diagnostics if e.rule != "variant-unselected")
+            missing = (Diagnostic("variant-required", each) for each in unselected)
+            record = unread_record(
+                subject,
+                Verdict.NOT_COMPARABLE,
+                reason,
+                (*diagnostics, *others, *missing),
+            )
+        else:
+            names = subject.names
+            reason = f"{portable(reason, names)}; {record.reason}"
+            record = structs.replace(record, reason=reason)
+    return structs.replace(record, variants=composed.selection)
+
+
+def _has_other_structure(record: RobotRecord) -> bool:
+    """Whether a USD was not read, or links or joints differ from those of the URDF."""
+    return not record.checks or any(
+        check.id in {"structure.links", "structure.joints"}
+        and check.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
+        for check in record.checks
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,19 +386,24 @@ class _Examination:
             self.assignment.compared or self.assignment.timed
         ):
             write_seconds(out, place, made.seconds)
-        if not own and (
-            refused := refused_record(self.workers, subject, made.root_layer)
-        ):
-            return with_output(refused, subject, made.output)
-        diagnostics = made.diagnostics if own else reading.diagnostics
+        diagnostics = made.diagnostics
+        composed = ComposedUsd(str(made.root_layer))
+        if not own:
+            options = ReadOptions(self.assignment.variants, optional=True)
+            foreign = compose_usd(self.workers, subject, made.root_layer, options)
+            if isinstance(foreign, RobotRecord):
+                return with_output(foreign, subject, made.output)
+            composed = foreign
+            diagnostics = (*reading.diagnostics, *composed.diagnostics)
         here = self.engine_set.request(
-            Side.USD, made.root_layer, packages, configurations
+            Side.USD, Path(composed.usd), packages, configurations
         )
         results = self.engine_set.observe((there, here), packages, configurations)
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
         record = _judge(self.engine_set, linted, results, base, diagnostics)
+        record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
         self.engine_set.draw(packages, results, configurations, scene_path(out, place))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
@@ -40,6 +41,11 @@ from urdf_usd.conformance.execution.fingerprint import (
 )
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.usd_limits import (
+    ReadOptions,
+    call_on_usd,
+    list_combinations,
+)
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -54,7 +60,8 @@ from urdf_usd.conformance.records.results import (
     write_record,
 )
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
@@ -77,6 +84,8 @@ class CheckOptions:
         limits: Of each process.
         jobs: With 1, engines run one after the other; else at the same time. One per
             processor if None.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -86,6 +95,8 @@ class CheckOptions:
     engines: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
     jobs: int | None = None
+    variants: tuple[VariantChoice, ...] = ()
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,7 @@ class RunOptions:
         converters: Every robot is converted by each.
         gated: Name of the converter that decides whether the run passes.
         timed: Whether to write how long each robot takes.
+        variants: Variants to select in USDs of other converters that have these sets.
     """
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
@@ -116,6 +128,7 @@ class RunOptions:
     converters: tuple[Candidate, ...] = (OWN,)
     gated: str = OURS
     timed: bool = False
+    variants: tuple[VariantChoice, ...] = ()
 
     def as_text(self) -> dict[str, str]:
         """Return the options that change results, for the summary."""
@@ -123,9 +136,11 @@ class RunOptions:
         arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
         names = sorted(set(self.convert.environment))
         environment = {"env": shlex.join(names)} if names else {}
+        chosen = shlex.join(map(str, self.variants))
         return {
             **arguments,
             **environment,
+            **({"variant": chosen} if chosen else {}),
             "profile": self.convert.profile.value,
             "layout": self.convert.layout.value,
             "bodies": self.convert.nesting.value,
@@ -161,6 +176,7 @@ def check(
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
+        StageError: A variant does not exist in the USD.
         UnknownEngineError: An engine is named that is not installed.
     """
     urdf, usd = Path(urdf), Path(usd)
@@ -176,24 +192,56 @@ def check(
     )
     jobs = options.jobs or processors()
 
-    def examined(pool: WorkerPool) -> RobotRecord | SourceError:
+    def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
         engines = select_engines(pool, options.engines, options.limits.time)
         timeout, parallel = options.limits.time, jobs > 1
         with RobotWorkers(pool, timeout, parallel=parallel) as workers:
             drawing = Path(scene) if scene else None
+            reading = ReadOptions(options.variants, strict=options.strict)
             return record_errors(
                 subject,
                 lambda: examine_pair(
-                    workers, subject, usd, engines, options.base, drawing
+                    workers,
+                    subject,
+                    usd,
+                    engines,
+                    options.base,
+                    scene=drawing,
+                    options=reading,
                 ),
             )
 
     pool = WorkerPool(options.limits.memory)
     with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, pool:
         result = interrupts.result(threads.submit(examined, pool))
-    if isinstance(result, SourceError):
+    if isinstance(result, ConversionError):
         raise result
     return result
+
+
+def variant_combinations(
+    usd: str | os.PathLike[str], options: CheckOptions = CHECK_DEFAULTS
+) -> tuple[CheckOptions, ...]:
+    """List checks of a USD, one for each combination of variants of its robot.
+
+    The variant sets of the default prim and of prims below it are combined, also those
+    that a variant contains.
+
+    Args:
+        usd: Root layer.
+        options: Options of the checks; all select its variants.
+
+    Raises:
+        StageError: The USD cannot be read within the limits, a variant does not exist,
+            or there are more than 64 combinations.
+    """
+    found = call_on_usd(
+        partial(list_combinations, strict=options.strict),
+        usd,
+        options.variants,
+        limits=options.limits,
+    )
+    return tuple(replace(options, variants=each) for each in found)
 
 
 def run(
@@ -327,6 +375,7 @@ def _examined(
                 compared=compared,
                 names=names[source.id],
                 timed=options.timed,
+                variants=options.variants,
                 programs=(*converter_programs(candidate), *readers),
             )
             former = _former(folder, assignment.place)

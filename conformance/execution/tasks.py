@@ -216,7 +216,8 @@ def write_back(
         reading = read_usd(usd, links, shapes=False, reversed_limits=reversed_limits)
         return write(reading.robot)
     except ConversionError as error:
-        return error.diagnostics[0].message
+        errors = (each for each in error.diagnostics if each.severity == "error")
+        return next(errors).message
 
 
 def draw_robot(  # noqa: PLR0917  # a call from another module's step

@@ -1,69 +1,236 @@
-"""A foreign USD is composed once, within limits, before engines read it.
+"""A USD of another converter is composed once, within limits, before engines read it.
 
 One that cannot be composed is refused here, so that no engine waits for it in turn.
+Variants are selected by a layer over the USD in a temporary folder: every engine, also
+a simulator in its own process, and the round trip read that layer.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
 
+from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject, unread_record
 from urdf_usd.conformance.execution.engine_set import USD_ENGINE
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers
+from urdf_usd.conformance.execution.workers.context import FOR_USDS
+from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
-from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
+from urdf_usd.converter.usd.loading.variants import (
+    selecting_layer,
+    variant_combinations,
+)
 from urdf_usd.converter.usd.reader.read import open_stage
 
+_Result = TypeVar("_Result")
+
+# Time limit of the search for exponential references [s].
+_GROWTH_TIMEOUT = 60.0
+# Name of the layer that selects variants.
+SELECTION = "selection.usda"
+
 # Of other USDs that cannot be opened, the engines give the reason.
-_REFUSED = frozenset({"layer-bounds", "layer-not-regular"})
+_REFUSED = frozenset({"asset-outside-refused", "layer-bounds", "layer-not-regular"})
+# Wrong options, not properties of the USD.
+_MISTAKES = frozenset({"variant-combinations", "variant-unknown"})
 
 
-def refusal(
-    workers: RobotWorkers, usd: str | os.PathLike[str]
-) -> tuple[Diagnostic, ...] | Crashed:
-    """Compose a USD; return why engines should not read it, nothing if they can.
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a USD of another converter is read.
+
+    Attributes:
+        variants: Variants to select.
+        optional: Whether the USD may lack variant sets that ``variants`` names.
+        strict: Whether a USD is refused that refers to files outside its folder.
+    """
+
+    variants: tuple[VariantChoice, ...] = ()
+    optional: bool = False
+    strict: bool = False
+
+
+READ_DEFAULTS = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedUsd:
+    """A USD that was composed in a worker.
+
+    Attributes:
+        usd: Root layer for engines: that of the USD, or a layer over it that selects
+            variants.
+        variants: The variants that were selected, with their prims.
+        diagnostics: Files outside the folder of the asset, and variant sets without
+            selection.
+        refused: Why engines should not read it; empty if they can.
+    """
+
+    usd: str
+    variants: tuple[VariantChoice, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()
+
+    @property
+    def selection(self) -> dict[str, str]:
+        """The selected variants by prim and variant set, for records."""
+        return {
+            f"{choice.prim}:{choice.variant_set}": choice.variant
+            for choice in self.variants
+        }
+
+    @property
+    def unselected(self) -> tuple[str, ...]:
+        """Messages about variant sets without selection."""
+        return tuple(
+            each.message
+            for each in self.diagnostics
+            if each.rule == "variant-unselected"
+        )
+
+
+def compose_usd(
+    workers: RobotWorkers,
+    subject: Subject,
+    usd: str | os.PathLike[str],
+    options: ReadOptions = READ_DEFAULTS,
+) -> ComposedUsd | RobotRecord:
+    """Compose a USD before engines read it.
 
     Args:
         workers: That of the OpenUSD engine composes the USD.
+        subject: The robot.
         usd: Root layer.
+        options: How it is read.
+
+    Returns:
+        The USD for engines; or the record of a USD that engines should not read.
+
+    Raises:
+        StageError: A variant does not exist in it, and is not optional.
     """
     path = os.fspath(usd)
-    ending = workers.request(USD_ENGINE, compose, path)()
-    if not isinstance(ending, Crashed):
+    layer = workers.folder / SELECTION
+    ending = workers.request(USD_ENGINE, compose, path, options, str(layer))()
+    if isinstance(ending, Crashed):
+        if not is_limit(ending):
+            reason = f"the USD cannot be composed: {ending.reason}"
+            return unread_record(subject, Verdict.CRASHED, reason)
+        growth = workers.request(USD_ENGINE, find_growth, path)()
+        refused: tuple[Diagnostic, ...] = (over_limits(path, ending, growth),)
+    else:
+        refused = ending.value.refused
+    if not refused and not isinstance(ending, Crashed):
         return ending.value
-    if not is_limit(ending):
-        return ending
-    growth = workers.request(USD_ENGINE, find_growth, path)()
-    return (over_limits(path, ending, growth),)
-
-
-def refused_record(
-    workers: RobotWorkers, subject: Subject, usd: str | os.PathLike[str]
-) -> RobotRecord | None:
-    """Return the record of a USD that engines should not read; None if they can."""
-    refused = refusal(workers, usd)
-    if isinstance(refused, Crashed):
-        reason = f"the USD cannot be composed: {refused.reason}"
-        return unread_record(subject, Verdict.CRASHED, reason)
-    if not refused:
-        return None
+    if not options.optional and any(each.rule in _MISTAKES for each in refused):
+        raise StageError(refused)
     return unread_record(subject, Verdict.NOT_COMPARABLE, refused[0].advice, refused)
 
 
-def compose(usd: str) -> tuple[Diagnostic, ...]:
-    """Compose a USD; return the diagnostics for which it is refused."""
+def compose(
+    usd: str, options: ReadOptions = READ_DEFAULTS, layer: str | None = None
+) -> ComposedUsd:
+    """Compose a USD, and write the layer that selects variants if there are any.
+
+    Args:
+        usd: Root layer.
+        options: How it is read.
+        layer: File of the layer over it, which is needed to select variants.
+    """
     try:
-        open_stage(usd)
+        opened = open_stage(
+            usd, options.variants, optional=options.optional, strict=options.strict
+        )
     except StageError as error:
-        if escaped(usd) != usd:
-            # No engine could open it.
-            return error.diagnostics
-        return tuple(found for found in error.diagnostics if found.rule in _REFUSED)
-    return ()
+        # A path that is not UTF-8 can be opened by no engine.
+        whole = escaped(usd) != usd
+        rules = _REFUSED | _MISTAKES
+        found = error.diagnostics
+        return ComposedUsd(
+            usd, refused=tuple(each for each in found if whole or each.rule in rules)
+        )
+    read = usd
+    if opened.variants and layer is not None:
+        root = str(Path(usd).absolute())
+        Path(layer).write_text(selecting_layer(root, opened.variants), "utf-8")
+        read = layer
+    return ComposedUsd(read, opened.variants, opened.diagnostics)
+
+
+def call_on_usd(
+    function: Callable[..., _Result],
+    usd: str | os.PathLike[str],
+    *arguments: object,
+    limits: Limits = DEFAULT_LIMITS,
+) -> _Result:
+    """Call a function on a USD in a worker, and print what OpenUSD printed.
+
+    Args:
+        function: The function, of a module.
+        usd: Root layer: its first argument.
+        arguments: Its further arguments.
+        limits: Of time and memory.
+
+    Raises:
+        ConversionError: As raised by the function, or a limit was exceeded.
+    """
+    with WorkerPool(limits.memory, FOR_USDS) as pool:
+        ending = pool.call(_captured, function, usd, *arguments, timeout=limits.time)
+        if isinstance(ending, Crashed):
+            if not is_limit(ending):
+                bug = RuntimeError(ending.reason)
+                bug.add_note(ending.output)
+                raise bug
+            growth = pool.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
+            raise StageError((over_limits(usd, ending, growth),))
+    answer: _Answer[_Result] | ConversionError = ending.value
+    if isinstance(answer, ConversionError):
+        # It has what OpenUSD printed about the cause.
+        raise answer
+    sys.stderr.write(answer.printed)
+    return answer.result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer(Generic[_Result]):
+    """The result of a function, and what OpenUSD printed."""
+
+    result: _Result
+    printed: str
+
+
+def _captured(
+    function: Callable[..., _Result], *arguments: object
+) -> _Answer[_Result] | ConversionError:
+    """Call a function, and capture what OpenUSD prints."""
+    with captured() as printed:
+        try:
+            return _Answer(function(*arguments), printed())
+        except ConversionError as error:
+            return error
+
+
+def list_combinations(
+    usd: str, variants: tuple[VariantChoice, ...], *, strict: bool
+) -> tuple[tuple[VariantChoice, ...], ...]:
+    """List all combinations of variants of a USD that have some in common.
+
+    Raises:
+        StageError: The USD cannot be opened, a variant does not exist, or there are too
+            many combinations.
+    """
+    return variant_combinations(open_stage(usd, strict=strict).stage, variants)
 
 
 def is_limit(crash: Crashed) -> bool:

@@ -335,9 +335,10 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
     ``converter`` is the converter's name and version, ``candidate`` its name in the
     run, ``output`` the end of its output if it is not ours, and ``profile`` the target
-    simulator or standard if it is ours. ``lint`` has the lint findings of the URDF,
-    ``ledger`` its coverage by our converter. ``environment`` maps packages to versions;
-    ``fingerprint`` is the hash of all inputs of the result.
+    simulator or standard if it is ours. ``variants`` has the variants that were
+    selected in the USD, such as ``{"/arm:Physics": "physx"}``. ``lint`` has the lint
+    findings of the URDF, ``ledger`` its coverage by our converter. ``environment`` maps
+    packages to versions; ``fingerprint`` is the hash of all inputs of the result.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -363,6 +364,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     candidate: str = ""
     asset: AssetRecord | None = None
     output: str | None = None
+    variants: dict[str, str] = {}
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     __repr__ = _robot_record_line

@@ -103,6 +103,7 @@ def render_page(
     return environment.get_template("robot.html.j2").render(
         robot=robot,
         index=index,
+        selection=overview.selection(robot),
         engines=overview.engines((robot,)),
         checks_by_group=overview.checks_by_group(robot),
         diagnosis=diagnose(robot),

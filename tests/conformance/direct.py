@@ -7,20 +7,24 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar, cast
 
+from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.examination import (
     Assignment,
     Unchanged,
     examine,
+    examine_pair,
 )
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     draw_robot,
     installed_engine,
 )
+from urdf_usd.conformance.execution.usd_limits import READ_DEFAULTS, ReadOptions
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import RobotRecord
-from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter import ConversionError, ConvertOptions
+from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource
 
 _Result = TypeVar("_Result")
@@ -80,4 +84,24 @@ def examine_here(
     workers = cast("RobotWorkers", DirectWorkers(folder / "scratch"))
     record = examine(workers, assignment)
     assert not isinstance(record, Unchanged)
+    return record
+
+
+def examine_pair_here(
+    urdf: Path, usd: Path, options: ReadOptions = READ_DEFAULTS
+) -> RobotRecord:
+    """Compare a USD with its URDF as a check does, with the engines of this project.
+
+    Args:
+        urdf: The file.
+        usd: Root layer.
+        options: How the USD is read.
+    """
+    subject = Subject(urdf.stem, f"file:{urdf.name}", "unknown", urdf, usd.parent)
+    workers = cast("RobotWorkers", DirectWorkers(usd.absolute().parent / "scratch"))
+    record = examine_pair(
+        workers, subject, usd, _engines(), BaseOption.AUTO, options=options
+    )
+    if isinstance(record, ConversionError):
+        raise record
     return record

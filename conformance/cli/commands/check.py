@@ -20,9 +20,11 @@ from urdf_usd.conformance.cli.options.parameters import (
     fail_on_option,
     package_option,
     require_engines,
+    usd_strict_option,
+    usd_variant_option,
     xacro_arguments,
 )
-from urdf_usd.conformance.cli.output.console import stdout
+from urdf_usd.conformance.cli.output.console import show_diagnostics, stdout
 from urdf_usd.conformance.cli.output.failures import (
     ExitCode,
     held_interrupts,
@@ -33,10 +35,21 @@ from urdf_usd.conformance.execution.workers.limits import Limits
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions
+    from urdf_usd.conformance.gate.decision import FailOn
     from urdf_usd.conformance.records.record import RobotRecord
+    from urdf_usd.converter.options import VariantChoice
     from urdf_usd.corpus import RobotSource
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+# Diagnostics of the USD that concern its files and variants, not the comparison.
+_SHOWN = frozenset(
+    {
+        "asset-outside",
+        "asset-outside-refused",
+        "variant-required",
+        "variant-unselected",
+    }
+)
 
 
 @click.command(
@@ -46,6 +59,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
         "urdf-usd check robot.urdf out/robot.usda",
         "urdf-usd check robot.urdf robot.usd --base fixed --html report.html",
         "urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json",
+        "urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict",
+        "urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx",
     ),
 )
 @click.argument("urdf", metavar="URDF")
@@ -55,6 +70,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @package_option
 @argument_option
 @env_option
+@usd_variant_option
+@click.option(
+    "--all-variants",
+    is_flag=True,
+    help="Check every combination of variants of the robot, at most 64; those of "
+    "--variant are common to all. The worst result decides the exit status; files are "
+    "numbered: FILE-1, FILE-2 ...",
+)
+@usd_strict_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -74,6 +98,9 @@ def check_command(
     packages: Packages,
     arguments: Arguments,
     environment: tuple[str, ...],
+    variants: tuple[VariantChoice, ...],
+    all_variants: bool,
+    strict: bool,
     jobs: int | None,
     timeout: float,
     memory: int,
@@ -84,7 +111,8 @@ def check_command(
     """Compare a USD with its URDF, quantity by quantity.
 
     URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
-    the root layer of an asset from any converter.
+    the root layer of an asset from any converter. Every engine reads the variants that
+    --variant selects.
 
     A USD is refused if one of its layers or assets is a pipe, a device or a socket, if
     its layers name more than 10000 asset paths or are larger than 4 GiB in total, or
@@ -101,11 +129,17 @@ def check_command(
             # In another process, while this one imports what it needs itself.
             start_loading()
             from urdf_usd.conformance.execution.assembly import summary_of
-            from urdf_usd.conformance.execution.run import CheckOptions
-            from urdf_usd.conformance.gate.decision import FailOn, failures
-            from urdf_usd.conformance.records.record import Verdict
+            from urdf_usd.conformance.execution.run import (
+                CheckOptions,
+                variant_combinations,
+            )
+            from urdf_usd.conformance.gate.decision import FailOn
+            from urdf_usd.converter.diagnostics import Diagnostic
             from urdf_usd.converter.robot.bodies import BaseOption
-            from urdf_usd.reports.terminal import terminal_summary
+            from urdf_usd.reports.terminal import (
+                terminal_selections,
+                terminal_summary,
+            )
 
         options = CheckOptions(
             base=BaseOption(base),
@@ -118,25 +152,70 @@ def check_command(
             engines=engines,
             limits=Limits(timeout, memory or None),
             jobs=jobs,
+            variants=variants,
+            strict=strict,
         )
         status.show("Comparing USD with URDF ...")
-        record, scene = _compared(source, usd, options, drawn=html_file is not None)
-    _write_files(record, scene, (urdf, str(usd)), json_file, html_file)
+        selections = variant_combinations(usd, options) if all_variants else (options,)
+        records = []
+        pages = []
+        for number, one in enumerate(selections, start=1):
+            record, scene = _compared(source, usd, one, drawn=html_file is not None)
+            records.append(record)
+            chosen = [
+                word for text in one.variants for word in ("--variant", str(text))
+            ]
+            files = json_file, html_file
+            if all_variants:
+                files = _numbered(json_file, number), _numbered(html_file, number)
+            _write_files(record, scene, (urdf, str(usd), *chosen), *files)
+            pages.append(files[1])
 
-    summary = summary_of([record], [source.reference], {"base": base})
-    stdout().print(terminal_summary(summary, [record]))
-    hint = "a report with all values"
-    if not record.verdict.agrees:
-        hint = "a report that shows the differences in 3D"
-    click.echo(
-        f"\nPage: {html_file}" if html_file else f"\nUse --html FILE for {hint}."
+    diagnostics = [
+        Diagnostic(each.rule, each.message)
+        for record in records
+        for each in record.diagnostics
+        if each.rule in _SHOWN
+    ]
+    show_diagnostics(dict.fromkeys(diagnostics))
+    if all_variants:
+        stdout().print(terminal_selections(records))
+    else:
+        summary = summary_of(records, [source.reference], {"base": base})
+        stdout().print(terminal_summary(summary, records))
+    if html_file:
+        shown = str(pages[0])
+        if len(pages) > 1:
+            shown = f"{pages[0]} to {pages[-1]}"
+        click.echo(f"\nPage: {shown}")
+    else:
+        hint = "a report with all values"
+        if not all(record.verdict.agrees for record in records):
+            hint = "a report that shows the differences in 3D"
+        click.echo(f"\nUse --html FILE for {hint}.")
+    codes = [_exit_code(record, FailOn(fail_on)) for record in records]
+    severities = [record.verdict.severity for record in records]
+    # The most severe verdict among those that fail.
+    _, _, code = max(
+        (code is not ExitCode.DONE, severity, code)
+        for code, severity in zip(codes, severities, strict=True)
     )
-    code = ExitCode.DONE
-    if failures((record,), fail_on=FailOn(fail_on), strict=True, unreadable=True):
-        # Otherwise, the URDF or the USD could not be read.
-        was_read = record.checks or record.verdict is Verdict.FAILS
-        code = ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
     click.get_current_context().exit(code)
+
+
+def _exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
+    from urdf_usd.conformance.gate.decision import failures
+    from urdf_usd.conformance.records.record import Verdict
+
+    if not failures((record,), fail_on=fail_on, strict=True, unreadable=True):
+        return ExitCode.DONE
+    # Otherwise, the URDF or the USD could not be read.
+    was_read = record.checks or record.verdict is Verdict.FAILS
+    return ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
+
+
+def _numbered(file: Path | None, number: int) -> Path | None:
+    return file and file.with_name(f"{file.stem}-{number}{file.suffix}")
 
 
 def _compared(
@@ -162,7 +241,7 @@ def _compared(
 def _write_files(
     record: RobotRecord,
     scene: bytes | None,
-    sources: tuple[str, str],
+    sources: tuple[str, ...],
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
-from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
+from urdf_usd.conformance.cli.options.parameters import (
+    HelpfulCommand,
+    usd_strict_option,
+    usd_variant_option,
+)
 from urdf_usd.conformance.cli.output.console import show_diagnostics
 from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
@@ -15,6 +20,9 @@ from urdf_usd.conformance.cli.output.failures import (
 )
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.options import VariantChoice
 
 
 @click.command(
@@ -25,6 +33,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
         "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
         "urdf-usd export scene.usd arm.urdf --root /World/arm",
         "urdf-usd export gripper.usd gripper.urdf --loops",
+        "urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict",
     ),
 )
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
@@ -46,15 +55,19 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     help="Keep joints that close loops, as <usd_loop> elements, as <equality> of "
     "MuJoCo, and in an MJCF file next to the URDF that closes the loops.",
 )
+@usd_variant_option
+@usd_strict_option
 @timeout_option
 @memory_option
-def export_command(  # one parameter per option
+def export_command(
     *,
     usd: Path,
     urdf: Path,
     force: bool,
     root: str | None,
     loops: bool,
+    variants: tuple[VariantChoice, ...],
+    strict: bool,
     timeout: float,
     memory: int,
 ) -> None:
@@ -69,9 +82,9 @@ def export_command(  # one parameter per option
     with exit code 2, unless --root names one; a body without joints is a robot of its
     own.
 
-    The USD is read in a process with limited time and memory. It is refused if one of
-    its layers or assets is a pipe, a device or a socket, or if its layers name more
-    than 10000 asset paths or are larger than 4 GiB in total.
+    The USD is read in a process with the limits --timeout and --memory. It is refused
+    if one of its layers or assets is a pipe, a device or a socket, or if its layers
+    name more than 10000 asset paths or are larger than 4 GiB in total.
     """
     warn_of_address_limit()
     with shown_status("Loading OpenUSD ..."), held_interrupts():
@@ -90,6 +103,8 @@ def export_command(  # one parameter per option
         force=force,
         root=root,
         loops=loops,
+        variants=variants,
+        strict=strict,
     )
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)

@@ -25,6 +25,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     mirror_option,
     require_engines,
     selection_options,
+    variant_option,
 )
 from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import (
@@ -36,6 +37,7 @@ from urdf_usd.conformance.cli.output.status import shown_status
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.stored_run import StoredRun
+    from urdf_usd.converter.options import VariantChoice
 
 DEFAULT_CORPUS = "pybullet"
 
@@ -51,6 +53,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
         "urdf-usd run erd --compare report --out report",
         "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
+        "urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r",
     ),
 )
 @click.argument("corpus", nargs=-1)
@@ -75,6 +78,10 @@ DEFAULT_CORPUS = "pybullet"
 @selection_options
 @mirror_option
 @converter_options
+@variant_option(
+    "in USDs of other converters, including those of folder:PATH, that have this set; "
+    "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
+)
 @gate_options
 def run_command(
     *,
@@ -89,6 +96,7 @@ def run_command(
     licenses: tuple[str, ...],
     mirror: Path | None,
     converter_choices: ConverterChoices,
+    variants: tuple[VariantChoice, ...],
     gate: GateOptions,
 ) -> None:
     """Convert and check every robot of CORPUS, and write a report.
@@ -104,8 +112,14 @@ def run_command(
     the run unless the baseline lists them.
 
     With several converters, each converts every robot, and index.html compares them.
+
+    Each step on a robot has the limits --timeout and --memory. A USD of another
+    converter is refused if one of its layers or assets is a pipe, a device or a socket,
+    or if its layers name more than 10000 asset paths or are larger than 4 GiB in total.
     """
     converters = converter_choices.converters()
+    if variants and converters.only_ours:
+        raise click.UsageError("--variant needs --converter with another converter")
     if execution.scheduler and not (execution.shared or converters.only_ours):
         raise click.UsageError("--scheduler needs --shared for other converters")
     require_engines(engines)
@@ -155,6 +169,7 @@ def run_command(
             timed=execution.timings,
             converters=converters.candidates,
             gated=converters.gated,
+            variants=variants,
         )
         if options.scheduler is not None:
             require_scheduler(options.scheduler)

@@ -14,6 +14,7 @@ from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import EXIT_CODES, CommandError
 
 if TYPE_CHECKING:
+    from urdf_usd.converter.options import VariantChoice
     from urdf_usd.corpus import RobotSource
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
@@ -153,6 +154,49 @@ def _split_arguments(
     return tuple(arguments)
 
 
+def _parse_variants(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[VariantChoice, ...]:
+    """Parse ``[PRIM:]SET=NAME``; a set is named once."""
+    if not values:
+        return ()
+    from urdf_usd.converter.options import VariantChoice
+
+    try:
+        choices = tuple(map(VariantChoice.parse, values))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    sets = [(choice.prim, choice.variant_set) for choice in choices]
+    for choice, named in zip(choices, sets, strict=True):
+        if sets.count(named) > 1:
+            raise click.BadParameter(
+                f"variant set {choice.variant_set!r} is named twice", param=parameter
+            )
+    return choices
+
+
+def variant_option(text: str) -> Decorator:
+    """Return the option ``--variant`` with the end of its help."""
+    return click.option(
+        "--variant",
+        "variants",
+        metavar="[PRIM:]SET=NAME",
+        callback=_parse_variants,
+        multiple=True,
+        help=f"Select variant NAME of variant set SET {text} Repeatable.",
+    )
+
+
+usd_variant_option = variant_option(
+    "of the prim with path PRIM: by default the default prim or, if it has no such "
+    "set, the only prim that has one."
+)
+usd_strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse a USD that refers to files outside the folder of its root layer: by "
+    "an absolute path, '..', a symbolic link or a URI. Otherwise these are warnings.",
+)
 base_option = click.option(
     "--base",
     type=click.Choice(BASES),

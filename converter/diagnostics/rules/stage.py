@@ -4,9 +4,58 @@ from __future__ import annotations
 
 from urdf_usd.converter.diagnostics.rules.rule import Rule, Severity
 
-_W, _N = Severity.WARNING, Severity.NOTE
+_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 STAGE_RULES = (
+    Rule(
+        "asset-outside",
+        _W,
+        "A layer refers to a file outside the folder of the asset, by an absolute path,"
+        " `..`, a symbolic link or a URI; the file is read if it exists.",
+        "Copy the file into the folder and refer to it by a relative path; --strict"
+        " refuses such a USD.",
+    ),
+    Rule(
+        "asset-outside-refused",
+        _E,
+        "With --strict, a layer refers to a file outside the folder of the asset;"
+        " nothing is read.",
+        "Copy the file into the folder and refer to it by a relative path; or omit"
+        " --strict if the USD is trusted.",
+    ),
+    Rule(
+        "variant-unselected",
+        _W,
+        "A variant set has no selection, or selects a variant that it does not have;"
+        " none of its variants is read.",
+        "Select a variant with --variant, or author a selection.",
+    ),
+    Rule(
+        "variant-required",
+        _E,
+        "A variant set has no selection, and without it the USD has no robot, or not"
+        " the links and joints of the URDF.",
+        "Select a variant with --variant, or author a selection.",
+    ),
+    Rule(
+        "variant-unknown",
+        _E,
+        "A variant is to be selected that the USD does not have.",
+        "Select one of those that the message lists.",
+    ),
+    Rule(
+        "variant-absent",
+        _N,
+        "A run is to select a variant in a USD without that variant set; the USD is"
+        " read as it is.",
+        "Nothing, if other USDs of the run have the variant set.",
+    ),
+    Rule(
+        "variant-combinations",
+        _E,
+        "The variant sets of the USD have more than 64 combinations.",
+        "Select variants of some sets with --variant.",
+    ),
     Rule(
         "stage-loose-body",
         _W,

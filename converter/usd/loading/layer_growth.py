@@ -15,7 +15,7 @@ from typing import TypeAlias
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.usd.loading.layer_files import LAYER_BOUNDS, open_layers
+from urdf_usd.converter.usd.loading.layer_files import open_layers
 
 # Target of a reference: identifier of a layer, path of a prim.
 _Target: TypeAlias = tuple[str, Sdf.Path]
@@ -61,7 +61,7 @@ def find_growth(path: str | os.PathLike[str]) -> Growth | None:
         The level; None if there is none.
     """
     try:
-        layers = open_layers(path, LAYER_BOUNDS)
+        layers = open_layers(path).layers
     except StageError:
         return None
     if not layers:
@@ -101,9 +101,10 @@ def _arcs(layer: Sdf.Layer) -> Iterator[tuple[Sdf.Path, _Target]]:
     prims: list[Sdf.Path] = []
     layer.Traverse(_ROOT, prims.append)
     for path in prims:
-        if not (path.IsPrimPath() or path.IsPrimVariantSelectionPath()):
-            continue
+        # Paths of properties and of variant sets have no prim.
         spec = layer.GetPrimAtPath(path)
+        if spec is None:
+            continue
         for one in (
             *spec.referenceList.GetAddedOrExplicitItems(),
             *spec.payloadList.GetAddedOrExplicitItems(),

@@ -19,6 +19,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import LONG_TEXT, escaped, truncate
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     NO_CUSTOM,
@@ -41,6 +42,10 @@ from urdf_usd.converter.usd.loading.layer_files import open_layers
 from urdf_usd.converter.usd.loading.stage_values import (
     missing_parts,
     unusable_values,
+)
+from urdf_usd.converter.usd.loading.variants import (
+    select_variants,
+    unselected_variant_sets,
 )
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_robot_custom
 from urdf_usd.converter.usd.reader.joints import Descriptions, read_connections
@@ -96,6 +101,8 @@ def read_usd(
     shapes: bool = True,
     reversed_limits: Iterable[str] = (),
     root: str | None = None,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
 ) -> StageReading:
     """Read a robot from a USD file of any converter.
 
@@ -110,37 +117,89 @@ def read_usd(
             is above the upper one. Our own conversions mark them; others are fixed.
         root: Path of a prim of the robot, if the stage has several: an articulation
             root, a body, or a prim above the bodies of one robot.
+        variants: Variants to select.
+        strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
         StageError: The stage cannot be opened, contains no robot that URDF can
-            represent or several, or its layers are pipes or devices, too many or too
-            large. Time and memory are not limited otherwise; ``urdf-usd export``
-            therefore reads in a separate process.
+            represent or several, or not the selected variants; or its layers are pipes
+            or devices, too many or too large. Time and memory are not limited
+            otherwise; ``urdf-usd export`` therefore reads in a separate process.
     """
-    stage = open_stage(path)
-    return read_stage(
-        stage, frames, shapes=shapes, reversed_limits=reversed_limits, root=root
+    opened = open_stage(path, variants, strict=strict)
+    try:
+        reading = read_stage(
+            opened.stage,
+            frames,
+            shapes=shapes,
+            reversed_limits=reversed_limits,
+            root=root,
+        )
+    except StageError as error:
+        raise StageError(_without_repeats(opened, error)) from error
+    diagnostics = (*opened.diagnostics, *reading.diagnostics)
+    return replace(reading, diagnostics=diagnostics)
+
+
+def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic, ...]:
+    """Return all diagnostics, without warnings of variant sets that are errors."""
+    required = any(each.rule == "variant-required" for each in error.diagnostics)
+    kept = (
+        each
+        for each in opened.diagnostics
+        if not (required and each.rule == "variant-unselected")
     )
+    return (*kept, *error.diagnostics)
 
 
-def open_stage(path: str | os.PathLike[str]) -> Usd.Stage:
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedStage:
+    """A stage with all payloads.
+
+    Attributes:
+        stage: The stage; its session layer selects variants.
+        variants: The variants that were selected, with their prims.
+        diagnostics: Files outside the folder of the asset, and variant sets without
+            selection.
+    """
+
+    stage: Usd.Stage
+    variants: tuple[VariantChoice, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def open_stage(
+    path: str | os.PathLike[str],
+    variants: Iterable[VariantChoice] = (),
+    *,
+    optional: bool = False,
+    strict: bool = False,
+) -> OpenedStage:
     """Open a USD file with all payloads, after a check of its files.
 
+    Args:
+        path: Root layer.
+        variants: Variants to select.
+        optional: Whether the stage may lack variant sets that ``variants`` names.
+        strict: Whether to refuse a USD that refers to files outside its folder.
+
     Raises:
-        StageError: It cannot be opened, or a file behind it is refused.
+        StageError: It cannot be opened, a file behind it is refused, or it lacks a
+            variant.
     """
     if escaped(path) != os.fspath(path):
         message = f"{escaped(path)} cannot be opened: its path is not UTF-8; rename it"
         raise StageError((Diagnostic("stage-unreadable", message),))
     # Keeps the layers open, so that composition does not read them again.
-    layers = open_layers(path)
+    files = open_layers(path, strict=strict)
     try:
         stage = Usd.Stage.Open(str(path))
+        selected, notes = select_variants(stage, variants, optional=optional)
     except Tf.ErrorException as error:
         message = f"{path} cannot be opened: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    del layers
-    return stage
+    unselected = unselected_variant_sets(stage)
+    return OpenedStage(stage, selected, (*files.outside, *notes, *unselected))
 
 
 def _reason(error: Tf.ErrorException) -> str:
@@ -209,7 +268,15 @@ def _read(
         if found:
             break
     if not found:
-        _refuse("the stage has no rigid body and no link")
+        nothing = "the stage has no rigid body and no link"
+        if unselected := tuple(unselected_variant_sets(stage)):
+            raise StageError(
+                tuple(
+                    Diagnostic("variant-required", f"{nothing}: {each.message}")
+                    for each in unselected
+                )
+            )
+        _refuse(nothing)
     transforms = prim_transforms(stage)
     connections = yield from read_connections(descriptions, transforms, root.GetPath())
     tree = yield from read_tree(

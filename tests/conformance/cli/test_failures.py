@@ -191,7 +191,7 @@ def test_usd_whose_path_is_not_utf8_is_refused() -> None:
     """OpenUSD cannot open it."""
     path = os.fsdecode(b"\xff.usda")
 
-    (refused,) = compose(path)
+    (refused,) = compose(path).refused
 
     assert refused.rule == "stage-unreadable"
     assert refused.message == (

@@ -89,7 +89,7 @@ def messages_of(pool: WorkerPool, usd: Path) -> list[str]:
     """Compose a USD within the limits; return the diagnostics."""
     ending = pool.call(compose, str(usd), timeout=_SOON)
     assert isinstance(ending, Completed), ending
-    return [diagnostic.message for diagnostic in ending.value]
+    return [diagnostic.message for diagnostic in ending.value.refused]
 
 
 @pytest.mark.parametrize("way", _NAMING)
@@ -228,6 +228,25 @@ def test_exponential_references_within_one_layer_are_found(tmp_path: Path) -> No
 
     assert growth is not None
     assert growth.layer == str(usd)
+
+
+def test_exponential_references_in_variants_are_found(tmp_path: Path) -> None:
+    """All variants count, selected or not."""
+    for level in range(_FOLD):
+        twice = "".join(
+            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n'
+            for name in "ab"
+        )
+        variants = f'variantSet "v" = {{\n"unused" {{\n{twice}}}\n}}\n'
+        (tmp_path / f"{level}.usda").write_text(
+            f'{_HEAD})\ndef Xform "r" (prepend variantSets = "v")\n{{\n{variants}}}\n'
+        )
+    (tmp_path / f"{_FOLD}.usda").write_text(robot())
+
+    growth = find_growth(tmp_path / "0.usda")
+
+    assert growth is not None
+    assert (growth.level, growth.uses) == (17, 2**17)
 
 
 def test_robots_have_no_exponential_references(tmp_path: Path) -> None:

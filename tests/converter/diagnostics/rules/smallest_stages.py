@@ -49,6 +49,18 @@ def shape(text: str) -> str:
     return stage(body("a", text))
 
 
+def variants(count: int) -> str:
+    """Return a stage without bodies that has variant sets of two variants each."""
+    names = [f"s{number}" for number in range(count)]
+    sets = "".join(
+        f'variantSet "{name}" = {{\n"off" {{\n}}\n"on" {{\n}}\n}}\n' for name in names
+    )
+    listed = ", ".join(f'"{name}"' for name in names)
+    return stage(sets).replace(
+        'Xform "r"', f'Xform "r" (prepend variantSets = [{listed}])'
+    )
+
+
 _TWO = body("a") + body("b")
 _STRETCHED = """
 double3 xformOp:scale = (1, 2, 3)
@@ -96,6 +108,9 @@ SMALLEST_STAGES = {
     "stage-incomplete": stage(body("a")).replace("(", "(\n    subLayers = [@./no@]", 1),
     "layer-not-regular": stage(body("a")).replace("(", "(\n    subLayers = [@./@]", 1),
     "layer-bounds": stage(body("a")).replace("(", f"(\n    subLayers = [{_MANY}]", 1),
+    "asset-outside": stage(body("a", "asset picture = @/etc/hostname@")),
+    "variant-unselected": variants(1).replace("{", "{\n" + body("a"), 1),
+    "variant-required": variants(1),
     "stage-loose-body": stage(_TWO + joint() + body("c")),
     "stage-loose-shape": stage(body("a") + 'def Cube "loose" {}'),
     "stage-name-changed": stage(

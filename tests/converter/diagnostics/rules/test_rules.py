@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,12 @@ from tests.converter.diagnostics.rules.smallest_files import (
     SmallestFile,
     robot,
 )
-from tests.converter.diagnostics.rules.smallest_stages import SMALLEST_STAGES
+from tests.converter.diagnostics.rules.smallest_stages import (
+    SMALLEST_STAGES,
+    body,
+    stage,
+    variants,
+)
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import over_limits
 from urdf_usd.conformance.execution.workers.serving import Completed
@@ -22,9 +28,11 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.diagnostics.rules.__main__ import rules_page
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.usd.reader.read import read_usd
+from urdf_usd.converter.usd.loading.variants import variant_combinations
+from urdf_usd.converter.usd.reader.read import open_stage, read_usd
 
 _TESTS = Path(__file__).parents[3]
 # A URDF whose joint refers to no link is read without that joint.
@@ -34,6 +42,23 @@ _BY_ROBOT = {
 _BY_LIMITS = ("stage-limits",)
 # Reported by export with the option --loops; see tests/converter/test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
+_CHOICE = (VariantChoice("v", "on"),)
+# Stages that break a rule only with options, and functions that open them.
+_BY_OPTIONS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "asset-outside-refused": (
+        SMALLEST_STAGES["asset-outside"],
+        lambda usd: open_stage(usd, strict=True),
+    ),
+    "variant-unknown": (stage(body("a")), lambda usd: open_stage(usd, _CHOICE)),
+    "variant-combinations": (
+        variants(7),
+        lambda usd: variant_combinations(open_stage(usd).stage),
+    ),
+    "variant-absent": (
+        stage(body("a")),
+        lambda usd: _raise(open_stage(usd, _CHOICE, optional=True).diagnostics),
+    ),
+}
 _BY_TEXT = [
     rule
     for rule, case in SMALLEST_FILES.items()
@@ -107,6 +132,25 @@ def test_smallest_stage_that_breaks_a_rule_is_reported(
     assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
 
 
+def _raise(diagnostics: tuple[Diagnostic, ...]) -> None:
+    raise ConversionError(diagnostics)
+
+
+@pytest.mark.parametrize("rule", _BY_OPTIONS)
+def test_smallest_stage_that_breaks_a_rule_with_an_option_is_reported(
+    rule: str, tmp_path: Path
+) -> None:
+    """Once, and nothing else."""
+    text, opened = _BY_OPTIONS[rule]
+    file = tmp_path / "robot.usda"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConversionError) as caught:
+        opened(file)
+
+    assert [d.rule for d in caught.value.diagnostics] == [rule]
+
+
 def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file remains."""
 
@@ -137,7 +181,14 @@ def test_usd_over_the_time_limit_is_reported() -> None:
 
 def test_every_rule_has_one_smallest_input() -> None:
     """In exactly one of the tables."""
-    tables = (SMALLEST_FILES, SMALLEST_STAGES, _BY_ROBOT, _BY_LIMITS, _BY_EXPORT)
+    tables = (
+        SMALLEST_FILES,
+        SMALLEST_STAGES,
+        _BY_ROBOT,
+        _BY_LIMITS,
+        _BY_OPTIONS,
+        _BY_EXPORT,
+    )
 
     assert sorted(rule for table in tables for rule in table) == sorted(RULES)
 

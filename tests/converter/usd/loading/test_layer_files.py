@@ -1,0 +1,236 @@
+"""Files outside the folder of an asset are reported, or refused unopened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pxr import Sdf
+
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.usd.loading.layer_files import open_layers
+
+_HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n{head})\n'
+_PRIM = 'def Xform "r"{arcs}\n{{\n{inside}}}\n'
+_CLIPS = """ (
+    clips = {{
+        dictionary default = {{
+            asset[] assetPaths = [@{asset}@]
+            string primPath = "/r"
+        }}
+    }}
+)"""
+_VARIANT = """def Xform "r" (
+    prepend variantSets = "v"
+)
+{{
+    variantSet "v" = {{
+        "unused" (
+            payload = @{asset}@
+        ) {{
+        }}
+    }}
+}}
+"""
+
+
+def _layer(head: str = "", arcs: str = "", inside: str = "") -> str:
+    return _HEAD.format(head=head) + _PRIM.format(arcs=arcs, inside=inside)
+
+
+# How a layer refers to a file, and where the message says that it does.
+_WAYS = {
+    "sublayer": (_layer(head="    subLayers = [@{asset}@]\n"), ""),
+    "reference": (_layer(arcs=" (references = @{asset}@)"), " at </r>"),
+    "payload": (_layer(arcs=" (payload = @{asset}@)"), " at </r>"),
+    "unselected variant": (
+        _HEAD.format(head="") + _VARIANT.replace("{{", "{").replace("}}", "}"),
+        " at </r{v=unused}>",
+    ),
+    "texture": (
+        _layer(inside="    asset inputs:file = @{asset}@\n"),
+        " at </r.inputs:file>",
+    ),
+    "MDL module": (
+        _layer(inside="    uniform asset info:mdl:sourceAsset = @{asset}@\n"),
+        " at </r.info:mdl:sourceAsset>",
+    ),
+    "time sample": (
+        _layer(inside="    asset t.timeSamples = { 0: @{asset}@ }\n"),
+        " at </r.t>",
+    ),
+    "value clip": (
+        _layer(arcs=_CLIPS.replace("{{", "{").replace("}}", "}")),
+        " at </r>",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def asset(tmp_path: Path) -> Path:
+    """Folder of an asset, beside a layer and a texture that are no part of it."""
+    folder = tmp_path / "asset"
+    folder.mkdir()
+    (tmp_path / "other.usda").write_text(_layer())
+    (tmp_path / "other.png").write_text("")
+    return folder
+
+
+def _outside(usd: Path) -> list[str]:
+    found = open_layers(usd).outside
+    assert {each.rule for each in found} <= {"asset-outside"}
+    return [each.message for each in found]
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_file_outside_the_folder_is_reported_in_every_reference(
+    asset: Path, tmp_path: Path, way: str
+) -> None:
+    """With the layer, the place in it and the file."""
+    text, place = _WAYS[way]
+    usd = asset / "robot.usda"
+    usd.write_text(text.replace("{asset}", "../other.usda"))
+
+    assert _outside(usd) == [
+        (
+            f"{usd} refers{place} to @../other.usda@, that is {tmp_path}/other.usda, "
+            "outside the folder of the asset"
+        )
+    ]
+
+
+@pytest.mark.parametrize("way", _WAYS)
+def test_strict_refuses_the_file_and_does_not_open_it(asset: Path, way: str) -> None:
+    """The refused layer is not in OpenUSD's registry of open layers."""
+    usd = asset / "robot.usda"
+    usd.write_text(_WAYS[way][0].replace("{asset}", "../other.usda"))
+
+    with pytest.raises(StageError) as caught:
+        open_layers(usd, strict=True)
+
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.rule == "asset-outside-refused"
+    assert Sdf.Layer.Find(str(asset.parent / "other.usda")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "how"),
+    [
+        ("{parent}/other.png", "an absolute path"),
+        ("./tex/../../other.png", "that is {parent}/other.png"),
+        ("../missing.png", "that is {parent}/missing.png"),
+        ("link.png", "by a symbolic link {parent}/other.png"),
+        ("./folder/other.png", "by a symbolic link {parent}/other.png"),
+        ("https://example.com/a.png", "a URI"),
+        ("omniverse://host/a.png", "a URI"),
+        ("file:///etc/hostname", "a URI"),
+        ("C:/a.png", "a path with a drive"),
+        ("..\\\\other.png", "that is {parent}/other.png"),
+        ("../tex.<UDIM>.png", "that is {parent}/tex.<UDIM>.png"),
+        ("../model.usdz[tex/a.png]", "that is {parent}/model.usdz"),
+    ],
+)
+def test_every_kind_of_path_that_leaves_the_folder_is_reported(
+    asset: Path, path: str, how: str
+) -> None:
+    """Whether the file exists or not."""
+    parent = str(asset.parent)
+    (asset / "link.png").symlink_to("../other.png")
+    (asset / "folder").symlink_to("..")
+    usd = asset / "robot.usda"
+    path, how = path.replace("{parent}", parent), how.replace("{parent}", parent)
+    usd.write_text(_layer(inside=f"    asset inputs:file = @{path}@\n"))
+
+    (message,) = _outside(usd)
+
+    assert f"@, {how}, outside" in message
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "./tex/a.png",
+        "tex/../a.png",
+        "{folder}/a.png",
+        "a.png",
+        "inside.png",
+        "OmniPBR.mdl",
+        "missing.png",
+        "tex.<UDIM>.png",
+        "model.usdz[../a.png]",
+        "",
+    ],
+)
+def test_files_in_the_folder_are_not_reported(asset: Path, path: str) -> None:
+    """Nor are names that are looked up in a library, such as MDL modules."""
+    (asset / "a.png").write_text("")
+    (asset / "inside.png").symlink_to("a.png")
+    usd = asset / "robot.usda"
+    path = path.replace("{folder}", str(asset))
+    usd.write_text(_layer(inside=f"    asset inputs:file = @{path}@\n"))
+
+    assert _outside(usd) == []
+
+
+def test_root_layer_behind_a_symbolic_link_is_accepted(
+    asset: Path, tmp_path: Path
+) -> None:
+    """Its folder is that of the path which the user gave, with links resolved."""
+    (asset / "a.png").write_text("")
+    (asset / "robot.usda").write_text(_layer(inside="    asset t = @./a.png@\n"))
+    (tmp_path / "link").symlink_to(asset)
+
+    assert _outside(tmp_path / "link" / "robot.usda") == []
+
+
+def test_identifiers_in_asset_info_are_not_reported(asset: Path) -> None:
+    """They name where an asset was published; nothing reads them."""
+    usd = asset / "robot.usda"
+    info = " (\n    assetInfo = {\n        asset identifier = @../me.usda@\n    }\n)"
+    usd.write_text(_layer(arcs=info))
+
+    assert _outside(usd) == []
+
+
+def test_layer_outside_is_reported_once_and_its_neighbours_are_not(
+    asset: Path, tmp_path: Path
+) -> None:
+    """What that layer reads elsewhere is a line of its own."""
+    (tmp_path / "library").mkdir()
+    library = tmp_path / "library" / "part.usda"
+    textures = "    asset a = @./a.png@\n    asset b = @/etc/hostname@\n"
+    library.write_text(_layer(inside=textures))
+    usd = asset / "robot.usda"
+    usd.write_text(_layer(arcs=" (references = @../library/part.usda@)"))
+
+    first, second = _outside(usd)
+
+    assert first.startswith(f"{usd} refers at </r> to @../library/part.usda@, that is")
+    assert second.startswith(f"{library} refers at </r.b> to @/etc/hostname@, an abs")
+
+
+def test_many_files_of_one_folder_are_one_line(asset: Path, tmp_path: Path) -> None:
+    """With their number."""
+    usd = asset / "robot.usda"
+    several = "".join(f"    asset a{n} = @../{n}.png@\n" for n in range(5))
+    usd.write_text(_layer(inside=several))
+
+    (message,) = _outside(usd)
+
+    assert message.endswith(
+        f"outside the folder of the asset; so are 4 more in {tmp_path}"
+    )
+
+
+def test_expression_with_variables_is_evaluated(asset: Path) -> None:
+    """A variable may contain the path that leaves the folder."""
+    usd = asset / "robot.usda"
+    head = (
+        '    expressionVariables = {\n        string X = ".."\n    }\n'
+        '    subLayers = [@`"${X}/other.usda"`@]\n'
+    )
+    usd.write_text(_layer(head=head))
+
+    (message,) = _outside(usd)
+
+    assert "to @../other.usda@" in message
