@@ -19,6 +19,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Floating,
+    Generic,
     Inertial,
     JointKind,
     Prismatic,
@@ -63,7 +64,7 @@ def _size(robot: Robot) -> float:
 
 
 def _axis(kind: JointKind) -> Vec3 | tuple[()]:
-    return () if isinstance(kind, Fixed | Floating | Spherical) else kind.axis
+    return () if isinstance(kind, Fixed | Floating | Generic | Spherical) else kind.axis
 
 
 def _limits(kind: JointKind) -> tuple[float, float]:

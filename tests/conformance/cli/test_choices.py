@@ -116,6 +116,7 @@ def test_metadata_is_passed_to_the_converter() -> None:
         massless="regularise",
         materials="preview",
         merge_fixed=False,
+        keep_chains=False,
         packages=(),
         arguments=(),
         environment=(),
