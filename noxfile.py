@@ -72,13 +72,7 @@ def install_peer(session: nox.Session) -> Path:
 
 def install_isaac(session: nox.Session) -> Path:
     """Install Isaac Sim's importer, which needs Python 3.12; return its Python."""
-    session.install("uv")
-    apart = Path(session.virtualenv.location, "isaac")
-    python = apart / "bin" / "python"
-    if not python.exists():
-        session.run("uv", "venv", "--quiet", "--python", "3.12", str(apart))
-    session.run("uv", "pip", "install", "--quiet", "--python", str(python), ISAAC)
-    return python
+    return install_apart(session, "isaac", ISAAC, interpreter="python3.12")
 
 
 @nox.session
