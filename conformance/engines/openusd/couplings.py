@@ -33,6 +33,7 @@ _SAME = 1e-6
 _SAME_OFFSET = 1e-12
 _NEWTON = "NewtonMimicAPI"
 _PHYSX = "PhysxMimicJointAPI"
+_EXTENDED = "ExtendedPhysicsMimicAPI"
 # PhysX uses these for prismatic joints as well.
 _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
 # PhysX treats a limit of a revolute joint from here on as none [degrees].
@@ -112,13 +113,13 @@ class _MimicSchema:
     """A simulator's schema for couplings.
 
     Attributes:
-        family: Its schema family.
+        family: Its schema family; None if no simulator needs it.
         schema: Its name.
         read: Reads the effective coupling of a joint prim, if any.
         could: Whether the schema could couple one joint prim to another.
     """
 
-    family: SchemaFamily
+    family: SchemaFamily | None
     schema: str
     read: Callable[[Usd.Prim, Couplings], MimicObservation | None]
     could: Callable[[Usd.Prim, Usd.Prim], bool]
@@ -207,6 +208,25 @@ def _read_newton(
     )
 
 
+def _read_extended(
+    prim: Usd.Prim,
+    couplings: Couplings,
+) -> MimicObservation | None:
+    """Read the coupling of REP 158, section 4.2.2, in units of the joint."""
+    if _EXTENDED not in applied_schemas(prim):
+        return None
+    leader = _target(prim, "ext_physics:mimic:joint", couplings)
+    if not leader:
+        return None
+    multiplier = number_attribute(prim, "ext_physics:mimic:multiplier")
+    offset = number_attribute(prim, "ext_physics:mimic:offset")
+    return MimicObservation(
+        leader=urdf_name(leader),
+        multiplier=1.0 if multiplier is None else multiplier,
+        offset=(offset or 0.0) * _unit(prim, couplings),
+    )
+
+
 def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     """Newton's coefficients have one unit, so both joints are of one type."""
     return bool(prim.GetTypeName() == leader.GetTypeName())
@@ -266,4 +286,5 @@ def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
 _SCHEMAS = (
     _MimicSchema(SchemaFamily.NEWTON, _NEWTON, _read_newton, _newton_couples),
     _MimicSchema(SchemaFamily.PHYSX, _PHYSX, _read_physx, _physx_couples),
+    _MimicSchema(None, _EXTENDED, _read_extended, _newton_couples),
 )

@@ -64,10 +64,10 @@ def test_other_formats_are_recognised_by_their_first_bytes(
     command: str, content: bytes, kind: str
 ) -> None:
     """Advice on repairing XML would be misleading."""
-    Path("robot.usd").write_bytes(content)
+    Path("robot.urdf").write_bytes(content)
     target = ("out",) if command == "convert" else ()
 
-    result = _invoke(command, "robot.usd", *target)
+    result = _invoke(command, "robot.urdf", *target)
 
     assert result.exit_code == 2
     assert kind in result.output

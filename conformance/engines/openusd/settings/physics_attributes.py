@@ -160,8 +160,9 @@ HARMLESS_PREFIXES = {
 }
 """The same by the beginnings of names."""
 
-PHYSX_SCHEMAS = frozenset(
+UNREGISTERED_SCHEMAS = frozenset(
     {
+        "ExtendedPhysicsMimicAPI",
         "PhysicsJointStateAPI",
         "PhysxArticulationAPI",
         "PhysxCameraAPI",
@@ -193,9 +194,9 @@ PHYSX_SCHEMAS = frozenset(
         "PhysxTriggerStateAPI",
     }
 )
-"""Schemas of PhysX that change nothing if their attributes have the values that a URDF
-implies, or that another check finds. Others are of deformables, particles, tendons,
-vehicles and characters, none of which is part of a URDF."""
+"""Schemas of PhysX and REP 158 that change nothing if their attributes have the values
+that a URDF implies, or that another check finds. Others of PhysX are of deformables,
+particles, tendons, vehicles and characters, none of which is part of a URDF."""
 
 LABELS = ("Isaac", "Semantics", "Ros")
 """Beginnings of schemas, registered or not, that name and label parts of a robot."""

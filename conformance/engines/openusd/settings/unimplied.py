@@ -31,8 +31,8 @@ from urdf_usd.conformance.engines.openusd.settings.parts import Parts, short
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     LABELS,
     NAMESPACES,
-    PHYSX_SCHEMAS,
     RULE_OF,
+    UNREGISTERED_SCHEMAS,
     Rule,
     is_accounted,
     schema_attribute,
@@ -137,7 +137,7 @@ def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
         name = schema.partition(":")[0]
         if (
             schema not in registered
-            and name not in PHYSX_SCHEMAS
+            and name not in UNREGISTERED_SCHEMAS
             and not name.startswith(LABELS)
             and not Usd.SchemaRegistry.FindSchemaInfo(name)
         ):

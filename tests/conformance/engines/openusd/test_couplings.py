@@ -205,6 +205,27 @@ def test_contradictory_mimic_schemas_have_no_effect(
     assert found.note == (None if leads else agree)
 
 
+@pytest.mark.parametrize(
+    ("multiplier", "leads"), [(-2.0, MimicObservation("lead", -2.0, 0.0)), (3.0, None)]
+)
+def test_coupling_of_rep_158_agrees_with_others(
+    tmp_path: Path, multiplier: float, leads: MimicObservation | None
+) -> None:
+    """Its multiplier and offset are those of Newton."""
+    text = f"""
+        {LEAD}
+        float newton:mimicCoef1 = -2
+        rel ext_physics:mimic:joint = </robot/lead>
+        float ext_physics:mimic:multiplier = {multiplier}
+    """
+    schemas = (*NEWTON, "ExtendedPhysicsMimicAPI")
+    found = following_joint(tmp_path, LIMITED + text, schemas)
+
+    assert found.mimic == leads
+    differ = "NewtonMimicAPI and ExtendedPhysicsMimicAPI disagree"
+    assert found.note == (None if leads else differ)
+
+
 def _chain(folder: Path, text: str) -> str | None:
     """Return the note on joint ``c`` of the chain a, b, c."""
     bodies = "".join(map(body, "wxyz"))
