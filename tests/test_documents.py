@@ -40,6 +40,8 @@ NOT_RUN = {
     "nox -s validate": _SESSION,
     "nox -s validate -- erd dir:my_robots": _SESSION,
     "nox -s validate -- --count": _SESSION,
+    "nox -s rep158 -- pybullet erd": _SESSION,
+    "nox -s simready -- pybullet erd": _SESSION,
     "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",
 }
 # Corpora that are downloaded or installed separately, and their replacements here.

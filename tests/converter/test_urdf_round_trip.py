@@ -93,12 +93,16 @@ def _assert_same_inertial(one: Inertial | None, other: Inertial | None) -> None:
     np.testing.assert_allclose(_tensor(other), expected, atol=slack, rtol=0)
 
 
+# REP 158 forbids tensors, so that links within a body lose theirs.
+_KEEPING = tuple(profile for profile in Profile if profile is not Profile.ROS)
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     any_scale(),
     st.sampled_from(BodyNesting),
     st.sampled_from(BaseOption),
-    st.sampled_from(Profile),
+    st.sampled_from(_KEEPING),
     st.booleans(),
 )
 def test_robot_is_equal_after_urdf_usd_urdf(

@@ -108,6 +108,7 @@ _CHOICE = "it selects how the file is read, and changes nothing"
 # Warnings that report no repair of something that could be written correctly.
 NO_REPAIRS: Mapping[str, str] = {
     "urdf-version": _CHOICE,
+    "joint-chain-changed": "nothing is changed; the chain is kept as it is",
     "attribute-version": "an attribute is ignored because the file's version lacks it",
     "element-incomplete": _LOST,
     "number-invalid": _LOST,
