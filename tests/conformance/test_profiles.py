@@ -170,4 +170,4 @@ def test_conforming_robots_conform_in_every_profile(
     read = [r for r in records if r.verdict is not Verdict.UNREADABLE]
 
     assert len(read) > 80
-    assert [(r.id, r.reason) for r in read if not r.verdict.conforms] == []
+    assert [(r.id, r.reason) for r in read if not r.verdict.agrees] == []
