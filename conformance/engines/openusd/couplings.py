@@ -199,12 +199,22 @@ def _read_newton(
     leader = _target(prim, "newton:mimicJoint", couplings)
     if enabled is False or not leader:
         return None
-    offset = number_attribute(prim, "newton:mimicCoef0")
-    multiplier = number_attribute(prim, "newton:mimicCoef1")
+    return _linear(prim, leader, "newton:mimicCoef1", "newton:mimicCoef0", couplings)
+
+
+def _linear(
+    prim: Usd.Prim,
+    leader: Usd.Prim,
+    multiplier_name: str,
+    offset_name: str,
+    couplings: Couplings,
+) -> MimicObservation:
+    """Read a multiplier, by default 1, and an offset in units of the joint."""
+    multiplier = number_attribute(prim, multiplier_name)
     return MimicObservation(
         leader=urdf_name(leader),
         multiplier=1.0 if multiplier is None else multiplier,
-        offset=(offset or 0.0) * _unit(prim, couplings),
+        offset=(number_attribute(prim, offset_name) or 0.0) * _unit(prim, couplings),
     )
 
 
@@ -218,13 +228,8 @@ def _read_extended(
     leader = _target(prim, "ext_physics:mimic:joint", couplings)
     if not leader:
         return None
-    multiplier = number_attribute(prim, "ext_physics:mimic:multiplier")
-    offset = number_attribute(prim, "ext_physics:mimic:offset")
-    return MimicObservation(
-        leader=urdf_name(leader),
-        multiplier=1.0 if multiplier is None else multiplier,
-        offset=(offset or 0.0) * _unit(prim, couplings),
-    )
+    prefix = "ext_physics:mimic"
+    return _linear(prim, leader, f"{prefix}:multiplier", f"{prefix}:offset", couplings)
 
 
 def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
