@@ -75,12 +75,6 @@ _VARIANTS = (
     "usdphysics-nested-auto-layered",
     "physx-flat-auto-layered",
 )
-# PhysX' profile has flat bodies alone.
-_PRODUCT = tuple(
-    "-".join(one)
-    for one in itertools.product(Profile, BodyNesting, BaseOption, Layout)
-    if one[:2] != (Profile.PHYSX, BodyNesting.NESTED)
-)
 # Zero, both limits and samples.
 _COUNT = 7
 _GRAVITY = 9.81
@@ -143,7 +137,8 @@ def main() -> None:
         if isinstance(candidate, CommandConverter)
     ]
     variants = options.variant or ([] if others else _VARIANTS)
-    rotation = itertools.cycle(np.random.default_rng(0).permutation(_PRODUCT).tolist())
+    product = np.random.default_rng(0).permutation(supported_variants())
+    rotation = itertools.cycle(product.tolist())
     done = set()
     if options.out.exists():
         lines = options.out.read_text(encoding="utf-8").splitlines()
@@ -160,6 +155,30 @@ def main() -> None:
                     line = json.dumps({"robot": source.reference, **row})
                     file.write(f"{line}\n")
             sys.stderr.write(f"{source.reference}\n")
+
+
+def supported_variants() -> tuple[str, ...]:
+    """Return all combinations of options that a conversion accepts."""
+    product = itertools.product(Profile, BodyNesting, BaseOption, Layout)
+    return tuple(one for one in map("-".join, product) if _is_supported(one))
+
+
+def _is_supported(variant: str) -> bool:
+    try:
+        _options(variant)
+    except ValueError:
+        return False
+    return True
+
+
+def _options(variant: str) -> ConvertOptions:
+    profile, bodies, base, layout = variant.split("-")
+    return ConvertOptions(
+        profile=Profile(profile),
+        bodies=BodyNesting(bodies),
+        base=BaseOption(base),
+        layout=Layout(layout),
+    )
 
 
 def _measure(
@@ -224,16 +243,9 @@ def _measure(
 def _converted(
     parsed: Parsed, out: Path, variant: str
 ) -> tuple[str | None, Path | None, str]:
-    profile, bodies, base, layout = variant.split("-")
-    options = ConvertOptions(
-        profile=Profile(profile),
-        bodies=BodyNesting(bodies),
-        base=BaseOption(base),
-        layout=Layout(layout),
-    )
     try:
         with captured_diagnostics():
-            done = convert_parsed(parsed, out, options)
+            done = convert_parsed(parsed, out, _options(variant))
     except ConversionError as error:
         return None, None, _first_error(error)
     return done.base.value, done.root_layer, ""
