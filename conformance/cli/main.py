@@ -24,6 +24,7 @@ _COMMANDS = (
     "inspect",
     "joints",
     "lint",
+    "reduce",
     "run",
     "schema",
 )
