@@ -296,6 +296,7 @@ def read_document(text: bytes) -> _Element:
 
 def document_text(root: _Element) -> bytes:
     """Return an indented document."""
+    etree.cleanup_namespaces(root)
     etree.indent(root)
     return etree.tostring(root) + b"\n"
 

@@ -81,6 +81,9 @@ def reduce_robot(
 ) -> Reduction:
     """Write the smallest robot that is found to fail as a robot does.
 
+    It is as valid as that robot: no rule of the converter is violated that was not
+    violated before.
+
     Args:
         source: The robot.
         folder: Existing folder; it receives the URDF and ``files/`` with the meshes and
@@ -106,12 +109,16 @@ def reduce_robot(
                 f"{failure} does not occur once comments are removed and files have "
                 "absolute paths"
             )
+        rules = _rules(alone)
         every = trials.engines
         _use_fewer_engines(trials, document, failure)
 
         def test(texts: Sequence[bytes]) -> list[bool]:
             records = trials.examine_texts(texts)
-            return [has_failure(record, failure) for record in records]
+            return [
+                has_failure(record, failure) and _rules(record) <= rules
+                for record in records
+            ]
 
         smallest, tests = document, 0
         for step in reduce_document(document, test, options.jobs):
@@ -132,6 +139,15 @@ def reduce_robot(
         tests=tests,
         record=record,
         urdf=urdf,
+    )
+
+
+def _rules(record: RobotRecord) -> frozenset[str]:
+    """Return the rules that a robot violates; a reduction violates no others."""
+    return frozenset(
+        each.rule
+        for each in record.diagnostics
+        if each.severity in {"error", "warning"}
     )
 
 

@@ -8,10 +8,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment
 
+from urdf_usd.conformance.records.history import HistoryEntry
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
+from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -35,6 +37,7 @@ def write_site(
     robots: Sequence[RobotRecord],
     directory: Path,
     scenes: Path | None = None,
+    history: Sequence[HistoryEntry] = (),
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -44,6 +47,8 @@ def write_site(
         directory: Target folder.
         scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
             robot whose scene is damaged has no 3D view.
+        history: Runs up to this one, the oldest first; ``history.html`` is beside the
+            index.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -67,7 +72,7 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots))
+    _write(index, _render_run(environment, summary, robots, history))
     return index
 
 
@@ -106,7 +111,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _render_run(
-    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+    environment: Environment,
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    history: Sequence[HistoryEntry],
 ) -> str:
     """Return the self-contained page of a run."""
     script = Script(text=template_asset("pages.js"))
@@ -132,5 +140,8 @@ def _render_run(
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
         changes=sorted_changes(summary.former) if summary.former else None,
+        runs=recent_runs(history),
+        history=PAGE,
+        candidate=next((one.name for one in summary.converters), ""),
         changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )

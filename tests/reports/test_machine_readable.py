@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from lxml import etree
 from msgspec import structs
@@ -14,6 +16,11 @@ from pyarrow import parquet
 
 from tests.reports import records
 from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.records.history import (
+    HistoryEntry,
+    append_entry,
+    read_history,
+)
 from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord, Verdict
 from urdf_usd.conformance.records.results import record_json
 from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
@@ -154,15 +161,22 @@ def test_badge_counts_readable_robots(
     assert f"; {judged * robot.compared:,} values compared" in str(title)
 
 
+def _histories(folder: Path) -> tuple[HistoryEntry, ...]:
+    append_entry(folder, records.summary(records.corpus()), "first")
+    return read_history(folder)
+
+
 @pytest.mark.parametrize("kind", RECORDS)
-def test_records_match_their_schema(kind: str) -> None:
+def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
     """For every verdict."""
     schema = record_schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
-    found = (
-        records.corpus() if kind == "robot" else (records.summary(records.corpus()),)
-    )
-    for record in found:
+    found: dict[str, Sequence[msgspec.Struct]] = {
+        "history": _histories(tmp_path),
+        "robot": records.corpus(),
+        "summary": (records.summary(records.corpus()),),
+    }
+    for record in found[kind]:
         jsonschema.validate(json.loads(record_json(record)), schema)
 
 
