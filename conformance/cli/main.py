@@ -27,6 +27,7 @@ _COMMANDS = (
     "reduce",
     "run",
     "schema",
+    "view",
 )
 
 

@@ -91,6 +91,29 @@ def render_robot(
     return render_page(page_environment(), record, inline, view, command=command)
 
 
+def render_view(record: RobotRecord, scene: bytes) -> str:
+    """Return a self-contained page with the 3D view of a robot alone.
+
+    Args:
+        record: The robot.
+        scene: Packed 3D scene.
+
+    Raises:
+        SceneError: It is damaged.
+    """
+    script = Script(text=template_asset(_VIEWER))
+    return (
+        page_environment()
+        .get_template("view.html.j2")
+        .render(
+            robot=record,
+            view=View.of(scene),
+            script=script,
+            policy=script_policy((script,)),
+        )
+    )
+
+
 def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
     usual = scene_path(directory, robot.id)
     return scenes / usual.name if scenes else usual
