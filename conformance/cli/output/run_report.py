@@ -234,7 +234,7 @@ def write_reports(
     write_parquet(records, out / "measurements.parquet")
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
-    write_sarif(gated_part, out / "findings.sarif")
+    write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
