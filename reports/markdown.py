@@ -86,8 +86,9 @@ def _baseline(summary: RunSummary) -> Iterator[str]:
     if baseline is None:
         return
     yield from ("", "### Comparison with the baseline", "")
+    expired = f"{len(baseline.expired)} expired, " if baseline.expired else ""
     yield (
-        f"{len(baseline.new)} new, {len(baseline.worse)} worse, "
+        f"{len(baseline.new)} new, {len(baseline.worse)} worse, {expired}"
         f"{len(baseline.fixed)} fixed, {len(baseline.expected)} as expected."
     )
     rows = [
@@ -102,6 +103,7 @@ def _baseline(summary: RunSummary) -> Iterator[str]:
         for change, group in (
             ("✗ new", baseline.new),
             ("✗ worse", baseline.worse),
+            ("✗ expired", baseline.expired),
             ("✓ fixed", baseline.fixed),
         )
         for known in group

@@ -1,4 +1,4 @@
-"""Diagnostics and lint findings of a run as SARIF 2.1.0, for code scanning.
+"""Failing checks, diagnostics and lint findings of a run as SARIF 2.1.0.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -6,12 +6,18 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord
+from urdf_usd.conformance.records.baseline_record import BaselineRecord
+from urdf_usd.conformance.records.record import (
+    DiagnosticRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]
@@ -24,29 +30,46 @@ _LEVELS = {"error": "error", "warning": "warning"}
 _MESSAGE_LIMIT = 1000
 
 
-def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
-    """Write the diagnostics and lint findings of all robots.
+# Rules of failing checks begin like this; `verdict` stands for all checks.
+_CHECKS = "conformance/"
+_VERDICT = "verdict"
+_URGENT = (Grade.FAILS, Grade.DISPUTED)
+# Unreadable robots have diagnostics, and those that were not fetched have no file.
+_WITHOUT_CHECKS = (Verdict.CRASHED, Verdict.NOT_COMPARABLE)
+
+
+def write_sarif(
+    robots: Iterable[RobotRecord], path: Path, baseline: BaselineRecord | None = None
+) -> None:
+    """Write failing checks, diagnostics and lint findings of all robots.
 
     File names are relative to the robot's folder, which is not known here: each robot
-    has its own base id, described by its reference.
+    has its own base id, described by its reference. Failing checks concern the whole
+    URDF file; those that a baseline expects are suppressed, with its reason.
     """
-    reported = [robot for robot in robots if _findings(robot)]
-    remedies = {one.rule: one.remedy for robot in reported for one in _findings(robot)}
+    reported = [(robot, found) for robot in robots if (found := _findings(robot))]
+    remedies = {one.rule: one.remedy for _, found in reported for one in found}
     index = {rule: number for number, rule in enumerate(sorted(remedies))}
     rules = [_rule(rule, remedies[rule]) for rule in index]
+    expected = {
+        (known.robot, f"{_CHECKS}{known.check}"): known.reason
+        for known in (baseline.expected if baseline else ())
+    }
+    versions = [robot for robot, _ in reported]
     run: Json = {
-        "tool": {"driver": {"name": _TOOL, **_version(reported), "rules": rules}},
+        "tool": {"driver": {"name": _TOOL, **_version(versions), "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {
             robot.id: {
                 "description": {"text": one_line(robot.source.reference, 300)},
             }
-            for robot in reported
+            for robot, _ in reported
         },
         "results": [
             _result(robot, finding, index[finding.rule])
-            for robot in reported
-            for finding in _findings(robot)
+            | _suppression(expected, robot, finding)
+            for robot, found in reported
+            for finding in found
         ],
     }
     text = json.dumps(
@@ -59,7 +82,42 @@ def write_sarif(robots: Iterable[RobotRecord], path: Path) -> None:
 
 
 def _findings(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
-    return robot.diagnostics + robot.lint
+    return (*_failures(robot), *robot.diagnostics, *robot.lint)
+
+
+def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
+    """Yield failing checks, as diagnostics of the URDF file."""
+    file = robot.source.files[0].path if robot.source.files else None
+    if not robot.checks and robot.verdict in _WITHOUT_CHECKS:
+        yield DiagnosticRecord(
+            rule=f"{_CHECKS}{_VERDICT}",
+            severity="error",
+            message=f"{robot.verdict.value}: {robot.reason}",
+            file=file,
+        )
+    for check in robot.checks:
+        if check.grade not in _URGENT:
+            continue
+        found = [one for one in check.findings if one.grade is check.grade]
+        message = found[0].message if found else check.reason or check.title
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        yield DiagnosticRecord(
+            rule=f"{_CHECKS}{check.id}",
+            severity="error",
+            message=f"{check.title} {check.grade.value}: {message}{more}",
+            file=file,
+        )
+
+
+def _suppression(
+    expected: Mapping[tuple[str, str], str],
+    robot: RobotRecord,
+    finding: DiagnosticRecord,
+) -> Json:
+    reason = expected.get((robot.id, finding.rule))
+    if reason is None:
+        return {}
+    return {"suppressions": [{"kind": "external", "justification": reason}]}
 
 
 def _version(robots: Iterable[RobotRecord]) -> Json:

@@ -65,6 +65,9 @@ PREPARED: dict[str, Callable[[Path], object]] = {
     "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
         folder / "known.toml"
     ).write_text(""),
+    "urdf-usd reduce broken.urdf minimal": lambda folder: (
+        folder / "broken.urdf"
+    ).write_text('<robot name="two_roots"><link name="a"/><link name="b"/></robot>'),
     "urdf-usd diff report.before report": lambda folder: shutil.copytree(
         folder / "report", folder / "report.before"
     ),

@@ -140,6 +140,16 @@ ARROWS = (
         "corpus",
         barred=("conformance.cli", "conformance.pytest_plugin", "conformance.suite"),
     ),
+    _arrow(
+        "conformance.reduction",
+        "conformance.execution",
+        "conformance.converters",
+        "conformance.engines.protocol",
+        "conformance.records",
+        "conformance.verdict.judgement",
+        "converter",
+        "corpus",
+    ),
     _arrow("conformance.cli", *FOLDERS),
     _arrow("installation"),
     _arrow(
@@ -160,7 +170,11 @@ QUARANTINE = {
     "collada": ("urdf_usd.conformance.engines.mesh_files.collada",),
     "fast_simplification": ("urdf_usd.conformance.drawing.coarsening",),
     "jinja2": ("urdf_usd.reports",),
-    "lxml": ("urdf_usd.converter.urdf", "urdf_usd.conformance.engines"),
+    "lxml": (
+        "urdf_usd.converter.urdf",
+        "urdf_usd.conformance.engines",
+        "urdf_usd.conformance.reduction",
+    ),
     "mujoco": ("urdf_usd.conformance.engines.mujoco",),
     "newton": ("urdf_usd.conformance.engines.newton",),
     "newton_usd_schemas": (

@@ -32,7 +32,7 @@ ROBOT = """<robot name="arm">
 </robot>"""
 COMMANDS = (
     *("check", "convert", "corpus", "diff", "doctor", "expand", "export", "inspect"),
-    *("joints", "lint", "run", "schema"),
+    *("joints", "lint", "reduce", "run", "schema", "view"),
 )
 MANIFEST = "<package><name>arm</name><license>MIT</license></package>"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"

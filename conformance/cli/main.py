@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import click
 
+from urdf_usd.conformance.cli.options.defaults import (
+    find_defaults,
+    read_defaults,
+    require_commands,
+    values_of,
+)
 from urdf_usd.conformance.cli.options.parameters import HelpfulGroup
 from urdf_usd.conformance.cli.output.failures import EXIT_CODES, explained_failures
 from urdf_usd.conformance.records.environment import DISTRIBUTION
@@ -24,8 +32,10 @@ _COMMANDS = (
     "inspect",
     "joints",
     "lint",
+    "reduce",
     "run",
     "schema",
+    "view",
 )
 
 
@@ -54,6 +64,28 @@ class _Program(HelpfulGroup):
         with explained_failures(debug=bool(ctx.params["debug"])):
             return super().invoke(ctx)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, and its default values."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name and command and not ctx.resilient_parsing:
+            ctx.default_map = _default_map(ctx, name, command)
+        return name, command, rest
+
+
+def _default_map(
+    ctx: click.Context, name: str, command: click.Command
+) -> dict[str, Any] | None:
+    if ctx.params["isolated"]:
+        return None
+    file = ctx.params["config"]
+    defaults = read_defaults(file) if file else find_defaults(Path.cwd())
+    if defaults is None:
+        return None
+    require_commands(defaults, list(_COMMANDS))
+    return {name: values_of(defaults, name, command)}
+
 
 @click.group(
     cls=_Program,
@@ -64,6 +96,14 @@ class _Program(HelpfulGroup):
     None, "--version", package_name=DISTRIBUTION, prog_name="urdf-usd"
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of failures.")
-def main(*, debug: bool) -> None:
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Default values of options.  [default: urdf-usd.toml, or tool.urdf-usd of "
+    "pyproject.toml, in this folder or above it in the repository]",
+)
+@click.option("--isolated", is_flag=True, help="Read no default values from files.")
+def main(*, debug: bool, config: Path | None, isolated: bool) -> None:
     """Convert URDF robots to OpenUSD and prove the result."""
-    del debug  # read by the group
+    del debug, config, isolated  # read by the group

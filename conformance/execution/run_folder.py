@@ -45,6 +45,7 @@ _SCRATCH = ".urdf-usd-"
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
     *("findings.sarif", "measurements.parquet", "badge.svg"),
+    *("history.html", "history.json"),
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),

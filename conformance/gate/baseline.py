@@ -11,8 +11,9 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -36,6 +37,10 @@ _HEADER = """\
 """
 
 
+Url: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^https?://\S+$")]
+"""Address of a web page."""
+
+
 class _Row(msgspec.Struct, frozen=True):
     robot: Text
     check: Text
@@ -43,6 +48,8 @@ class _Row(msgspec.Struct, frozen=True):
     reason: Text
     owner: Text
     converter: Text = OURS
+    url: Url | None = None
+    expires: date | None = None
 
 
 _PASSED = {Grade.EXACT, Grade.NOT_APPLICABLE}
@@ -61,6 +68,8 @@ class Expectation:
         reason: Why it is accepted.
         owner: Person or team responsible for it.
         converter: Name of the converter in the run.
+        url: Where it is tracked, such as an issue.
+        expires: Last day on which it is accepted; None for no end.
     """
 
     robot: str
@@ -69,11 +78,22 @@ class Expectation:
     reason: str
     owner: str
     converter: str = OURS
+    url: str | None = None
+    expires: date | None = None
 
     @property
     def place(self) -> Place:
         """Its key."""
         return self.robot, self.check, self.converter
+
+    def has_expired(self, today: date | None = None) -> bool:
+        """Whether its last day is past.
+
+        Args:
+            today: By default the current day, in UTC.
+        """
+        today = today or datetime.now(UTC).date()
+        return self.expires is not None and self.expires < today
 
     def __str__(self) -> str:
         """Format it for messages."""
@@ -127,6 +147,7 @@ class Baseline:
             f"grade = {_quoted(one.grade)}\n"
             f"reason = {_quoted(one.reason)}\n"
             f"owner = {_quoted(one.owner)}\n"
+            f"{_optional(one)}"
             for one in self.expectations
         )
         return "\n".join((self.header, *tables))
@@ -195,6 +216,13 @@ def _converter(expectation: Expectation) -> str:
     """Name the converter unless it is ours."""
     name = expectation.converter
     return "" if name == OURS else f"converter = {_quoted(name)}\n"
+
+
+def _optional(expectation: Expectation) -> str:
+    url, expires = expectation.url, expectation.expires
+    return (f"url = {_quoted(url)}\n" if url else "") + (
+        f"expires = {expires}\n" if expires else ""
+    )
 
 
 def _quoted(text: str) -> str:

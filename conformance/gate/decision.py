@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
 from urdf_usd.conformance.converters.candidates import OURS
@@ -83,6 +84,7 @@ class GateResult:
         gate: Whether the run passes.
         new: Failures that are not in the baseline.
         worse: Failures that are worse than in the baseline, with the grade there.
+        expired: Failures that the baseline has accepted until a day that is past.
         expected: Failures that are as in the baseline, or better.
         passing: Entries of the baseline that do not fail any more.
         absent: Number of entries for the converters of the run whose robots are not in
@@ -92,6 +94,7 @@ class GateResult:
     gate: Gate
     new: tuple[Failure, ...] = ()
     worse: tuple[tuple[Failure, str], ...] = ()
+    expired: tuple[Failure, ...] = ()
     expected: tuple[Failure, ...] = ()
     passing: tuple[Expectation, ...] = ()
     absent: int = 0
@@ -103,6 +106,7 @@ def apply_gate(
     fail_on: FailOn = FailOn.FAILS,
     strict: bool = False,
     baseline: Baseline | None = None,
+    today: date | None = None,
 ) -> GateResult:
     """Apply the gate to the records of a run.
 
@@ -114,6 +118,8 @@ def apply_gate(
         fail_on: The least severe result that does not pass.
         strict: Whether robots that could not be read or fetched count.
         baseline: Known failures.
+        today: Day that decides which entries have expired; by default the current one,
+            in UTC.
     """
     current = failures(
         records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
@@ -127,18 +133,27 @@ def apply_gate(
         for failure in current
         if failure.place in known and is_worse(failure, known[failure.place].grade)
     )
+    expired = tuple(
+        failure
+        for failure in current
+        if failure.place in known
+        and not is_worse(failure, known[failure.place].grade)
+        and known[failure.place].has_expired(today)
+    )
     failing = {failure.place for failure in current}
     graded = _grades(records)
     read = any(record.verdict not in _NOT_READ for record in records)
-    passes = Gate.FAILS if new or worse else Gate.PASSES
+    passes = Gate.FAILS if new or worse or expired else Gate.PASSES
     return GateResult(
         gate=passes if read else Gate.NOTHING_READ,
         new=new,
         worse=worse,
+        expired=expired,
         expected=tuple(
             failure
             for failure in current
             if failure.place in known
+            and failure not in expired
             and not is_worse(failure, known[failure.place].grade)
         ),
         passing=tuple(
@@ -164,11 +179,14 @@ def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
             expected=expected.grade if expected else "",
             message=failure.message,
             reason=expected.reason if expected else "",
+            url=expected.url if expected else None,
+            expires=_iso(expected),
         )
 
     return BaselineRecord(
         new=tuple(map(stated, result.new)),
         worse=tuple(stated(failure) for failure, _ in result.worse),
+        expired=tuple(map(stated, result.expired)),
         fixed=tuple(
             KnownFailureRecord(
                 robot=one.robot,
@@ -177,12 +195,19 @@ def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
                 expected=one.grade,
                 message="",
                 reason=one.reason,
+                url=one.url,
+                expires=_iso(one),
             )
             for one in result.passing
         ),
         expected=tuple(map(stated, result.expected)),
         absent=result.absent,
     )
+
+
+def _iso(expectation: Expectation | None) -> str | None:
+    expires = expectation and expectation.expires
+    return expires.isoformat() if expires else None
 
 
 def failures(

@@ -15,6 +15,8 @@ class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
         expected: Grade in the baseline; empty if it has none.
         message: What is wrong, in one sentence.
         reason: Why the baseline accepts it.
+        url: Where it is tracked.
+        expires: Last day on which it is accepted, as YYYY-MM-DD.
     """
 
     robot: str
@@ -23,6 +25,8 @@ class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     message: str
     reason: str = ""
+    url: str | None = None
+    expires: str | None = None
 
 
 class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +35,7 @@ class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         new: Failures that are not in the baseline.
         worse: Failures that are worse than in the baseline.
+        expired: Failures that were accepted until a day that is past.
         fixed: Failures in the baseline that do not fail any more.
         expected: Failures that are as in the baseline, or better.
         absent: Number of entries for robots that were not in the run.
@@ -38,6 +43,7 @@ class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     new: tuple[KnownFailureRecord, ...] = ()
     worse: tuple[KnownFailureRecord, ...] = ()
+    expired: tuple[KnownFailureRecord, ...] = ()
     fixed: tuple[KnownFailureRecord, ...] = ()
     expected: tuple[KnownFailureRecord, ...] = ()
     absent: int = 0

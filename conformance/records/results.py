@@ -10,7 +10,7 @@ import msgspec
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 
 
-def record_json(record: RobotRecord | RunSummary) -> bytes:
+def record_json(record: msgspec.Struct) -> bytes:
     """Encode a record; numbers that JSON cannot express become text."""
     plain = _finite(msgspec.to_builtins(record))
     return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"

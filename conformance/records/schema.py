@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
+from urdf_usd.conformance.records.history import HistoryEntry
 from urdf_usd.conformance.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the name in commands and file names.
 RECORDS: dict[str, type[msgspec.Struct]] = {
+    "history": HistoryEntry,
     "robot": RobotRecord,
     "summary": RunSummary,
 }

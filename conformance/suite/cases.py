@@ -161,6 +161,7 @@ def _expected(
         if one.robot == robot
         and one.converter == OURS
         and _GROUP_OF[one.check] == group
+        and not one.has_expired()
     )
 
 

@@ -11,6 +11,7 @@ from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.comparison import Comparison, Seconds, compare
+from urdf_usd.reports.html.history_page import PAGE
 from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
@@ -32,6 +33,8 @@ def write_comparison(
     robots: Sequence[RobotRecord],
     seconds: Seconds,
     directory: Path,
+    *,
+    has_history: bool = False,
 ) -> Path:
     """Write ``index.html`` of a run of several converters, and return its path.
 
@@ -40,6 +43,7 @@ def write_comparison(
         robots: Its records, one per robot and converter.
         seconds: Durations of conversions.
         directory: Folder of the run, in which each converter has its pages.
+        has_history: Whether ``history.html`` is beside it.
 
     Raises:
         OSError: The file cannot be written.
@@ -57,6 +61,7 @@ def write_comparison(
         title=headline(compared),
         changes=sorted_changes(summary.former) if summary.former else None,
         changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
+        history=PAGE if has_history else "",
         script=trusted_markup(script),
         script_digest=script_digest(script),
     )

@@ -8,10 +8,12 @@ from urllib.parse import quote
 
 from jinja2 import Environment
 
+from urdf_usd.conformance.records.history import HistoryEntry
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
+from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -35,6 +37,7 @@ def write_site(
     robots: Sequence[RobotRecord],
     directory: Path,
     scenes: Path | None = None,
+    history: Sequence[HistoryEntry] = (),
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -44,6 +47,8 @@ def write_site(
         directory: Target folder.
         scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
             robot whose scene is damaged has no 3D view.
+        history: Runs up to this one, the oldest first; ``history.html`` is beside the
+            index.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -67,7 +72,7 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots))
+    _write(index, _render_run(environment, summary, robots, history))
     return index
 
 
@@ -84,6 +89,29 @@ def render_robot(
     inline = PageScripts(*(Script(text=template_asset(n)) for n in (_PAGES, _VIEWER)))
     view = View.of(scene) if scene else None
     return render_page(page_environment(), record, inline, view, command=command)
+
+
+def render_view(record: RobotRecord, scene: bytes) -> str:
+    """Return a self-contained page with the 3D view of a robot alone.
+
+    Args:
+        record: The robot.
+        scene: Packed 3D scene.
+
+    Raises:
+        SceneError: It is damaged.
+    """
+    script = Script(text=template_asset(_VIEWER))
+    return (
+        page_environment()
+        .get_template("view.html.j2")
+        .render(
+            robot=record,
+            view=View.of(scene),
+            script=script,
+            policy=script_policy((script,)),
+        )
+    )
 
 
 def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
@@ -106,7 +134,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _render_run(
-    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+    environment: Environment,
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    history: Sequence[HistoryEntry],
 ) -> str:
     """Return the self-contained page of a run."""
     script = Script(text=template_asset("pages.js"))
@@ -132,5 +163,8 @@ def _render_run(
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
         changes=sorted_changes(summary.former) if summary.former else None,
+        runs=recent_runs(history),
+        history=PAGE,
+        candidate=next((one.name for one in summary.converters), ""),
         changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from lxml import etree
 from msgspec import structs
@@ -14,7 +16,21 @@ from pyarrow import parquet
 
 from tests.reports import records
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord, Verdict
+from urdf_usd.conformance.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.conformance.records.history import (
+    HistoryEntry,
+    append_entry,
+    read_history,
+)
+from urdf_usd.conformance.records.record import (
+    DiagnosticRecord,
+    FileRecord,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.conformance.records.results import record_json
 from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
 from urdf_usd.converter import convert
@@ -92,6 +108,51 @@ def test_sarif_includes_lint_findings_and_remedies(tmp_path: Path) -> None:
     assert missing == {"id": "name-missing"}
 
 
+def test_failing_checks_are_sarif_results(tmp_path: Path) -> None:
+    """They concern the URDF file; a crash without checks is one result."""
+    (shifted,) = (r for r in records.corpus() if r.verdict is Verdict.FAILS)
+    (crashed,) = (r for r in records.corpus() if r.verdict is Verdict.CRASHED)
+    crashed = structs.replace(crashed, checks=(), diagnostics=())
+    files = (FileRecord(path="urdf/arm.urdf", sha256="0", size=1),)
+    source = structs.replace(shifted.source, files=files)
+    shifted = structs.replace(shifted, source=source)
+
+    results = _sarif((shifted, crashed), tmp_path)["results"]
+
+    assert [one["ruleId"] for one in results] == [
+        "conformance/kinematics.position",
+        "conformance/verdict",
+    ]
+    assert {one["level"] for one in results} == {"error"}
+    assert "3.1 mm" in results[0]["message"]["text"]
+    (location,) = results[0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"] == {
+        "uri": "urdf/arm.urdf",
+        "uriBaseId": shifted.id,
+    }
+
+
+def test_expected_failures_are_suppressed_in_sarif(tmp_path: Path) -> None:
+    """With the reason in the baseline."""
+    (shifted,) = (r for r in records.corpus() if r.verdict is Verdict.FAILS)
+    known = KnownFailureRecord(
+        robot=shifted.id,
+        check="kinematics.position",
+        grade="fails",
+        expected="fails",
+        message="",
+        reason="reported upstream",
+    )
+    path = tmp_path / "findings.sarif"
+
+    write_sarif((shifted,), path, BaselineRecord(expected=(known,)))
+
+    (run,) = json.loads(path.read_text("utf-8"))["runs"]
+    assert [one.get("suppressions") for one in run["results"]] == [
+        [{"kind": "external", "justification": "reported upstream"}]
+    ]
+
+
 def test_sarif_escapes_lone_surrogates(tmp_path: Path) -> None:
     """UTF-8 cannot encode them."""
     robot = _diagnosed(
@@ -154,15 +215,22 @@ def test_badge_counts_readable_robots(
     assert f"; {judged * robot.compared:,} values compared" in str(title)
 
 
+def _histories(folder: Path) -> tuple[HistoryEntry, ...]:
+    append_entry(folder, records.summary(records.corpus()), "first")
+    return read_history(folder)
+
+
 @pytest.mark.parametrize("kind", RECORDS)
-def test_records_match_their_schema(kind: str) -> None:
+def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
     """For every verdict."""
     schema = record_schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
-    found = (
-        records.corpus() if kind == "robot" else (records.summary(records.corpus()),)
-    )
-    for record in found:
+    found: dict[str, Sequence[msgspec.Struct]] = {
+        "history": _histories(tmp_path),
+        "robot": records.corpus(),
+        "summary": (records.summary(records.corpus()),),
+    }
+    for record in found[kind]:
         jsonschema.validate(json.loads(record_json(record)), schema)
 
 

@@ -52,6 +52,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
         "urdf-usd run erd --compare report --out report",
+        "urdf-usd run erd --history runs --label v1.2 --out report",
         "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
         "urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r",
     ),
@@ -72,6 +73,18 @@ DEFAULT_CORPUS = "pybullet"
     metavar="RUN",
     help="Folder of a previous run; the report lists what changed. It may be OUT.",
 )
+@click.option(
+    "--history",
+    "history_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Add this run to the history in FOLDER, one file per run; the report shows "
+    "the trend, and what changed when.",
+)
+@click.option(
+    "--label",
+    help="Name of this run in the history, such as a commit.  [default: its number]",
+)
 @execution_options
 @conversion_options
 @engine_option
@@ -88,6 +101,8 @@ def run_command(
     corpus: tuple[str, ...],
     out: Path,
     previous: Path | None,
+    history_folder: Path | None,
+    label: str | None,
     execution: Execution,
     choices: ConversionChoices,
     engines: tuple[str, ...],
@@ -117,6 +132,8 @@ def run_command(
     converter is refused if one of its layers or assets is a pipe, a device or a socket,
     or if its layers name more than 10000 asset paths or are larger than 4 GiB in total.
     """
+    if label is not None and history_folder is None:
+        raise click.UsageError("--label needs --history FOLDER")
     converters = converter_choices.converters()
     if variants and converters.only_ours:
         raise click.UsageError("--variant needs --converter with another converter")
@@ -131,6 +148,8 @@ def run_command(
     baseline = load_baseline(gate)
     # Read before its folder may be emptied for this run.
     stored = previous and _stored_run(previous)
+    if history_folder is not None and history_folder.exists():
+        _require_history(history_folder)
     selection = Selection(tags, makers, licenses)
     texts = corpus or (DEFAULT_CORPUS,)
     with shown_status("Looking for robots ...") as status:
@@ -145,6 +164,7 @@ def run_command(
 
                 start_loading()
             from urdf_usd.conformance.cli.output.run_report import (
+                HistoryOptions,
                 PreviousRun,
                 Report,
                 run_and_report,
@@ -182,7 +202,10 @@ def run_command(
     try:
         with claimed as folder:
             words = (*named, *selection.words)
-            report = Report(folder, words, gate, baseline, compared)
+            history = None
+            if history_folder is not None:
+                history = HistoryOptions(history_folder, label or "")
+            report = Report(folder, words, gate, baseline, compared, history)
             records = run_and_report(sources, options, report)
             ending = report.decide(records, options)
     except RunFolderError as error:
@@ -196,4 +219,14 @@ def _stored_run(folder: Path) -> StoredRun:
     try:
         return read_run(folder)
     except StoredRunError as error:
+        raise CommandError(str(error)) from error
+
+
+def _require_history(folder: Path) -> None:
+    """Read the history, so that a damaged one is reported before the run."""
+    from urdf_usd.conformance.records.history import HistoryError, read_history
+
+    try:
+        read_history(folder)
+    except HistoryError as error:
         raise CommandError(str(error)) from error

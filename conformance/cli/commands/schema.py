@@ -6,7 +6,7 @@ import click
 
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 
-RECORDS = ("robot", "summary")
+RECORDS = ("history", "robot", "summary")
 
 
 @click.command(

@@ -125,16 +125,21 @@ def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
         (failure, f"{failure.grade}, expected {grade}")
         for failure, grade in result.worse
     ]
+    expired = [
+        (failure, f"{failure.grade}, no longer expected: the entry has expired")
+        for failure in result.expired
+    ]
     counts = (
         f"{len(new)} new",
         f"{len(worse)} worse",
+        *([f"{len(expired)} expired"] if expired else []),
         f"{len(result.expected)} expected",
         f"{len(result.passing)} no longer failing",
     )
     yield Text()
     against = f" against {file}" if file else ""
     yield Text(f"Gate{against}: {', '.join(counts)}", style="bold")
-    wrong = (*new, *worse)
+    wrong = (*new, *worse, *expired)
     for failure, what in wrong[:_SHOWN]:
         message = one_line(failure.message, _LONGEST)
         yield Text.assemble(

@@ -17,6 +17,7 @@ from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
 from urdf_usd.conformance.records.changes import former_record
+from urdf_usd.conformance.records.history import append_entry, read_history
 from urdf_usd.conformance.records.results import (
     read_seconds,
     write_record,
@@ -28,6 +29,7 @@ from urdf_usd.reports.html.comparison_page import (
     write_comparison,
     write_comparison_markdown,
 )
+from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_markdown
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run_folder import RunFolder
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.conformance.records.change_record import FormerRunRecord
+    from urdf_usd.conformance.records.history import HistoryEntry
     from urdf_usd.conformance.records.record import (
         ConverterRecord,
         RobotRecord,
@@ -63,6 +66,19 @@ class PreviousRun:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """The history of a run.
+
+    Attributes:
+        folder: Its folder, with one file for each run.
+        label: What the user calls this run.
+    """
+
+    folder: Path
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How the records of a run are reported and judged.
 
@@ -72,6 +88,7 @@ class Report:
         gate: What makes the run fail.
         baseline: Known failures.
         previous: The run to compare with.
+        history: Where the run is added to earlier ones, if that is wanted.
     """
 
     folder: RunFolder
@@ -79,6 +96,7 @@ class Report:
     gate: GateOptions
     baseline: Baseline | None
     previous: PreviousRun | None
+    history: HistoryOptions | None = None
 
     def write(
         self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
@@ -97,12 +115,26 @@ class Report:
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
         try:
-            return summary, write_reports(summary, records, self.folder.path)
+            history = self._extended_history(summary, records)
+            out = self.folder.path
+            return summary, write_reports(summary, records, out, history)
         except OSError as error:
             if error.filename is None:
                 # As of a full disk.
                 error.filename = str(self.folder.path)
             raise
+
+    def _extended_history(
+        self, summary: RunSummary, records: Sequence[RobotRecord]
+    ) -> tuple[HistoryEntry, ...]:
+        """Add a run to the history, unless it is incomplete, and return all runs."""
+        if self.history is None:
+            return ()
+        folder = self.history.folder
+        if summary.complete:
+            seconds = _conversion_times(records, self.folder.path)
+            append_entry(folder, summary, self.history.label, seconds)
+        return read_history(folder)
 
     def _with_baseline(
         self,
@@ -189,19 +221,24 @@ def _sort(records: list[RobotRecord], options: RunOptions) -> None:
 
 
 def write_reports(
-    summary: RunSummary, records: Sequence[RobotRecord], out: Path
+    summary: RunSummary,
+    records: Sequence[RobotRecord],
+    out: Path,
+    history: Sequence[HistoryEntry] = (),
 ) -> Path:
     """Write all reports of a run into its folder, and return its first page."""
+    if history:
+        write_history(history, out)
     write_record(summary, out / "summary.json")
     write_junit(records, out / "junit.xml", summary)
     write_parquet(records, out / "measurements.parquet")
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
-    write_sarif(gated_part, out / "findings.sarif")
+    write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
-        return write_site(summary, records, out)
+        return write_site(summary, records, out, history=history)
     seconds = _conversion_times(records, out)
     for converter in summary.converters:
         part, own = part_of(summary, records, converter.name)
@@ -209,7 +246,7 @@ def write_reports(
         folder.mkdir(parents=True, exist_ok=True)
         write_site(part, own, folder, out / "scenes" / converter.name)
     write_comparison_markdown(summary, records, seconds, out / "summary.md")
-    return write_comparison(summary, records, seconds, out)
+    return write_comparison(summary, records, seconds, out, has_history=bool(history))
 
 
 def part_of(

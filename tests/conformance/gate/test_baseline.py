@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,33 @@ def test_baseline_is_read(tmp_path: Path) -> None:
     )
     assert baseline.header == "# Ours.\n# Reviewed.\n"
     assert baseline.unexplained == ()
+
+
+def test_optional_keys_are_read_and_written(tmp_path: Path) -> None:
+    """An address, and the last day on which the failure is accepted."""
+    entry = f'{_ENTRY}url = "https://example.org/1"\nexpires = 2026-12-31\n'
+    baseline = _read(tmp_path, entry)
+
+    (expectation,) = baseline.expectations
+    assert expectation.url == "https://example.org/1"
+    assert expectation.expires == date(2026, 12, 31)
+    assert baseline.as_toml().endswith(entry)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('expires = "soon"', "expires"),
+        ("expires = 2026-12-31T10:00:00Z", "expires"),
+        ('url = "javascript:alert(1)"', "url"),
+    ],
+)
+def test_malformed_optional_keys_are_refused(
+    line: str, message: str, tmp_path: Path
+) -> None:
+    """The line is named."""
+    with pytest.raises(TableError, match=rf"known\.toml:7: .*{message}"):
+        _read(tmp_path, f"{_ENTRY}{line}\n")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from msgspec import structs
@@ -124,6 +125,40 @@ def test_run_without_a_readable_robot_fails(
     records = [robot(verdict.name, verdict) for verdict in verdicts]
 
     assert apply_gate(records, strict=strict).gate is Gate.NOTHING_READ
+
+
+@pytest.mark.parametrize(
+    ("expires", "grade", "expired"),
+    [
+        (None, "fails", []),
+        (date(2026, 5, 4), "fails", []),
+        (date(2026, 5, 3), "fails", [("bad", MASS, OURS)]),
+        # Worse than accepted, which comes first.
+        (date(2026, 5, 3), "close", []),
+    ],
+)
+def test_entries_are_accepted_until_the_day_on_which_they_expire(
+    expires: date | None, grade: str, expired: list[tuple[str, str, str]]
+) -> None:
+    """The last day counts."""
+    entry = replace(_expected("bad", MASS, grade), expires=expires)
+
+    result = apply_gate([GOOD, BAD], baseline=_baseline(entry), today=date(2026, 5, 4))
+
+    assert [failure.place for failure in result.expired] == expired
+    fails = bool(expired) or grade == "close"
+    assert result.gate is (Gate.FAILS if fails else Gate.PASSES)
+    assert bool(result.expected) is not fails
+
+
+def test_entries_that_pass_may_have_expired() -> None:
+    """They are listed as passing, and the run passes."""
+    entry = replace(_expected("good", MASS, "fails"), expires=date(2026, 5, 3))
+
+    result = apply_gate([GOOD], baseline=_baseline(entry), today=date(2026, 5, 4))
+
+    assert result.gate is Gate.PASSES
+    assert result.passing == (entry,)
 
 
 def test_close_robot_fails_with_fail_on_close_only() -> None:

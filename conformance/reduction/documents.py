@@ -1,0 +1,103 @@
+"""The URDF document of a robot, and the files that it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from lxml import etree
+
+from urdf_usd.conformance.reduction.edits import document_text, read_document
+from urdf_usd.conformance.reduction.trials import TrialOptions
+from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.urdf.files.uris import FileResolver
+from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+from urdf_usd.corpus import RobotSource
+
+_FILES = ("mesh", "texture")
+_FOLDER = "files"
+
+
+class ReductionError(Exception):
+    """A robot cannot be reduced; the message states the cause."""
+
+
+def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
+    """Read a robot as a URDF document that names files by absolute paths.
+
+    Raises:
+        SourceError: A xacro file cannot be expanded.
+        ReductionError: The file is not well-formed XML.
+    """
+    packages = {name: str(folder) for name, folder in source.packages}
+    packages |= dict(options.convert.packages)
+    if is_xacro(str(source.path)):
+        arguments = dict(source.arguments) | dict(options.convert.arguments)
+        text = standalone_urdf(
+            str(source.path), packages, arguments, options.convert.environment
+        ).text
+    else:
+        text = source.path.read_bytes()
+    try:
+        root = read_document(text)
+    except etree.XMLSyntaxError as error:
+        raise ReductionError(
+            f"{source.path}:{error.lineno}: not well-formed XML ({error.msg}); "
+            "reduce edits XML elements. Repair the file first"
+        ) from error
+    _resolve_files(root, source.path, packages)
+    return document_text(root)
+
+
+def _resolve_files(
+    root: etree._Element,  # lxml's name for annotations
+    urdf: Path,
+    packages: Mapping[str, str],
+) -> None:
+    resolver = FileResolver(urdf, packages, os.environ)
+    for element in root.iter(*_FILES):
+        found = resolver.find(element.get("filename", ""))
+        if found:
+            element.set("filename", str(found.path))
+
+
+def write_with_files(document: bytes, urdf: Path) -> None:
+    """Write a document; files that it names are copied, and named by relative paths.
+
+    Args:
+        document: Names files by absolute paths.
+        urdf: File to write; its folder exists.
+    """
+    root = read_document(document)
+    named = [
+        (element, Path(element.get("filename", "")))
+        for element in root.iter(*_FILES)
+        if Path(element.get("filename", "")).is_absolute()
+    ]
+    files = _with_references({path for _, path in named if path.is_file()})
+    if files:
+        parent = Path(os.path.commonpath([path.parent for path in files]))
+        for path in sorted(files):
+            target = urdf.parent / _FOLDER / path.relative_to(parent)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+        for element, path in named:
+            if path in files:
+                relative = Path(_FOLDER, path.relative_to(parent))
+                element.set("filename", relative.as_posix())
+    urdf.write_bytes(document_text(root))
+
+
+def _with_references(paths: set[Path]) -> set[Path]:
+    """Add the files that others refer to, such as material libraries and images."""
+    found: set[Path] = set()
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += referred_files(path.read_bytes(), path)
+    return found

@@ -1,0 +1,153 @@
+"""History of runs as a page, and its last runs as a figure for other pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from urdf_usd.conformance.records.history import (
+    KEPT_CHECKS,
+    HistoryChange,
+    HistoryEntry,
+    HistoryRobot,
+    changed_results,
+    changed_versions,
+    count_verdicts,
+)
+from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.reports.html.rendering import page_environment
+from urdf_usd.reports.quantities import duration
+
+PAGE = "history.html"
+FILE = "history.json"
+# Older runs are in the folder of the history.
+_SHOWN_RUNS = 30
+_POSITION = KEPT_CHECKS[0]
+# Ends of the logarithmic scale of position errors [m].
+_SMALLEST, _LARGEST = 1e-9, 1.0
+# Width per run and height of the curve of position errors [px].
+_STEP, _HEIGHT = 8, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, and what changed since the run before.
+
+    Attributes:
+        entry: The run.
+        verdicts: Number of robots by verdict and converter.
+        versions: Versions and options that changed.
+        results: Robots of which a result changed, the worse first.
+    """
+
+    entry: HistoryEntry
+    verdicts: dict[str, dict[Verdict, int]]
+    versions: tuple[HistoryChange, ...] = ()
+    results: tuple[HistoryChange, ...] = ()
+
+    def worse(self, candidate: str) -> int:
+        """Count robots of a converter of which a result got worse."""
+        return sum(one.worse for one in self.results if one.candidate == candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One robot and converter over all runs.
+
+    Attributes:
+        id: Identifier of the robot.
+        candidate: Name of the converter.
+        results: One for each run; None where the robot was not in the run.
+        points: Coordinates of the curve of position errors, for SVG.
+        seconds: Duration of the last conversion, as text; empty if not measured.
+        changed: Whether its verdict is not the same in all runs.
+    """
+
+    id: str
+    candidate: str
+    results: tuple[HistoryRobot | None, ...]
+    points: str
+    seconds: str
+    changed: bool
+
+
+def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
+    """Return the last runs with what changed in each, the oldest first."""
+    first = max(len(history) - _SHOWN_RUNS, 0)
+    return tuple(
+        Run(
+            entry=entry,
+            verdicts=_verdicts(entry),
+            versions=changed_versions(history[at - 1], entry) if at else (),
+            results=changed_results(history[at - 1], entry) if at else (),
+        )
+        for at, entry in enumerate(history)
+        if at >= first
+    )
+
+
+def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
+    """Write ``history.html`` and ``history.json``; return the path of the page.
+
+    Args:
+        history: All runs, the oldest first.
+        directory: Folder of the report.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    runs = recent_runs(history)
+    environment = page_environment()
+    text = environment.get_template("history.html.j2").render(
+        runs=runs, courses=_courses([run.entry for run in runs]), total=len(history)
+    )
+    content = msgspec.json.format(msgspec.json.encode(history), indent=1)
+    (directory / FILE).write_bytes(content + b"\n")
+    page = directory / PAGE
+    page.write_text(text, encoding="utf-8", newline="\n")
+    return page
+
+
+def _verdicts(entry: HistoryEntry) -> dict[str, dict[Verdict, int]]:
+    return {
+        name: count_verdicts([one for one in entry.robots if one.candidate == name])
+        for name in entry.converters
+    }
+
+
+def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:
+    """Return the robots of the last run; those that changed come first."""
+    tables = [{(one.candidate, one.id): one for one in e.robots} for e in entries]
+    courses = [
+        _course([table.get((robot.candidate, robot.id)) for table in tables], robot)
+        for robot in (entries[-1].robots if entries else ())
+    ]
+    return sorted(courses, key=lambda one: (not one.changed, one.id, one.candidate))
+
+
+def _course(results: list[HistoryRobot | None], last: HistoryRobot) -> Course:
+    return Course(
+        id=last.id,
+        candidate=last.candidate,
+        results=tuple(results),
+        points=" ".join(
+            f"{at * _STEP + _STEP / 2:g},{_level(one.worst[_POSITION]):.1f}"
+            for at, one in enumerate(results)
+            if one is not None and _POSITION in one.worst
+        ),
+        seconds=duration(last.seconds) if last.seconds is not None else "",
+        changed=len({one.verdict if one else None for one in results}) > 1,
+    )
+
+
+def _level(error: float) -> float:
+    """Return the vertical place of a position error, on a logarithmic scale."""
+    if not math.isfinite(error):
+        return 0.0
+    inside = min(max(error, _SMALLEST), _LARGEST)
+    share = math.log(inside / _SMALLEST) / math.log(_LARGEST / _SMALLEST)
+    return _HEIGHT * (1 - share)
