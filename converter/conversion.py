@@ -35,6 +35,8 @@ from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
     PAYLOAD,
     PAYLOAD_LAYERS,
+    RUNNABLE_LAYERS,
+    RUNNABLES,
     THUMBNAILS,
     asset_name,
     author_asset,
@@ -52,7 +54,8 @@ class ConvertOptions:
     Attributes:
         layout: Files that the asset consists of.
         bodies: Whether body prims are nested along the tree or siblings; None for the
-            default of the profile: siblings for PhysX, otherwise nested.
+            default: siblings for PhysX and with variants of the physics, otherwise
+            nested.
         base: Whether the base is fixed.
         massless: Treatment of moving groups of links without mass.
         materials: Shader networks of materials.
@@ -67,13 +70,16 @@ class ConvertOptions:
         strict: Treat warnings as errors.
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
+        physics_variants: Write variants of the physics: UsdPhysics with the schemas of
+            Newton, with those of PhysX, and alone.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
         metadata: Names and values of metadata of SimReady; the last of a name counts.
 
     Raises:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
             a layout without layers for a profile that prescribes them; or metadata for
-            a profile that has none.
+            a profile that has none; or variants of simulators for a profile without
+            their schemas.
     """
 
     layout: Layout = Layout.LAYERED
@@ -89,12 +95,13 @@ class ConvertOptions:
     strict: bool = False
     root: str | None = None
     profile: Profile = Profile.GENERIC
+    physics_variants: bool = False
     scene: bool = False
     metadata: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
-        if self.profile is Profile.PHYSX and self.bodies is BodyNesting.NESTED:
+        if self._for_physx and self.bodies is BodyNesting.NESTED:
             raise ValueError(
                 "PhysX does not simulate nested bodies reliably; they must be flat"
             )
@@ -102,14 +109,19 @@ class ConvertOptions:
             raise ValueError(f"the profile {self.profile} prescribes layers")
         if self.metadata and self.profile is not Profile.SIMREADY:
             raise ValueError(f"the profile {self.profile} has no metadata")
+        if self.physics_variants and self.profile is Profile.USDPHYSICS:
+            raise ValueError(f"the profile {self.profile} has no schemas of simulators")
 
     @property
     def nesting(self) -> BodyNesting:
         """Nesting of body prims, given or by profile."""
         if self.bodies is not None:
             return self.bodies
-        flat = self.profile is Profile.PHYSX
-        return BodyNesting.FLAT if flat else BodyNesting.NESTED
+        return BodyNesting.FLAT if self._for_physx else BodyNesting.NESTED
+
+    @property
+    def _for_physx(self) -> bool:
+        return self.physics_variants or self.profile is Profile.PHYSX
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +241,7 @@ def _build(
         layered,
         networks=options.materials,
         profile=options.profile,
+        physics_variants=options.physics_variants,
         scene=options.scene,
         version=_version(robot),
         metadata=metadata,
@@ -334,16 +347,18 @@ def _require_replaceable(target: Path) -> None:
 
 def _is_asset(target: Path, entries: set[str]) -> bool:
     """Return whether a folder contains an earlier conversion and nothing else."""
-    files = entries - {PAYLOAD, TEXTURES, THUMBNAILS}
+    files = entries - {PAYLOAD, TEXTURES, THUMBNAILS, RUNNABLES}
     folders = entries - files
     if len(files) != 1:
         return False
     (name,) = files
+    runnables = (target / path for path in RUNNABLE_LAYERS.values())
     match Path(name).suffix:
         case Layout.LAYERED.suffix:
-            expected = folders - {THUMBNAILS} == {PAYLOAD} and (
+            expected = folders - {THUMBNAILS, RUNNABLES} == {PAYLOAD} and (
                 _is_payload(target / PAYLOAD)
-                and _holds_thumbnail(target / THUMBNAILS, name)
+                and _holds_only(target / THUMBNAILS, thumbnail_path(target / name))
+                and _holds_only(target / RUNNABLES, *runnables)
             )
         case Layout.SINGLE.suffix:
             expected = folders <= {TEXTURES} and _holds_images(target / TEXTURES)
@@ -366,10 +381,10 @@ def _is_payload(folder: Path) -> bool:
     )
 
 
-def _holds_thumbnail(folder: Path, asset: str) -> bool:
-    """Return whether a folder does not exist or contains one thumbnail alone."""
-    files = [entry for entry in folder.rglob("*") if not entry.is_dir()]
-    return files in ([], [folder / thumbnail_path(Path(asset)).relative_to(THUMBNAILS)])
+def _holds_only(folder: Path, *files: Path) -> bool:
+    """Return whether a folder contains no files, or exactly these."""
+    found = {entry for entry in folder.rglob("*") if not entry.is_dir()}
+    return found in (set(), set(files))
 
 
 def _holds_images(folder: Path) -> bool:

@@ -129,6 +129,8 @@ def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> No
     [
         (("--profile", "ros", "--layout", "usdz"), "cannot be combined with"),
         (("--profile", "simready", "--layout", "single"), "which prescribes layers"),
+        (("--profile", "usdphysics", "--physics-variants"), "no schemas of simulators"),
+        (("--bodies", "nested", "--physics-variants"), "cannot be combined with"),
         (("--metadata", "author=me"), "--metadata requires --profile simready"),
         (("--profile", "simready", "--metadata", "maker=me"), "one of the names"),
     ],
@@ -142,6 +144,24 @@ def test_options_that_a_profile_excludes_are_refused(
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("profile", "count"), [("generic", 3), ("simready", 4)])
+def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> None:
+    """Those without physics or colliders are skipped, by name."""
+    options = ("--profile", profile, "--physics-variants")
+    result = _invoke("convert", str(ARM), str(tmp_path), *options)
+    usd = result.stdout.strip()
+
+    result = _invoke("check", str(ARM), usd, "--all-variants")
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0, result.output
+    assert sum(line.startswith(("✓", "≈")) for line in lines) == count
+    assert [line.split() for line in lines if "skipped" in line] == [
+        ["·", "skipped", "/oblique_arm:Physics=none", "no", "physics"],
+        ["·", "skipped", "/oblique_arm:Colliders=none", "no", "colliders"],
+    ]
 
 
 @pytest.mark.parametrize("option", [(), ("--scene",)])

@@ -43,6 +43,7 @@ class ConversionChoices:
     """
 
     profile: str
+    physics_variants: bool
     layout: str
     bodies: str | None
     base: str
@@ -61,6 +62,16 @@ class ConversionChoices:
             raise click.UsageError(
                 "--bodies nested cannot be combined with --profile physx: PhysX does "
                 "not simulate nested bodies reliably"
+            )
+        if self.physics_variants and self.bodies == "nested":
+            raise click.UsageError(
+                "--bodies nested cannot be combined with --physics-variants, one of "
+                "which is for PhysX, which does not simulate nested bodies reliably"
+            )
+        if self.physics_variants and self.profile == "usdphysics":
+            raise click.UsageError(
+                "--physics-variants cannot be combined with --profile usdphysics, "
+                "which has no schemas of simulators"
             )
         if self.profile in _LAYERED and self.layout != "layered":
             raise click.UsageError(
@@ -83,6 +94,7 @@ class ConversionChoices:
 
         return ConvertOptions(
             profile=Profile(self.profile),
+            physics_variants=self.physics_variants,
             layout=Layout(self.layout),
             bodies=None if self.bodies is None else BodyNesting(self.bodies),
             base=BaseOption(self.base),
@@ -113,6 +125,13 @@ conversion_options = options_as(
             "thumbnail, for SimReady's Robot-Body.",
         ),
         click.option(
+            "--physics-variants",
+            is_flag=True,
+            help="Write variants of the physics in one asset: newton (the default), "
+            "physx, physics (UsdPhysics alone) and none. With --profile simready, "
+            "variant sets Newton and PhysX that are disabled by default.",
+        ),
+        click.option(
             "--layout",
             type=click.Choice(LAYOUTS),
             default="layered",
@@ -124,7 +143,7 @@ conversion_options = options_as(
             "--bodies",
             type=click.Choice(NESTINGS),
             help="Nest rigid bodies along the kinematic tree, or write them as "
-            "siblings.  [default: flat for physx, else nested]",
+            "siblings.  [default: flat for physx and --physics-variants, else nested]",
         ),
         base_option,
         click.option(

@@ -57,6 +57,7 @@ def test_defaults_are_those_of_the_library() -> None:
 
     chosen = conversion.ConversionChoices(
         profile=str(defaults["profile"]),
+        physics_variants=bool(defaults["physics_variants"]),
         layout=str(defaults["layout"]),
         bodies=None,
         base=str(defaults["base"]),
@@ -77,6 +78,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
     """Each field has its own option."""
     chosen = conversion.ConversionChoices(
         profile="physx",
+        physics_variants=True,
         layout="usdz",
         bodies="flat",
         base="fixed",
@@ -92,6 +94,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
 
     assert chosen.options() == ConvertOptions(
         profile=Profile.PHYSX,
+        physics_variants=True,
         layout=Layout.USDZ,
         bodies=BodyNesting.FLAT,
         base=BaseOption.FIXED,
@@ -110,6 +113,7 @@ def test_metadata_is_passed_to_the_converter() -> None:
     given = (("author", "me"),)
     chosen = conversion.ConversionChoices(
         profile="simready",
+        physics_variants=False,
         layout="layered",
         bodies=None,
         base="auto",
