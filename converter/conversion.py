@@ -33,8 +33,11 @@ from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
+    ISAAC_BASE,
+    ISAAC_FILES,
     PAYLOAD,
     PAYLOAD_LAYERS,
+    PAYLOADS,
     RUNNABLE_LAYERS,
     RUNNABLES,
     THUMBNAILS,
@@ -73,7 +76,8 @@ class ConvertOptions:
         physics_variants: Write variants of the physics: UsdPhysics with the schemas of
             Newton, with those of PhysX, and alone.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
-        metadata: Names and values of metadata of SimReady; the last of a name counts.
+        metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
+            name counts.
 
     Raises:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
@@ -107,7 +111,7 @@ class ConvertOptions:
             )
         if self.profile.needs_layers and self.layout is not Layout.LAYERED:
             raise ValueError(f"the profile {self.profile} prescribes layers")
-        if self.metadata and self.profile is not Profile.SIMREADY:
+        if self.metadata and self.profile not in {Profile.SIMREADY, Profile.ISAAC}:
             raise ValueError(f"the profile {self.profile} has no metadata")
         if self.physics_variants and self.profile is Profile.USDPHYSICS:
             raise ValueError(f"the profile {self.profile} has no schemas of simulators")
@@ -121,7 +125,7 @@ class ConvertOptions:
 
     @property
     def _for_physx(self) -> bool:
-        return self.physics_variants or self.profile is Profile.PHYSX
+        return self.physics_variants or self.profile.is_for_physx
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,12 @@ def _build(
     )
     found = (*found, *lacking)
     _refuse_warnings(found, options)
+    if options.profile is Profile.ISAAC:
+        from urdf_usd.converter.usd.writer.isaac_layout import arrange  # noqa: PLC0415  for one profile
+
+        bundled.mkdir()
+        arrange(layered, asset_name(robot), bundled)
+        return bundled, found
     if options.layout is Layout.LAYERED:
         return layered, found
     from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow to import, rarely needed
@@ -260,7 +270,9 @@ def _build(
 def _metadata(
     robot: Robot, options: ConvertOptions
 ) -> tuple[Mapping[str, str], tuple[Diagnostic, ...]]:
-    """Return the metadata of SimReady, and a diagnostic if some is missing."""
+    """Return the metadata of a profile, and a diagnostic if some is missing."""
+    if options.profile is Profile.ISAAC:
+        return dict(options.metadata), ()
     if options.profile is not Profile.SIMREADY:
         return {}, ()
     from urdf_usd.converter.usd.profiles.simready import complete_metadata  # noqa: PLC0415  imports numpy
@@ -347,13 +359,15 @@ def _require_replaceable(target: Path) -> None:
 
 def _is_asset(target: Path, entries: set[str]) -> bool:
     """Return whether a folder contains an earlier conversion and nothing else."""
-    files = entries - {PAYLOAD, TEXTURES, THUMBNAILS, RUNNABLES}
+    files = entries - {PAYLOAD, PAYLOADS, TEXTURES, THUMBNAILS, RUNNABLES}
     folders = entries - files
     if len(files) != 1:
         return False
     (name,) = files
     runnables = (target / path for path in RUNNABLE_LAYERS.values())
     match Path(name).suffix:
+        case Layout.LAYERED.suffix if folders == {PAYLOADS}:
+            expected = _is_isaac_payload(target / PAYLOADS)
         case Layout.LAYERED.suffix:
             expected = folders - {THUMBNAILS, RUNNABLES} == {PAYLOAD} and (
                 _is_payload(target / PAYLOAD)
@@ -377,6 +391,22 @@ def _is_payload(folder: Path) -> bool:
     return (
         CONTENTS in entries
         and entries <= {*PAYLOAD_LAYERS, TEXTURES}
+        and _holds_images(folder / TEXTURES)
+    )
+
+
+def _is_isaac_payload(folder: Path) -> bool:
+    """Return whether a folder contains only files of the profile of Isaac Sim."""
+    found = {
+        entry.relative_to(folder).as_posix()
+        for entry in folder.rglob("*")
+        if not entry.is_dir()
+    }
+    images = {name for name in found if name.startswith(f"{TEXTURES}/")}
+    layers = found - images
+    return (
+        ISAAC_BASE in layers
+        and layers <= ISAAC_FILES
         and _holds_images(folder / TEXTURES)
     )
 

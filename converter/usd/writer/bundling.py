@@ -96,7 +96,7 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     identifier = Sdf.AssetPath(f"./{file.name}")
     merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
-    visuals = _flattened([payload / name for name in WITHOUT_PHYSICS])
+    visuals = flattened([payload / name for name in WITHOUT_PHYSICS])
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
     for choice, variant, names in _VARIANTS:
@@ -106,7 +106,7 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
         merged.GetPrimAtPath(path).payloadList.ClearEdits()
         layers = [payload / name for name in names if (payload / name).is_file()]
         if layers:
-            Sdf.CopySpec(_flattened(layers), robot, merged, path)
+            Sdf.CopySpec(flattened(layers), robot, merged, path)
     names = sibling_names((name for _, name in _LIBRARIES), (robot.name,))
     for (library, _), name in zip(_LIBRARIES, names, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
@@ -117,8 +117,12 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     merged.Save()
 
 
-def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
-    """Merge layers, strongest first; asset paths stay as they are."""
+def flattened(layers: Iterable[Path]) -> Sdf.Layer:
+    """Merge layers, strongest first; asset paths stay as they are.
+
+    Returns:
+        An anonymous layer.
+    """
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [str(layer) for layer in layers]
     stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)

@@ -77,7 +77,7 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
     if extent is not None:
         UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(extent)
     for name, variants in choices.items():
-        _author_choice(prim, name, variants, arc)
+        author_choice(prim, name, variants, arc)
 
 
 def author_inactive(layer: Sdf.Layer, paths: Iterable[Sdf.Path]) -> None:
@@ -95,9 +95,17 @@ def is_written_here(file: Path) -> bool:
     return bool(layer and layer.customLayerData.get("creator") == CREATOR)
 
 
-def _author_choice(
+def author_choice(
     prim: Usd.Prim, name: str, variants: Mapping[str, Sequence[str]], arc: Arc
 ) -> None:
+    """Add a variant set whose first variant is selected.
+
+    Args:
+        prim: The default prim.
+        name: Name of the set, which becomes the weakest.
+        variants: Layers, strongest first, by variant.
+        arc: How variants have these layers.
+    """
     back = Usd.ListPositionBackOfPrependList
     chosen = prim.GetVariantSets().AddVariantSet(name, back)
     for variant, layers in variants.items():

@@ -13,7 +13,8 @@ materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
 
 In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and variants
 of the interface add ``Newton.usda`` or ``Physx.usda``; in the profile of SimReady these
-are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``.
+are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``. That of the profile of
+Isaac Sim has its robot schema in ``Robot.usda``; :mod:`.isaac_layout` rearranges it.
 """
 
 from __future__ import annotations
@@ -85,7 +86,20 @@ NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
 PHYSX_LAYER = "Physx.usda"
 ROS_LAYER = "Ros.usda"
+ROBOT_LAYER = "Robot.usda"
 THUMBNAILS = ".thumbs"
+# Folder of the layers in the profile of Isaac Sim, and its files besides textures; some
+# are optional.
+PAYLOADS = "payloads"
+ISAAC_BASE = "base.usda"
+ISAAC_FILES = frozenset(
+    {
+        ISAAC_BASE,
+        *("robot.usda", "instances.usda", "geometries.usd", "materials.usd"),
+        *("Physics/physics.usda", "Physics/extensions.usda"),
+        *("Physics/physx.usda", "Physics/newton.usda"),
+    }
+)
 # Folder of the layers of simulators in an asset of SimReady (RV.002 and RV.005).
 RUNNABLES = "runnables"
 # Layers of simulators there, by variant set.
@@ -171,7 +185,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         physics_variants: Whether Newton and PhysX have a variant each.
         scene: Whether to add a physics scene.
         version: Version of the asset.
-        metadata: Metadata of SimReady, by name.
+        metadata: Metadata of SimReady or Isaac Sim, by name.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -190,7 +204,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    simulators = _simulator_layers(profile) if physics_variants else {}
+    several = physics_variants or profile is Profile.ISAAC
+    simulators = _simulator_layers(profile) if several else {}
     sublayers = _sublayers(robot, profile, simulators)
     layer = {name: _new_layer(payload / name) for name in sublayers}
     for name, path in simulators.items():
@@ -200,13 +215,17 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     _set_default_prim(layer.values(), prims.robot)
     composed = _composed([layer[name] for name in SUBLAYERS])
     composed.SetEditTarget(layer[PHYSICS_LAYER])
-    lost = author_profile(composed, tree, body_assignment, prims, profile)
-    if physics_variants:
-        other = Profile.GENERIC if profile is Profile.PHYSX else Profile.PHYSX
-        lost += author_profile(composed, tree, body_assignment, prims, other)
+    lost = _author_profiles(
+        composed, tree, body_assignment, prims, profile, several=several
+    )
     author_articulation(composed, tree, body_assignment, prims)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
+    if profile is Profile.ISAAC:
+        from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
+
+        schema = layer[ROBOT_LAYER]
+        author_robot_schema(schema, tree, body_assignment, prims, version, metadata)
     if EXTENSIONS_LAYER in layer:
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
     if profile is Profile.SIMREADY:
@@ -216,9 +235,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         simready.complete(layer[PHYSICS_LAYER], shapes, prims)
         lost += simready.lacking_meshes(shapes, robot)
     _isolate(layer, profile)
-    contents = _new_layer(payload / CONTENTS)
-    contents.subLayerPaths = [f"./{name}" for name in sublayers]
-    contents.defaultPrim = prims.robot.name
+    contents = _author_contents(payload, sublayers, prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
     choices = _physics_choices(profile, simulators)
@@ -239,6 +256,33 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
+def _author_profiles(
+    stage: Usd.Stage,
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+    profile: Profile,
+    *,
+    several: bool,
+) -> tuple[Diagnostic, ...]:
+    """Author the schemas of a profile, or those of several simulators."""
+    lost = author_profile(stage, tree, body_assignment, prims, profile)
+    if several:
+        other = Profile.GENERIC if profile.is_for_physx else Profile.PHYSX
+        lost += author_profile(stage, tree, body_assignment, prims, other)
+    return lost
+
+
+def _author_contents(
+    payload: Path, sublayers: Sequence[str], prims: Prims
+) -> Sdf.Layer:
+    """Return the layer that has the others as sublayers."""
+    contents = _new_layer(payload / CONTENTS)
+    contents.subLayerPaths = [f"./{name}" for name in sublayers]
+    contents.defaultPrim = prims.robot.name
+    return contents
+
+
 def _simulator_layers(profile: Profile) -> dict[str, str]:
     """Return the paths of the layers of simulators, relative to the asset.
 
@@ -250,7 +294,7 @@ def _simulator_layers(profile: Profile) -> dict[str, str]:
             NEWTON_LAYER: RUNNABLE_LAYERS["Newton"],
         }
     names = [NEWTON_LAYER, PHYSX_LAYER]
-    if profile is Profile.PHYSX:
+    if profile.is_for_physx:
         names.reverse()
     return {name: f"{PAYLOAD}/{name}" for name in names}
 
@@ -262,7 +306,9 @@ def _sublayers(
     if profile is Profile.ROS:
         newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
         return (EXTENSIONS_LAYER, *newton, ROS_LAYER, *SUBLAYERS)
-    return (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+    schema = (ROBOT_LAYER,) if profile is Profile.ISAAC else ()
+    extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
+    return (*schema, *extensions, *SUBLAYERS)
 
 
 def _physics_choices(

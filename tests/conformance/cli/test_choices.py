@@ -19,6 +19,7 @@ from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 
 
@@ -129,3 +130,5 @@ def test_metadata_is_passed_to_the_converter() -> None:
 
     assert chosen.options().metadata == given
     assert parameters.METADATA == METADATA
+    assert parameters.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
+    assert parameters.ROBOT_TYPES == isaac.ROBOT_TYPES
