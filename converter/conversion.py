@@ -33,8 +33,13 @@ from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
+    ISAAC_BASE,
+    ISAAC_FILES,
     PAYLOAD,
     PAYLOAD_LAYERS,
+    PAYLOADS,
+    RUNNABLE_LAYERS,
+    RUNNABLES,
     THUMBNAILS,
     asset_name,
     author_asset,
@@ -52,7 +57,8 @@ class ConvertOptions:
     Attributes:
         layout: Files that the asset consists of.
         bodies: Whether body prims are nested along the tree or siblings; None for the
-            default of the profile: siblings for PhysX, otherwise nested.
+            default: siblings for PhysX and with variants of the physics, otherwise
+            nested.
         base: Whether the base is fixed.
         massless: Treatment of moving groups of links without mass.
         materials: Shader networks of materials.
@@ -67,13 +73,17 @@ class ConvertOptions:
         strict: Treat warnings as errors.
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
+        physics_variants: Write variants of the physics: UsdPhysics with the schemas of
+            Newton, with those of PhysX, and alone.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
-        metadata: Names and values of metadata of SimReady; the last of a name counts.
+        metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
+            name counts.
 
     Raises:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
             a layout without layers for a profile that prescribes them; or metadata for
-            a profile that has none.
+            a profile that has none; or variants of simulators for a profile without
+            their schemas.
     """
 
     layout: Layout = Layout.LAYERED
@@ -89,27 +99,33 @@ class ConvertOptions:
     strict: bool = False
     root: str | None = None
     profile: Profile = Profile.GENERIC
+    physics_variants: bool = False
     scene: bool = False
     metadata: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
-        if self.profile is Profile.PHYSX and self.bodies is BodyNesting.NESTED:
+        if self._for_physx and self.bodies is BodyNesting.NESTED:
             raise ValueError(
                 "PhysX does not simulate nested bodies reliably; they must be flat"
             )
         if self.profile.needs_layers and self.layout is not Layout.LAYERED:
             raise ValueError(f"the profile {self.profile} prescribes layers")
-        if self.metadata and self.profile is not Profile.SIMREADY:
+        if self.metadata and self.profile not in {Profile.SIMREADY, Profile.ISAAC}:
             raise ValueError(f"the profile {self.profile} has no metadata")
+        if self.physics_variants and self.profile is Profile.USDPHYSICS:
+            raise ValueError(f"the profile {self.profile} has no schemas of simulators")
 
     @property
     def nesting(self) -> BodyNesting:
         """Nesting of body prims, given or by profile."""
         if self.bodies is not None:
             return self.bodies
-        flat = self.profile is Profile.PHYSX
-        return BodyNesting.FLAT if flat else BodyNesting.NESTED
+        return BodyNesting.FLAT if self._for_physx else BodyNesting.NESTED
+
+    @property
+    def _for_physx(self) -> bool:
+        return self.physics_variants or self.profile.is_for_physx
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +245,19 @@ def _build(
         layered,
         networks=options.materials,
         profile=options.profile,
+        physics_variants=options.physics_variants,
         scene=options.scene,
         version=_version(robot),
         metadata=metadata,
     )
     found = (*found, *lacking)
     _refuse_warnings(found, options)
+    if options.profile is Profile.ISAAC:
+        from urdf_usd.converter.usd.writer.isaac_layout import arrange  # noqa: PLC0415  for one profile
+
+        bundled.mkdir()
+        arrange(layered, asset_name(robot), bundled)
+        return bundled, found
     if options.layout is Layout.LAYERED:
         return layered, found
     from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow to import, rarely needed
@@ -247,7 +270,9 @@ def _build(
 def _metadata(
     robot: Robot, options: ConvertOptions
 ) -> tuple[Mapping[str, str], tuple[Diagnostic, ...]]:
-    """Return the metadata of SimReady, and a diagnostic if some is missing."""
+    """Return the metadata of a profile, and a diagnostic if some is missing."""
+    if options.profile is Profile.ISAAC:
+        return dict(options.metadata), ()
     if options.profile is not Profile.SIMREADY:
         return {}, ()
     from urdf_usd.converter.usd.profiles.simready import complete_metadata  # noqa: PLC0415  imports numpy
@@ -334,16 +359,20 @@ def _require_replaceable(target: Path) -> None:
 
 def _is_asset(target: Path, entries: set[str]) -> bool:
     """Return whether a folder contains an earlier conversion and nothing else."""
-    files = entries - {PAYLOAD, TEXTURES, THUMBNAILS}
+    files = entries - {PAYLOAD, PAYLOADS, TEXTURES, THUMBNAILS, RUNNABLES}
     folders = entries - files
     if len(files) != 1:
         return False
     (name,) = files
+    runnables = (target / path for path in RUNNABLE_LAYERS.values())
     match Path(name).suffix:
+        case Layout.LAYERED.suffix if folders == {PAYLOADS}:
+            expected = _is_isaac_payload(target / PAYLOADS)
         case Layout.LAYERED.suffix:
-            expected = folders - {THUMBNAILS} == {PAYLOAD} and (
+            expected = folders - {THUMBNAILS, RUNNABLES} == {PAYLOAD} and (
                 _is_payload(target / PAYLOAD)
-                and _holds_thumbnail(target / THUMBNAILS, name)
+                and _holds_only(target / THUMBNAILS, thumbnail_path(target / name))
+                and _holds_only(target / RUNNABLES, *runnables)
             )
         case Layout.SINGLE.suffix:
             expected = folders <= {TEXTURES} and _holds_images(target / TEXTURES)
@@ -366,10 +395,26 @@ def _is_payload(folder: Path) -> bool:
     )
 
 
-def _holds_thumbnail(folder: Path, asset: str) -> bool:
-    """Return whether a folder does not exist or contains one thumbnail alone."""
-    files = [entry for entry in folder.rglob("*") if not entry.is_dir()]
-    return files in ([], [folder / thumbnail_path(Path(asset)).relative_to(THUMBNAILS)])
+def _is_isaac_payload(folder: Path) -> bool:
+    """Return whether a folder contains only files of the profile of Isaac Sim."""
+    found = {
+        entry.relative_to(folder).as_posix()
+        for entry in folder.rglob("*")
+        if not entry.is_dir()
+    }
+    images = {name for name in found if name.startswith(f"{TEXTURES}/")}
+    layers = found - images
+    return (
+        ISAAC_BASE in layers
+        and layers <= ISAAC_FILES
+        and _holds_images(folder / TEXTURES)
+    )
+
+
+def _holds_only(folder: Path, *files: Path) -> bool:
+    """Return whether a folder contains no files, or exactly these."""
+    found = {entry for entry in folder.rglob("*") if not entry.is_dir()}
+    return found in (set(), set(files))
 
 
 def _holds_images(folder: Path) -> bool:

@@ -48,6 +48,8 @@ class Profile(StrEnum):
         PHYSX: Those of Omniverse Physics, for Isaac Sim 5 and 6.
         ROS: Newton's, and those of REP 158, in layers of their own.
         SIMREADY: Newton's, and what SimReady Foundation requires of robots.
+        ISAAC: Those of Omniverse Physics and, in other variants, Newton's, with the
+            robot schema and the layers of Isaac Sim 6.2.
     """
 
     GENERIC = "generic"
@@ -55,11 +57,17 @@ class Profile(StrEnum):
     PHYSX = "physx"
     ROS = "ros"
     SIMREADY = "simready"
+    ISAAC = "isaac"
 
     @property
     def needs_layers(self) -> bool:
         """Whether the profile prescribes the files of an asset."""
-        return self in {Profile.ROS, Profile.SIMREADY}
+        return self in {Profile.ROS, Profile.SIMREADY, Profile.ISAAC}
+
+    @property
+    def is_for_physx(self) -> bool:
+        """Whether PhysX is the simulator of the profile."""
+        return self in {Profile.PHYSX, Profile.ISAAC}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -78,8 +78,15 @@ def terminal_summary(
     return _Unpadded(Group(*sections))
 
 
-def terminal_selections(robots: Sequence[RobotRecord]) -> RenderableType:
-    """List the verdicts of one robot by selection of variants."""
+def terminal_selections(
+    robots: Sequence[RobotRecord], skipped: Iterable[tuple[str, str]] = ()
+) -> RenderableType:
+    """List the verdicts of one robot by selection of variants.
+
+    Args:
+        robots: Records, one for each selection that was checked.
+        skipped: Variants whose selections were not checked, each with the reason.
+    """
     table = _table()
     for robot in robots:
         mark = VERDICTS[robot.verdict]
@@ -88,6 +95,8 @@ def terminal_selections(robots: Sequence[RobotRecord]) -> RenderableType:
             Text(overview.selection(robot) or "no variants", style="bold"),
             Text(one_line(robot.reason, _TEXT_LIMIT)),
         )
+    for selection, reason in skipped:
+        table.add_row(Text("· skipped", style="dim"), Text(selection), Text(reason))
     return _Unpadded(table)
 
 

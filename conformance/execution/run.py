@@ -142,6 +142,7 @@ class RunOptions:
             **environment,
             **({"variant": chosen} if chosen else {}),
             "profile": self.convert.profile.value,
+            **({"physics-variants": "yes"} if self.convert.physics_variants else {}),
             "layout": self.convert.layout.value,
             "bodies": self.convert.nesting.value,
             "base": self.convert.base.value,
@@ -221,15 +222,21 @@ def check(
 
 def variant_combinations(
     usd: str | os.PathLike[str], options: CheckOptions = CHECK_DEFAULTS
-) -> tuple[CheckOptions, ...]:
+) -> tuple[tuple[CheckOptions, ...], tuple[tuple[VariantChoice, str], ...]]:
     """List checks of a USD, one for each combination of variants of its robot.
 
     The variant sets of the default prim and of prims below it are combined, also those
-    that a variant contains.
+    that a variant contains. A combination is left out if a variant with the name
+    ``none`` leaves the robot without physics or colliders, as the name states.
 
     Args:
         usd: Root layer.
-        options: Options of the checks; all select its variants.
+        options: Options of the checks; all select its variants, which leave nothing
+            out.
+
+    Returns:
+        Options of the checks; and the variants whose combinations are left out, each
+        with what it omits.
 
     Raises:
         StageError: The USD cannot be read within the limits, a variant does not exist,
@@ -241,7 +248,12 @@ def variant_combinations(
         options.variants,
         limits=options.limits,
     )
-    return tuple(replace(options, variants=each) for each in found)
+    checked = (each.choices for each in found if not each.omission)
+    omissions = (each.omission for each in found if each.omission)
+    return (
+        tuple(replace(options, variants=choices) for choices in checked),
+        tuple(dict.fromkeys(omissions)),
+    )
 
 
 def run(

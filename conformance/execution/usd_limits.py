@@ -28,6 +28,7 @@ from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
 from urdf_usd.converter.usd.loading.variants import (
+    Combination,
     selecting_layer,
     variant_combinations,
 )
@@ -223,7 +224,7 @@ def _captured(
 
 def list_combinations(
     usd: str, variants: tuple[VariantChoice, ...], *, strict: bool
-) -> tuple[tuple[VariantChoice, ...], ...]:
+) -> tuple[Combination, ...]:
     """List all combinations of variants of a USD that have some in common.
 
     Raises:

@@ -10,6 +10,7 @@ from urdf_usd.conformance.mutation.joints.drive_faults import DRIVE_FAULTS
 from urdf_usd.conformance.mutation.joints.joint_faults import JOINT_FAULTS
 from urdf_usd.conformance.mutation.joints.limit_faults import LIMIT_FAULTS
 from urdf_usd.conformance.mutation.mass_faults import MASS_FAULTS
+from urdf_usd.conformance.mutation.robot_schema_faults import ROBOT_SCHEMA_FAULTS
 from urdf_usd.conformance.mutation.setting_faults import SETTING_FAULTS
 from urdf_usd.conformance.mutation.shapes.appearance_faults import APPEARANCE_FAULTS
 from urdf_usd.conformance.mutation.shapes.mesh_faults import MESH_FAULTS
@@ -30,4 +31,5 @@ FAULTS = (
     *APPEARANCE_FAULTS,
     *MESH_FAULTS,
     *AUTHORED_FAULTS,
+    *ROBOT_SCHEMA_FAULTS,
 )

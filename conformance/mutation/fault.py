@@ -12,7 +12,7 @@ from pxr import Sdf, Usd
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 # Profile of the good USD whose attributes a fault changes.
-ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx"]
+ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx", "isaac"]
 # In place of a check, if the USD engine rejects the USD.
 REFUSED = "reader.refuses"
 # The verdict is at best *incomplete*, because parts of the USD are missing.

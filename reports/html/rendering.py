@@ -42,7 +42,7 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 # Options of a summary that the command has under the same name.
 _RUN_OPTIONS = ("bodies", "base", "massless")
-_RUN_FLAGS = ("merge-fixed", "keep-chains")
+_RUN_FLAGS = ("merge-fixed", "keep-chains", "physics-variants")
 # The summary holds all values of these, quoted for a shell.
 _REPEATED_OPTIONS = ("arg", "env")
 

@@ -50,6 +50,7 @@ def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
         ("physx", {"physx", "drive"}),
         ("ros", {"newton", "drive"}),
         ("simready", {"newton", "drive"}),
+        ("isaac", {"physx", "drive"}),
     ],
 )
 def test_profile_uses_its_own_schemas_only(
@@ -75,7 +76,7 @@ def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
     assert result.exit_code == 0, result.output
     assert record["profile"] == profile.value
     assert summary["options"]["profile"] == profile.value
-    flat = profile is Profile.PHYSX
+    flat = profile.is_for_physx
     assert summary["options"]["bodies"] == ("flat" if flat else "nested")
 
 
@@ -103,7 +104,7 @@ def test_bodies_are_flat_for_physx_and_on_request(
         if any(body.GetPath().HasPrefix(b.GetPath()) for b in bodies if b != body)
     ]
 
-    assert bool(nested) is (profile is not Profile.PHYSX)
+    assert bool(nested) is not profile.is_for_physx
     assert ConvertOptions(profile=profile, bodies=BodyNesting.FLAT).nesting is (
         BodyNesting.FLAT
     )
@@ -129,7 +130,17 @@ def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> No
     [
         (("--profile", "ros", "--layout", "usdz"), "cannot be combined with"),
         (("--profile", "simready", "--layout", "single"), "which prescribes layers"),
-        (("--metadata", "author=me"), "--metadata requires --profile simready"),
+        (("--profile", "usdphysics", "--physics-variants"), "no schemas of simulators"),
+        (("--bodies", "nested", "--physics-variants"), "cannot be combined with"),
+        (("--metadata", "author=me"), "--metadata requires --profile simready or"),
+        (("--profile", "isaac", "--layout", "usdz"), "which prescribes layers"),
+        (("--profile", "isaac", "--bodies", "nested"), "cannot be combined with"),
+        (("--profile", "isaac", "--metadata", "author=me"), "has robot_type and"),
+        (("--profile", "isaac", "--metadata", "robot_type=Arm"), "is none of"),
+        (
+            ("--profile", "simready", "--metadata", "robot_type=Aerial"),
+            "--profile isaac",
+        ),
         (("--profile", "simready", "--metadata", "maker=me"), "one of the names"),
     ],
 )
@@ -142,6 +153,29 @@ def test_options_that_a_profile_excludes_are_refused(
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("profile", "count"), [("generic", 3), ("simready", 4), ("isaac", 3)]
+)
+def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> None:
+    """Those without physics or colliders are skipped, by name."""
+    options = ("--profile", profile, "--physics-variants")
+    omissions = {"Physics": "physics", "Colliders": "colliders"}
+    if profile == "isaac":
+        del omissions["Colliders"]
+    result = _invoke("convert", str(ARM), str(tmp_path), *options)
+    usd = result.stdout.strip()
+
+    result = _invoke("check", str(ARM), usd, "--all-variants")
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0, result.output
+    assert sum(line.startswith(("✓", "≈")) for line in lines) == count
+    assert [line.split() for line in lines if "skipped" in line] == [
+        ["·", "skipped", f"/oblique_arm:{name}=none", "no", kind]
+        for name, kind in omissions.items()
+    ]
 
 
 @pytest.mark.parametrize("option", [(), ("--scene",)])

@@ -75,8 +75,9 @@ _SHOWN = frozenset(
     "--all-variants",
     is_flag=True,
     help="Check every combination of variants of the robot, at most 64; those of "
-    "--variant are common to all. The worst result decides the exit status; files are "
-    "numbered: FILE-1, FILE-2 ...",
+    "--variant are common to all. Variants named 'none' without physics or colliders "
+    "are skipped. The worst result decides the exit status; files are numbered: "
+    "FILE-1, FILE-2 ...",
 )
 @usd_strict_option
 @click.option(
@@ -156,7 +157,9 @@ def check_command(
             strict=strict,
         )
         status.show("Comparing USD with URDF ...")
-        selections = variant_combinations(usd, options) if all_variants else (options,)
+        selections, skipped = (
+            variant_combinations(usd, options) if all_variants else ((options,), ())
+        )
         records = []
         pages = []
         for number, one in enumerate(selections, start=1):
@@ -179,7 +182,11 @@ def check_command(
     ]
     show_diagnostics(dict.fromkeys(diagnostics))
     if all_variants:
-        stdout().print(terminal_selections(records))
+        stdout().print(
+            terminal_selections(
+                records, [(str(choice), f"no {kind}") for choice, kind in skipped]
+            )
+        )
     else:
         summary = summary_of(records, [source.reference], {"base": base})
         stdout().print(terminal_summary(summary, records))

@@ -89,8 +89,10 @@ def convert_command(
 
         chosen = choices.options()
     known = tuple((name, str(path)) for name, path in robot.packages)
-    if choices.profile == "simready":
-        stated = {"author": robot.origin.maker, "asset_license": robot.origin.license}
+    if choices.profile in {"simready", "isaac"}:
+        stated = {"asset_license": robot.origin.license}
+        if choices.profile == "simready":
+            stated["author"] = robot.origin.maker
         metadata = tuple((name, text) for name, text in stated.items() if text)
         # The last entry of a name counts: the user's.
         chosen = replace(chosen, metadata=(*metadata, *chosen.metadata))

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from urdf_usd.conformance.cli.options.parameters import (
+    ISAAC_METADATA,
+    METADATA,
+    ROBOT_TYPES,
     Arguments,
     Metadata,
     Packages,
@@ -25,9 +28,9 @@ if TYPE_CHECKING:
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
 # help text. A test compares them.
-PROFILES = ("generic", "usdphysics", "physx", "ros", "simready")
+PROFILES = ("generic", "usdphysics", "physx", "ros", "simready", "isaac")
 # Profiles that prescribe layers.
-_LAYERED = ("ros", "simready")
+_LAYERED = ("ros", "simready", "isaac")
 LAYOUTS = ("layered", "single", "usdz")
 NESTINGS = ("nested", "flat")
 MASSLESS = ("regularise", "error")
@@ -43,6 +46,7 @@ class ConversionChoices:
     """
 
     profile: str
+    physics_variants: bool
     layout: str
     bodies: str | None
     base: str
@@ -57,18 +61,44 @@ class ConversionChoices:
 
     def __post_init__(self) -> None:
         """Refuse nested bodies for PhysX, and other layouts where layers matter."""
-        if self.profile == "physx" and self.bodies == "nested":
+        if self.profile in {"physx", "isaac"} and self.bodies == "nested":
             raise click.UsageError(
-                "--bodies nested cannot be combined with --profile physx: PhysX does "
-                "not simulate nested bodies reliably"
+                f"--bodies nested cannot be combined with --profile {self.profile}: "
+                "PhysX does not simulate nested bodies reliably"
+            )
+        if self.physics_variants and self.bodies == "nested":
+            raise click.UsageError(
+                "--bodies nested cannot be combined with --physics-variants, one of "
+                "which is for PhysX, which does not simulate nested bodies reliably"
+            )
+        if self.physics_variants and self.profile == "usdphysics":
+            raise click.UsageError(
+                "--physics-variants cannot be combined with --profile usdphysics, "
+                "which has no schemas of simulators"
             )
         if self.profile in _LAYERED and self.layout != "layered":
             raise click.UsageError(
                 f"--layout {self.layout} cannot be combined with --profile "
                 f"{self.profile}, which prescribes layers"
             )
-        if self.metadata and self.profile != "simready":
-            raise click.UsageError("--metadata requires --profile simready")
+        self._check_metadata()
+
+    def _check_metadata(self) -> None:
+        """Refuse metadata that the profile does not have."""
+        for name, text in self.metadata:
+            if self.profile == "isaac" and name not in ISAAC_METADATA:
+                raise click.UsageError(
+                    f"--metadata {name} cannot be combined with --profile isaac, which "
+                    f"has {' and '.join(ISAAC_METADATA)}"
+                )
+            if self.profile == "simready" and name not in METADATA:
+                raise click.UsageError(f"--metadata {name} requires --profile isaac")
+            if name == "robot_type" and text not in ROBOT_TYPES:
+                raise click.UsageError(
+                    f"--metadata robot_type={text} is none of {', '.join(ROBOT_TYPES)}"
+                )
+        if self.metadata and self.profile not in {"simready", "isaac"}:
+            raise click.UsageError("--metadata requires --profile simready or isaac")
 
     def options(self) -> ConvertOptions:
         """Return the options of the converter, which is imported here."""
@@ -83,6 +113,7 @@ class ConversionChoices:
 
         return ConvertOptions(
             profile=Profile(self.profile),
+            physics_variants=self.physics_variants,
             layout=Layout(self.layout),
             bodies=None if self.bodies is None else BodyNesting(self.bodies),
             base=BaseOption(self.base),
@@ -110,7 +141,15 @@ conversion_options = options_as(
             "Newton and PhysX read; usdphysics: none; physx: those of Omniverse "
             "Physics, for Isaac Sim 5 and 6; ros: those of REP 158 and Newton, in "
             "separate layers; simready: Newton's, with normals, metadata and a "
-            "thumbnail, for SimReady's Robot-Body.",
+            "thumbnail, for SimReady's Robot-Body; isaac: those of Omniverse Physics, "
+            "with the robot schema and the layers of Isaac Sim 6.2.",
+        ),
+        click.option(
+            "--physics-variants",
+            is_flag=True,
+            help="Write variants of the physics in one asset: newton (the default), "
+            "physx, physics (UsdPhysics alone) and none. With --profile simready, "
+            "variant sets Newton and PhysX that are disabled by default.",
         ),
         click.option(
             "--layout",
@@ -124,7 +163,8 @@ conversion_options = options_as(
             "--bodies",
             type=click.Choice(NESTINGS),
             help="Nest rigid bodies along the kinematic tree, or write them as "
-            "siblings.  [default: flat for physx, else nested]",
+            "siblings.  [default: flat for physx, isaac and --physics-variants, else "
+            "nested]",
         ),
         base_option,
         click.option(

@@ -36,6 +36,17 @@ METADATA = (
     "source_file",
     "usd_date_generated",
 )
+ISAAC_METADATA = ("robot_type", "asset_license")
+ROBOT_TYPES = (
+    "End Effector",
+    "Manipulator",
+    "Humanoid",
+    "Wheeled",
+    "Holonomic",
+    "Quadruped",
+    "Mobile Manipulators",
+    "Aerial",
+)
 FAIL_ON = ("close", "incomplete", "fails")
 
 
@@ -133,8 +144,8 @@ def _split_metadata(
     metadata = []
     for value in values:
         name, equals, text = value.partition("=")
-        if not equals or name not in METADATA:
-            names = ", ".join(METADATA)
+        if not equals or name not in {*METADATA, *ISAAC_METADATA}:
+            names = ", ".join(dict.fromkeys((*METADATA, *ISAAC_METADATA)))
             message = f"{value!r} is not NAME=VALUE with one of the names {names}"
             raise click.BadParameter(message, param=parameter)
         metadata.append((name, text))
@@ -234,7 +245,8 @@ metadata_option = click.option(
     callback=_split_metadata,
     multiple=True,
     help="Metadata for --profile simready: author, asset_license, usd_date_generated "
-    "and others that its standard requires. Repeatable.",
+    "and others that its standard requires; for isaac: robot_type (Manipulator, "
+    "Humanoid, ...) and asset_license. Repeatable.",
 )
 engine_option = click.option(
     "--engine",

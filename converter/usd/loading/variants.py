@@ -7,11 +7,11 @@ it is selected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from pxr import Sdf, Usd
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import truncate_list
@@ -19,6 +19,9 @@ from urdf_usd.converter.options import VariantChoice
 
 # Combinations of variants that are checked at most.
 MOST_COMBINATIONS = 64
+# Name of variants without what their set is about, in Isaac Sim and in our assets.
+_NONE = "none"
+_PHYSICS, _COLLIDERS = "physics", "colliders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,20 @@ class VariantSet:
 
     def __str__(self) -> str:
         return f"{self.prim}:{self.name} ({', '.join(self.variants)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A combination of variants of a robot.
+
+    Attributes:
+        choices: One for each variant set, with prims.
+        omission: The choice of a variant with the name ``none`` without which the robot
+            has physics or colliders, and these words; None if there is no such choice.
+    """
+
+    choices: tuple[VariantChoice, ...]
+    omission: tuple[VariantChoice, str] | None = None
 
 
 def robot_variant_sets(stage: Usd.Stage) -> Iterator[VariantSet]:
@@ -200,7 +217,7 @@ def _without(stage: Usd.Stage, choice: VariantChoice) -> str:
 
 def variant_combinations(
     stage: Usd.Stage, choices: Sequence[VariantChoice] = ()
-) -> tuple[tuple[VariantChoice, ...], ...]:
+) -> tuple[Combination, ...]:
     """List all combinations of variants of the robot.
 
     Args:
@@ -208,16 +225,16 @@ def variant_combinations(
         choices: Variants that all combinations have in common.
 
     Returns:
-        The choices of each combination, with their prims; those of ``choices`` first,
-        then in the order of prims and of the names of variants.
+        The combinations; ``choices`` come first, then those in the order of prims and
+        of the names of variants. Omissions by ``choices`` are not stated.
 
     Raises:
         StageError: A choice does not exist, or there are more than 64 combinations.
     """
     selected, _ = select_variants(stage, choices)
-    found = []
+    found = {}
     for combination in _combinations(stage, selected):
-        found.append(combination)
+        found[combination] = _kinds_of_physics(stage)
         if len(found) > MOST_COMBINATIONS:
             sets = truncate_list(map(str, robot_variant_sets(stage)))
             message = (
@@ -225,7 +242,42 @@ def variant_combinations(
                 f"{MOST_COMBINATIONS} combinations"
             )
             raise StageError((Diagnostic("variant-combinations", message),))
-    return tuple(found)
+    return tuple(
+        Combination(each, _omission(each, found, len(selected))) for each in found
+    )
+
+
+def _kinds_of_physics(stage: Usd.Stage) -> frozenset[str]:
+    """Return whether the robot has physics and colliders."""
+    found = set()
+    root = stage.GetDefaultPrim() or stage.GetPseudoRoot()
+    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            return frozenset({_PHYSICS, _COLLIDERS})
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.IsA(UsdPhysics.Joint):
+            found.add(_PHYSICS)
+    return frozenset(found)
+
+
+def _omission(
+    combination: tuple[VariantChoice, ...],
+    found: Mapping[tuple[VariantChoice, ...], frozenset[str]],
+    given: int,
+) -> tuple[VariantChoice, str] | None:
+    """Return the omission of a combination, except by one of the given choices."""
+    for place, choice in enumerate(combination):
+        if choice.variant != _NONE or place < given:
+            continue
+        before, after = combination[:place], combination[place + 1 :]
+        others = [
+            kinds
+            for other, kinds in found.items()
+            if (other[:place], other[place + 1 :]) == (before, after)
+        ]
+        for kind in (_PHYSICS, _COLLIDERS):
+            if kind not in found[combination] and any(kind in one for one in others):
+                return choice, kind
+    return None
 
 
 def _combinations(

@@ -45,7 +45,7 @@ def author_profile(
             layer = stage.GetEditTarget().GetLayer()
             author_ros(layer, tree, body_assignment, prims)
             return lost
-        case Profile.PHYSX:
+        case Profile.PHYSX | Profile.ISAAC:
             from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
 
             return author_physx(stage, tree, prims)

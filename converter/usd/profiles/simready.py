@@ -16,7 +16,7 @@ from pxr import Gf, Sdf, UsdGeom, Vt
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import over, write_new
+from urdf_usd.converter.usd.writer.specs import applied, apply, over, write_new
 
 METADATA = (
     "author",
@@ -74,6 +74,19 @@ def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnosti
     return (Diagnostic("metadata-missing", message, location),)
 
 
+def complete(physics: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> None:
+    """Author what the profile requires of physics and meshes.
+
+    Args:
+        physics: The physics layer, with Newton's schemas and articulation roots.
+        library: The library of meshes.
+        prims: Paths of all prims.
+    """
+    complete_newton(physics)
+    add_normals(library)
+    hide_colliders(physics, prims)
+
+
 def lacking_meshes(library: Sdf.Layer, robot: Robot) -> tuple[Diagnostic, ...]:
     """Report a robot without meshes, which VG.MESH.001 excludes."""
     if library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
@@ -91,6 +104,26 @@ def hide_colliders(layer: Sdf.Layer, prims: Prims) -> None:
                 kind = Sdf.ValueTypeNames.Token
                 tokens = UsdGeom.Tokens
                 write_new(collider, tokens.visibility, kind, tokens.invisible)
+
+
+def complete_newton(layer: Sdf.Layer) -> None:
+    """State what Newton assumes by itself (NEWTON.COL.001, NEWTON.BA.001).
+
+    Mesh colliders have its schema, and links of one robot collide with each other.
+
+    Args:
+        layer: The physics layer, with articulation roots.
+    """
+    paths: list[Sdf.Path] = []
+    layer.Traverse(Sdf.Path.absoluteRootPath, paths.append)
+    for prim in (layer.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
+        schemas = applied(prim)
+        if "PhysicsMeshCollisionAPI" in schemas:
+            apply(prim, "NewtonMeshCollisionAPI")
+        if "PhysicsArticulationRootAPI" in schemas:
+            apply(prim, "NewtonArticulationRootAPI")
+            kind = Sdf.ValueTypeNames.Bool
+            write_new(prim, "newton:selfCollisionEnabled", kind, value=True)
 
 
 def add_normals(library: Sdf.Layer) -> None:
@@ -162,3 +195,24 @@ def author_metadata(
     }
     outer = {name: metadata[name] for name in _OUTER if name in metadata}
     layer.customLayerData = {**layer.customLayerData, **outer, NESTED: nested}
+
+
+def author_variants(layer: Sdf.Layer, sets: Iterable[str], option: str) -> None:
+    """Describe the variant sets of simulators in the metadata (RV.003 and RV.006).
+
+    Args:
+        layer: The interface layer, with metadata.
+        sets: Names of the variant sets of the default prim.
+        option: Variant that adds the schemas of the simulator.
+    """
+    described = {
+        name: {
+            "prim": f"/{layer.defaultPrim}",
+            "variantSetName": name,
+            "activateOption": option,
+        }
+        for name in sets
+    }
+    data = layer.customLayerData
+    nested = {**data[NESTED], "Variants": {"Physics": described}}
+    layer.customLayerData = {**data, NESTED: nested}

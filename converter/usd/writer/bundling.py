@@ -19,24 +19,32 @@ from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     NONE,
     PHYSICS_SET,
+    WITH_NEWTON,
     WITH_PHYSICS,
+    WITH_PHYSX,
 )
 from urdf_usd.converter.usd.writer.layers import (
     EXTENSIONS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
+    NEWTON_LAYER,
     NO_COLLIDERS_LAYER,
     PAYLOAD,
     PHYSICS_LAYER,
+    PHYSX_LAYER,
     WITHOUT_PHYSICS,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.names import sibling_names
 
 _ROOT = Sdf.Path.absoluteRootPath
-# Layers of each variant, strongest first.
+_PHYSICS = (EXTENSIONS_LAYER, PHYSICS_LAYER)
+# Layers of each variant, strongest first. An asset for one simulator has no variants
+# with the names of simulators.
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, PHYSICS_LAYER)),
+    (PHYSICS_SET, WITH_NEWTON, (NEWTON_LAYER, *_PHYSICS)),
+    (PHYSICS_SET, WITH_PHYSX, (PHYSX_LAYER, *_PHYSICS)),
+    (PHYSICS_SET, WITH_PHYSICS, _PHYSICS),
     (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
 )
@@ -88,15 +96,17 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     identifier = Sdf.AssetPath(f"./{file.name}")
     merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
-    visuals = _flattened([payload / name for name in WITHOUT_PHYSICS])
+    visuals = flattened([payload / name for name in WITHOUT_PHYSICS])
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
     for choice, variant, names in _VARIANTS:
         path = robot.AppendVariantSelection(choice, variant)
+        if merged.GetPrimAtPath(path) is None:
+            continue
         merged.GetPrimAtPath(path).payloadList.ClearEdits()
         layers = [payload / name for name in names if (payload / name).is_file()]
         if layers:
-            Sdf.CopySpec(_flattened(layers), robot, merged, path)
+            Sdf.CopySpec(flattened(layers), robot, merged, path)
     names = sibling_names((name for _, name in _LIBRARIES), (robot.name,))
     for (library, _), name in zip(_LIBRARIES, names, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
@@ -107,8 +117,12 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     merged.Save()
 
 
-def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
-    """Merge layers, strongest first; asset paths stay as they are."""
+def flattened(layers: Iterable[Path]) -> Sdf.Layer:
+    """Merge layers, strongest first; asset paths stay as they are.
+
+    Returns:
+        An anonymous layer.
+    """
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [str(layer) for layer in layers]
     stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)

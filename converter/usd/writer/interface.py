@@ -3,6 +3,9 @@
 ``Physics`` and ``Colliders`` are variant sets of the default prim; the first is named
 as in Isaac Sim. The variant ``none`` of ``Physics`` composes no layer with physics;
 that of ``Colliders`` deactivates colliders, and bodies keep their authored mass.
+An asset for several simulators has a variant of ``Physics`` for each, with UsdPhysics
+and the schemas of that simulator; ``physics`` has UsdPhysics alone. In the profile of
+SimReady each simulator has a variant set of its own, with ``Disabled`` and ``Enabled``.
 """
 
 from __future__ import annotations
@@ -19,8 +22,13 @@ from urdf_usd.converter.usd.writer.names import show_name
 PHYSICS_SET = "Physics"
 COLLIDERS_SET = "Colliders"
 WITH_PHYSICS = "physics"
+WITH_NEWTON = "newton"
+WITH_PHYSX = "physx"
 WITH_COLLIDERS = "colliders"
 NONE = "none"
+# Variants of the sets of simulators (SimReady, RV.001 and RV.004).
+DISABLED = "Disabled"
+ENABLED = "Enabled"
 # Version of an asset whose URDF is in no versioned package.
 UNVERSIONED = "0.0.0"
 # Identifies assets that may be replaced.
@@ -69,7 +77,7 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
     if extent is not None:
         UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(extent)
     for name, variants in choices.items():
-        _author_choice(prim, name, variants, arc)
+        author_choice(prim, name, variants, arc)
 
 
 def author_inactive(layer: Sdf.Layer, paths: Iterable[Sdf.Path]) -> None:
@@ -87,9 +95,17 @@ def is_written_here(file: Path) -> bool:
     return bool(layer and layer.customLayerData.get("creator") == CREATOR)
 
 
-def _author_choice(
+def author_choice(
     prim: Usd.Prim, name: str, variants: Mapping[str, Sequence[str]], arc: Arc
 ) -> None:
+    """Add a variant set whose first variant is selected.
+
+    Args:
+        prim: The default prim.
+        name: Name of the set, which becomes the weakest.
+        variants: Layers, strongest first, by variant.
+        arc: How variants have these layers.
+    """
     back = Usd.ListPositionBackOfPrependList
     chosen = prim.GetVariantSets().AddVariantSet(name, back)
     for variant, layers in variants.items():

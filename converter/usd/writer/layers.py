@@ -10,6 +10,11 @@ are relative.
 In the profile of ROS the interface has references instead of payloads, and meshes and
 materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
 ``Ros.usda``, and all ``urdf:`` attributes in ``Extensions.usda``.
+
+In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and variants
+of the interface add ``Newton.usda`` or ``Physx.usda``; in the profile of SimReady these
+are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``. That of the profile of
+Isaac Sim has its robot schema in ``Robot.usda``; :mod:`.isaac_layout` rearranges it.
 """
 
 from __future__ import annotations
@@ -33,11 +38,15 @@ from urdf_usd.converter.usd.writer.extensions import author_extensions, has_exte
 from urdf_usd.converter.usd.writer.geometry import author_geometry
 from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
+    DISABLED,
+    ENABLED,
     NONE,
     PHYSICS_SET,
     UNVERSIONED,
     WITH_COLLIDERS,
+    WITH_NEWTON,
     WITH_PHYSICS,
+    WITH_PHYSX,
     Arc,
     author_inactive,
     author_interface,
@@ -75,17 +84,39 @@ EXTENSIONS_LAYER = "Extensions.usda"
 PHYSICS_LAYER = "Physics.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
+PHYSX_LAYER = "Physx.usda"
 ROS_LAYER = "Ros.usda"
+ROBOT_LAYER = "Robot.usda"
 THUMBNAILS = ".thumbs"
+# Folder of the layers in the profile of Isaac Sim, and its files besides textures; some
+# are optional.
+PAYLOADS = "payloads"
+ISAAC_BASE = "base.usda"
+ISAAC_FILES = frozenset(
+    {
+        ISAAC_BASE,
+        *("robot.usda", "instances.usda", "geometries.usd", "materials.usd"),
+        *("Physics/physics.usda", "Physics/extensions.usda"),
+        *("Physics/physx.usda", "Physics/newton.usda"),
+    }
+)
+# Folder of the layers of simulators in an asset of SimReady (RV.002 and RV.005).
+RUNNABLES = "runnables"
+# Layers of simulators there, by variant set.
+RUNNABLE_LAYERS = {
+    "PhysX": f"{RUNNABLES}/physics/physx.usda",
+    "Newton": f"{RUNNABLES}/physics/newton.usda",
+}
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
-_ROS_LAYERS = (NEWTON_LAYER, ROS_LAYER)
 PAYLOAD_LAYERS = (
     CONTENTS,
     EXTENSIONS_LAYER,
     *SUBLAYERS,
-    *_ROS_LAYERS,
+    NEWTON_LAYER,
+    PHYSX_LAYER,
+    ROS_LAYER,
     NO_COLLIDERS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
@@ -136,6 +167,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     *,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
     profile: Profile = Profile.GENERIC,
+    physics_variants: bool = False,
     scene: bool = False,
     version: str = UNVERSIONED,
     metadata: Mapping[str, str] = MappingProxyType({}),
@@ -150,9 +182,10 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         folder: Existing empty folder.
         networks: Shader networks of materials.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
+        physics_variants: Whether Newton and PhysX have a variant each.
         scene: Whether to add a physics scene.
         version: Version of the asset.
-        metadata: Metadata of SimReady, by name.
+        metadata: Metadata of SimReady or Isaac Sim, by name.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -171,35 +204,43 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    sublayers = _sublayers(robot, profile)
+    several = physics_variants or profile is Profile.ISAAC
+    simulators = _simulator_layers(profile) if several else {}
+    sublayers = _sublayers(robot, profile, simulators)
     layer = {name: _new_layer(payload / name) for name in sublayers}
+    for name, path in simulators.items():
+        layer[name] = _new_layer(folder / path)
     # Opened afterwards: an open stage would recompose for every authored prim.
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     _set_default_prim(layer.values(), prims.robot)
     composed = _composed([layer[name] for name in SUBLAYERS])
     composed.SetEditTarget(layer[PHYSICS_LAYER])
-    lost = author_profile(composed, tree, body_assignment, prims, profile)
+    lost = _author_profiles(
+        composed, tree, body_assignment, prims, profile, several=several
+    )
     author_articulation(composed, tree, body_assignment, prims)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
+    if profile is Profile.ISAAC:
+        from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
+
+        schema = layer[ROBOT_LAYER]
+        author_robot_schema(schema, tree, body_assignment, prims, version, metadata)
     if EXTENSIONS_LAYER in layer:
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
-    if profile is Profile.ROS:
-        _isolate(layer)
     if profile is Profile.SIMREADY:
         # Imports numpy, which other profiles of robots without meshes do not need.
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
 
-        simready.add_normals(shapes)
-        simready.hide_colliders(layer[PHYSICS_LAYER], prims)
-        lost = (*lost, *simready.lacking_meshes(shapes, robot))
-    contents = _new_layer(payload / CONTENTS)
-    contents.subLayerPaths = [f"./{name}" for name in sublayers]
-    contents.defaultPrim = prims.robot.name
+        simready.complete(layer[PHYSICS_LAYER], shapes, prims)
+        lost += simready.lacking_meshes(shapes, robot)
+    _isolate(layer, profile)
+    contents = _author_contents(payload, sublayers, prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
+    choices = _physics_choices(profile, simulators)
     arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
-    _author_interface(robot, version, prims, composed, folder, arc)
+    _author_interface(robot, version, prims, composed, folder, choices, arc)
     if profile is Profile.SIMREADY:
         from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415  imports numpy
 
@@ -208,28 +249,108 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         bodies = body_assignment.bodies
         mass = sum(body.mass for body in bodies)
         simready.author_metadata(interface, metadata, len(bodies), mass)
+        if simulators:
+            simready.author_variants(interface, RUNNABLE_LAYERS, ENABLED)
         interface.Save()
         write_thumbnail(composed, thumbnail_path(asset))
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
-def _sublayers(robot: Robot, profile: Profile) -> tuple[str, ...]:
+def _author_profiles(
+    stage: Usd.Stage,
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+    profile: Profile,
+    *,
+    several: bool,
+) -> tuple[Diagnostic, ...]:
+    """Author the schemas of a profile, or those of several simulators."""
+    lost = author_profile(stage, tree, body_assignment, prims, profile)
+    if several:
+        other = Profile.GENERIC if profile.is_for_physx else Profile.PHYSX
+        lost += author_profile(stage, tree, body_assignment, prims, other)
+    return lost
+
+
+def _author_contents(
+    payload: Path, sublayers: Sequence[str], prims: Prims
+) -> Sdf.Layer:
+    """Return the layer that has the others as sublayers."""
+    contents = _new_layer(payload / CONTENTS)
+    contents.subLayerPaths = [f"./{name}" for name in sublayers]
+    contents.defaultPrim = prims.robot.name
+    return contents
+
+
+def _simulator_layers(profile: Profile) -> dict[str, str]:
+    """Return the paths of the layers of simulators, relative to the asset.
+
+    That of the profile is the first.
+    """
+    if profile is Profile.SIMREADY:
+        return {
+            PHYSX_LAYER: RUNNABLE_LAYERS["PhysX"],
+            NEWTON_LAYER: RUNNABLE_LAYERS["Newton"],
+        }
+    names = [NEWTON_LAYER, PHYSX_LAYER]
+    if profile.is_for_physx:
+        names.reverse()
+    return {name: f"{PAYLOAD}/{name}" for name in names}
+
+
+def _sublayers(
+    robot: Robot, profile: Profile, simulators: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the sublayers of the content, strongest first."""
     if profile is Profile.ROS:
-        return (EXTENSIONS_LAYER, *_ROS_LAYERS, *SUBLAYERS)
-    return (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+        newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
+        return (EXTENSIONS_LAYER, *newton, ROS_LAYER, *SUBLAYERS)
+    schema = (ROBOT_LAYER,) if profile is Profile.ISAAC else ()
+    extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
+    return (*schema, *extensions, *SUBLAYERS)
 
 
-def _isolate(layer: Mapping[str, Sdf.Layer]) -> None:
-    """Leave core schemas in the physics layer, and make libraries payloads."""
+def _physics_choices(
+    profile: Profile, simulators: Mapping[str, str]
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the layers of the variants with and without physics."""
+    contents = f"./{PAYLOAD}/{CONTENTS}"
+    added = {name: f"./{path}" for name, path in simulators.items()}
+    chosen = {}
+    variants: dict[str, tuple[str, ...]] = {}
+    if profile is Profile.SIMREADY and simulators:
+        chosen = {
+            name: {DISABLED: (), ENABLED: (f"./{path}",)}
+            for name, path in RUNNABLE_LAYERS.items()
+        }
+    else:
+        variants = {_VARIANT_OF[name]: (path, contents) for name, path in added.items()}
+    variants[WITH_PHYSICS] = (contents,)
+    variants[NONE] = tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS)
+    return {**chosen, PHYSICS_SET: variants}
+
+
+_VARIANT_OF = {NEWTON_LAYER: WITH_NEWTON, PHYSX_LAYER: WITH_PHYSX}
+
+
+def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile) -> None:
+    """Leave core schemas in the physics layer if simulators have layers.
+
+    In the profile of ROS, libraries become payloads.
+    """
     physics = layer[PHYSICS_LAYER]
-    drop_link_tensors(physics)
-    move_opinions(physics, layer[EXTENSIONS_LAYER], ("urdf:",))
-    move_opinions(physics, layer[NEWTON_LAYER], ("newton:",), "Newton")
-    move_opinions(physics, layer[ROS_LAYER], ("ros:",), "Ros")
-    move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")
-    for name in WITHOUT_PHYSICS:
-        load_on_demand(layer[name])
+    if profile is Profile.ROS:
+        drop_link_tensors(physics)
+        move_opinions(physics, layer[EXTENSIONS_LAYER], ("urdf:",))
+        move_opinions(physics, layer[ROS_LAYER], ("ros:",), "Ros")
+        move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")
+        for name in WITHOUT_PHYSICS:
+            load_on_demand(layer[name])
+    if NEWTON_LAYER in layer:
+        move_opinions(physics, layer[NEWTON_LAYER], ("newton:",), "Newton")
+    if PHYSX_LAYER in layer:
+        move_opinions(physics, layer[PHYSX_LAYER], ("physx",), "Physx")
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
@@ -308,25 +429,18 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
             )
 
 
-def _author_interface(
+def _author_interface(  # noqa: PLR0917  # one parameter per input
     robot: Robot,
     version: str,
     prims: Prims,
     contents: Usd.Stage,
     folder: Path,
+    choices: Mapping[str, Mapping[str, Sequence[str]]],
     arc: Arc,
 ) -> None:
-    """Write the interface layer and the layer of its variants."""
-    choices = {
-        COLLIDERS_SET: {
-            WITH_COLLIDERS: (),
-            NONE: _author_no_colliders(contents, prims, folder / PAYLOAD),
-        },
-        PHYSICS_SET: {
-            WITH_PHYSICS: (f"./{PAYLOAD}/{CONTENTS}",),
-            NONE: tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS),
-        },
-    }
+    """Write the interface layer and the layer of the variant without colliders."""
+    none = _author_no_colliders(contents, prims, folder / PAYLOAD)
+    choices = {COLLIDERS_SET: {WITH_COLLIDERS: (), NONE: none}, **choices}
     layer = _new_layer(folder / asset_name(robot))
     # With payloads, each variant would load them.
     interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)

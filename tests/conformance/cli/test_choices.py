@@ -19,6 +19,7 @@ from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 
 
@@ -57,6 +58,7 @@ def test_defaults_are_those_of_the_library() -> None:
 
     chosen = conversion.ConversionChoices(
         profile=str(defaults["profile"]),
+        physics_variants=bool(defaults["physics_variants"]),
         layout=str(defaults["layout"]),
         bodies=None,
         base=str(defaults["base"]),
@@ -77,6 +79,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
     """Each field has its own option."""
     chosen = conversion.ConversionChoices(
         profile="physx",
+        physics_variants=True,
         layout="usdz",
         bodies="flat",
         base="fixed",
@@ -92,6 +95,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
 
     assert chosen.options() == ConvertOptions(
         profile=Profile.PHYSX,
+        physics_variants=True,
         layout=Layout.USDZ,
         bodies=BodyNesting.FLAT,
         base=BaseOption.FIXED,
@@ -110,6 +114,7 @@ def test_metadata_is_passed_to_the_converter() -> None:
     given = (("author", "me"),)
     chosen = conversion.ConversionChoices(
         profile="simready",
+        physics_variants=False,
         layout="layered",
         bodies=None,
         base="auto",
@@ -125,3 +130,5 @@ def test_metadata_is_passed_to_the_converter() -> None:
 
     assert chosen.options().metadata == given
     assert parameters.METADATA == METADATA
+    assert parameters.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
+    assert parameters.ROBOT_TYPES == isaac.ROBOT_TYPES

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pxr import Plug, Tf, Usd
 
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
-from urdf_usd.conformance.engines.openusd.settings import authored
+from urdf_usd.conformance.engines.openusd.settings import authored, robot_schema
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     COMPARED,
     HARMLESS,
@@ -116,14 +116,15 @@ _HEADING = """\
 # Properties of schemas
 
 What the harness makes of every property of OpenUSD's schemas, of Newton's schemas for
-rigid robots, and of the attributes of PhysX that it reads. It compares a property with
-the URDF, or requires the value that a URDF implies because it has no element for it, or
-ignores the property for the reason given. An authored value of a registered schema that
-is in no table, and differs from its fallback, fails a check too; so does a prim of a
-type that no robot consists of, such as a light, a camera or instances of points. So do
-attributes of PhysX that are in no table, and applied schemas that are neither
-registered nor known: those of deformables, particles, tendons and vehicles, or of other
-simulators. `*` stands for the instance of a schema, `…` for any end of a name.
+rigid robots, of Isaac Sim's for robots, and of the attributes of PhysX that it reads.
+It compares a property with the URDF, or requires the value that a URDF implies because
+it has no element for it, or ignores the property for the reason given. An authored
+value of a registered schema that is in no table, and differs from its fallback, fails a
+check too; so does a prim of a type that no robot consists of, such as a light, a camera
+or instances of points. So do attributes of PhysX that are in no table, and applied
+schemas that are neither registered nor known: those of deformables, particles, tendons
+and vehicles, or of other simulators. `*` stands for the instance of a schema, `…` for
+any end of a name.
 
 <!-- Generated: python -m urdf_usd.conformance.engines.openusd.settings.coverage -->
 """
@@ -171,6 +172,7 @@ def document() -> str:
         )
         for title, names in sections
     ]
+    tables.append(f"\n## Isaac Sim's robot schema\n\n{_COLUMNS}{_robot_schema()}")
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
@@ -178,6 +180,14 @@ def document() -> str:
         tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(own))
         listed |= rows.keys()
     return "".join((_HEADING, *tables, _nodes(), _metadata()))
+
+
+def _robot_schema() -> str:
+    compared = robot_schema.IMPLIED.items()
+    rows = {name: f"{text} | `structure.articulation`" for name, text in compared}
+    harmless = robot_schema.HARMLESS.items()
+    rows |= {name: f"ignored: {reason} | " for name, reason in harmless}
+    return "".join(f"| `{name}` | {rows[name]} |\n" for name in sorted(rows))
 
 
 def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:

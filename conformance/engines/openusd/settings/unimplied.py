@@ -37,6 +37,9 @@ from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     is_accounted,
     schema_attribute,
 )
+from urdf_usd.conformance.engines.openusd.settings.robot_schema import (
+    robot_schema_settings,
+)
 from urdf_usd.conformance.engines.openusd.settings.scenes import (
     outside_robot,
     scene_settings,
@@ -88,6 +91,7 @@ def unimplied_settings(
     )
     found += shape_settings(every, parts)
     found += actuators(every, parts)
+    found += robot_schema_settings(every, parts, joints)
     return tuple(dict.fromkeys(found))
 
 

@@ -10,6 +10,7 @@ from pxr import Usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd.loading.variants import (
+    Combination,
     robot_variant_sets,
     select_variants,
     selecting_layer,
@@ -301,11 +302,12 @@ def test_combinations_include_the_sets_inside_variants(usd: Path) -> None:
     """Of the robot, not of other prims of the stage."""
     found = variant_combinations(Usd.Stage.Open(str(usd)))
 
-    assert found == (
+    assert [each.choices for each in found] == [
         choices("/r:size=big", "/r:arm=left", "/r/tool:look=red"),
         choices("/r:size=big", "/r:arm=right", "/r/tool:look=red"),
         choices("/r:size=small", "/r/tool:look=red"),
-    )
+    ]
+    assert {each.omission for each in found} == {None}
 
 
 def test_combinations_have_the_given_variants_in_common(usd: Path) -> None:
@@ -315,7 +317,7 @@ def test_combinations_have_the_given_variants_in_common(usd: Path) -> None:
     found = variant_combinations(stage, choices("height=high", "size=small"))
 
     given = choices("/stand:height=high", "/r:size=small")
-    assert found == ((*given, *choices("/r/tool:look=red")),)
+    assert found == (Combination((*given, *choices("/r/tool:look=red"))),)
 
 
 def test_stage_without_variant_sets_has_one_combination() -> None:
@@ -323,7 +325,7 @@ def test_stage_without_variant_sets_has_one_combination() -> None:
     stage = Usd.Stage.CreateInMemory()
     stage.DefinePrim("/r")
 
-    assert variant_combinations(stage) == ((),)
+    assert variant_combinations(stage) == (Combination(()),)
     assert list(robot_variant_sets(stage)) == []
 
 
@@ -375,3 +377,88 @@ def test_robot_in_a_variant_that_is_not_selected_is_reported_as_such(
     assert "its variants are 'off', 'on'" in diagnostic.message
     assert [link.name for link in reading.robot.links] == ["a"]
     assert not any(each.rule.startswith("variant") for each in reading.diagnostics)
+
+
+_PHYSICS = """#usda 1.0
+(
+    defaultPrim = "r"
+)
+def Xform "r" (
+    variants = {
+        string Colliders = "colliders"
+        string Physics = "physics"
+        string Tool = "none"
+    }
+    append variantSets = ["Colliders", "Physics", "Tool"]
+)
+{
+    variantSet "Colliders" = {
+        "colliders" {
+            over "body"
+            {
+                over "shape" (
+                    active = true
+                )
+                {
+                }
+            }
+        }
+        "none" {
+            over "body"
+            {
+                over "shape" (
+                    active = false
+                )
+                {
+                }
+            }
+        }
+    }
+    variantSet "Physics" = {
+        "none" {
+        }
+        "physics" {
+            def Xform "body" (
+                prepend apiSchemas = ["PhysicsRigidBodyAPI"]
+            )
+            {
+                def Cube "shape" (
+                    prepend apiSchemas = ["PhysicsCollisionAPI"]
+                )
+                {
+                }
+            }
+        }
+        "broken" {
+        }
+    }
+    variantSet "Tool" = {
+        "none" {
+        }
+    }
+}
+"""
+
+
+def test_variants_named_none_state_what_they_omit(tmp_path: Path) -> None:
+    """Only by this name; not if they were given, or change nothing."""
+    file = tmp_path / "r.usda"
+    file.write_text(_PHYSICS)
+
+    found = variant_combinations(Usd.Stage.Open(str(file)))
+    given = variant_combinations(Usd.Stage.Open(str(file)), choices("Physics=none"))
+
+    physics, colliders = choices("/r:Physics=none", "/r:Colliders=none")
+    omissions = {
+        tuple(choice.variant for choice in each.choices[:2]): each.omission
+        for each in found
+    }
+    assert omissions == {
+        ("colliders", "broken"): None,
+        ("colliders", "none"): (physics, "physics"),
+        ("colliders", "physics"): None,
+        ("none", "broken"): None,
+        ("none", "none"): (physics, "physics"),
+        ("none", "physics"): (colliders, "colliders"),
+    }
+    assert {each.omission for each in given} == {None}

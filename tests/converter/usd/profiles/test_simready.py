@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
+from tests.converter.usd.authored import applied
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
@@ -75,6 +76,23 @@ def test_date_is_that_of_the_reproducible_build(
 
     data = Sdf.Layer.FindOrOpen(str(asset)).customLayerData
     assert data["usd_date_generated"] == "2000-02-29"
+
+
+def test_newton_knows_its_colliders_and_articulation(asset: Path) -> None:
+    """NEWTON.COL.001 and NEWTON.BA.001, with what Newton assumes by itself."""
+    stage = Usd.Stage.Open(str(asset))
+    prims = list(stage.Traverse())
+    meshes = [
+        prim
+        for prim in prims
+        if prim.IsA(UsdGeom.Mesh) and prim.HasAPI(UsdPhysics.CollisionAPI)
+    ]
+    (root,) = [prim for prim in prims if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]
+
+    assert meshes
+    assert all("NewtonMeshCollisionAPI" in applied(prim) for prim in meshes)
+    assert "NewtonArticulationRootAPI" in applied(root)
+    assert root.GetAttribute("newton:selfCollisionEnabled").Get() is True
 
 
 def test_every_mesh_has_normals_of_its_faces(asset: Path) -> None:

@@ -1,0 +1,223 @@
+"""The robot schema and the layers of Isaac Sim 6.2.
+
+The expected order of links and joints is that which ``isaacsim-robot-schema`` 6.2.0
+computes for these robots.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+
+from tests.converter.usd.authored import applied
+from tests.converter.usd.composed import composed
+from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.options import BodyNesting, Layout
+from urdf_usd.converter.robot.bodies import BaseOption
+
+# Two branches in the order left, right; a frame, and a joint to be renamed.
+_TREE = """<robot name="tree">
+  <link name="base"><inertial><mass value="3"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="left"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="left.tip"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tool"/>
+  <joint name="to left" type="continuous">
+    <parent link="base"/><child link="left"/></joint>
+  <joint name="to_right" type="continuous">
+    <parent link="base"/><child link="right"/></joint>
+  <joint name="to_tip" type="continuous">
+    <parent link="left"/><child link="left.tip"/></joint>
+  <joint name="to_tool" type="fixed">
+    <parent link="left"/><child link="tool"/></joint>
+</robot>
+"""
+_LICENSED = (("robot_type", "Manipulator"), ("asset_license", "MIT"))
+
+
+def _tree(
+    folder: Path, *metadata: tuple[str, str], base: BaseOption = BaseOption.FIXED
+) -> Usd.Stage:
+    urdf = folder / "tree.urdf"
+    urdf.write_text(_TREE)
+    options = ConvertOptions(profile=Profile.ISAAC, base=base, metadata=metadata)
+    return Usd.Stage.Open(str(convert(urdf, folder / "usd", options).root_layer))
+
+
+def test_links_are_listed_depth_first_with_frames(tmp_path: Path) -> None:
+    """A frame without shapes is a site after its link."""
+    stage = _tree(tmp_path)
+    robot = stage.GetDefaultPrim()
+    links = robot.GetRelationship("isaac:physics:robotLinks").GetTargets()
+
+    listed = ["base", "left", "left_tip", "tool", "right"]
+    assert "IsaacRobotAPI" in applied(robot)
+    assert [path.name for path in links] == listed
+    schemas = {path.name: applied(stage.GetPrimAtPath(path)) for path in links}
+    assert "IsaacSiteAPI" in schemas.pop("tool")
+    assert all("IsaacLinkAPI" in found for found in schemas.values())
+
+
+@pytest.mark.parametrize(
+    ("base", "first"),
+    [(BaseOption.FIXED, ["base_anchor"]), (BaseOption.FLOATING, [])],
+)
+def test_joints_are_listed_from_the_base(
+    tmp_path: Path, base: BaseOption, first: list[str]
+) -> None:
+    """The one that fixes the base first; then all of a link before the next link."""
+    stage = _tree(tmp_path, base=base)
+    joints = (
+        stage.GetDefaultPrim().GetRelationship("isaac:physics:robotJoints").GetTargets()
+    )
+
+    assert [path.name for path in joints] == [*first, "to_left", "to_right", "to_tip"]
+    for path in joints:
+        assert "IsaacJointAPI" in applied(stage.GetPrimAtPath(path))
+
+
+def test_changed_names_are_kept_for_isaac_sim(tmp_path: Path) -> None:
+    """Only where a prim has another name than the URDF."""
+    stage = _tree(tmp_path)
+    named = {
+        prim.GetName(): prim.GetAttribute(attribute).Get()
+        for prim in stage.Traverse()
+        for attribute in ("isaac:nameOverride", "isaac:NameOverride")
+        if prim.GetAttribute(attribute).HasAuthoredValue()
+    }
+
+    assert named == {"left_tip": "left.tip", "to_left": "to left"}
+
+
+def test_type_and_licence_are_metadata(tmp_path: Path) -> None:
+    """Neither is invented, nor is a namespace; unknown licences are left out."""
+    stage = _tree(tmp_path, *_LICENSED)
+    stated = stage.GetDefaultPrim()
+    assert stated.GetAttribute("isaac:robotType").Get() == "Manipulator"
+    assert stated.GetAttribute("isaac:license").Get() == "MIT"
+
+    (tmp_path / "plain").mkdir()
+    plain = _tree(tmp_path / "plain", ("asset_license", "unknown"))
+    names = plain.GetDefaultPrim().GetAuthoredPropertyNames()
+    properties = {name for name in names if name.startswith("isaac:")}
+    assert properties == {"isaac:physics:robotLinks", "isaac:physics:robotJoints"}
+
+
+def _whole(folder: Path, profile: Profile) -> Usd.Stage:
+    options = ConvertOptions(profile=profile, bodies=BodyNesting.FLAT)
+    urdf = write_whole_robot(folder)
+    asset = convert(urdf, folder / f"{profile}", options).root_layer
+    return Usd.Stage.Open(str(asset))
+
+
+def test_layers_are_those_of_isaac_sim(tmp_path: Path) -> None:
+    """ISA.001: a reference to the base; physics in payloads of variants."""
+    stage = _whole(tmp_path, Profile.ISAAC)
+    layer = stage.GetRootLayer()
+    robot = layer.GetPrimAtPath(stage.GetDefaultPrim().GetPath())
+    folder = Path(layer.realPath).parent
+    files = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+    base = "payloads/base.usda"
+    assert robot.referenceList.prependedItems == [Sdf.Reference(f"./{base}")]
+    assert files == {
+        "whole_robot.usda",
+        base,
+        *("payloads/robot.usda", "payloads/instances.usda"),
+        *("payloads/geometries.usd", "payloads/materials.usd"),
+        *("payloads/Physics/physics.usda", "payloads/Physics/extensions.usda"),
+        *("payloads/Physics/physx.usda", "payloads/Physics/newton.usda"),
+        "payloads/Textures/skin.png",
+    }
+    below = Sdf.Layer.FindOrOpen(str(folder / base))
+    assert list(below.subLayerPaths) == ["./robot.usda"]
+    physics = stage.GetDefaultPrim().GetVariantSet("Physics")
+    assert physics.GetVariantSelection() == "physx"
+    assert sorted(physics.GetVariantNames()) == ["newton", "none", "physics", "physx"]
+    assert stage.GetDefaultPrim().GetVariantSets().GetNames() == ["Physics"]
+    assert not stage.GetCompositionErrors()
+
+
+@pytest.mark.parametrize(
+    ("variant", "profile"), [("physx", Profile.PHYSX), ("newton", Profile.GENERIC)]
+)
+def test_variants_have_the_physics_of_other_profiles(
+    tmp_path: Path, variant: str, profile: Profile
+) -> None:
+    """Visual meshes are instances; all other prims are the same."""
+    stage = _whole(tmp_path, Profile.ISAAC)
+    stage.GetDefaultPrim().GetVariantSet("Physics").SetVariantSelection(variant)
+    found, expected = composed(stage), composed(_whole(tmp_path, profile))
+
+    instances = {path for path, prim in found.items() if prim["instanceable"]}
+    assert instances
+    for path, prim in expected.items():
+        if any(path.startswith(one) for one in instances):
+            continue
+        own = {k: v for k, v in found[path].items() if not k.startswith("isaac:")}
+        assert own == prim
+
+
+def test_visual_meshes_are_instances_with_their_materials(tmp_path: Path) -> None:
+    """The same points, materials of parts, and of the whole mesh."""
+    stage = _whole(tmp_path, Profile.ISAAC)
+    plain = _whole(tmp_path, Profile.GENERIC)
+
+    def surfaces(opened: Usd.Stage) -> list[tuple[object, ...]]:
+        found: list[tuple[object, ...]] = []
+        for prim in opened.Traverse(Usd.TraverseInstanceProxies()):
+            if not prim.IsA(UsdGeom.Mesh) or prim.HasAPI(UsdPhysics.CollisionAPI):
+                continue
+            pose = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)
+            bound = [
+                _colour(UsdShade.MaterialBindingAPI(part).ComputeBoundMaterial()[0])
+                for part in (prim, *prim.GetChildren())
+            ]
+            points = tuple(UsdGeom.Mesh(prim).GetPointsAttr().Get())
+            found.append((points, tuple(map(tuple, pose)), tuple(bound)))
+        return found
+
+    assert surfaces(stage) == surfaces(plain)
+    assert any(prim.IsInstance() for prim in stage.Traverse())
+
+
+def _colour(material: UsdShade.Material) -> str:
+    """Return what a material consists of, without its path."""
+    if not material:
+        return ""
+    shaders = Usd.PrimRange(material.GetPrim(), Usd.TraverseInstanceProxies())
+    return str(
+        [
+            (prim.GetName(), attribute.GetName(), str(attribute.Get()).rsplit("/")[-1])
+            for prim in shaders
+            for attribute in prim.GetAttributes()
+        ]
+    )
+
+
+def test_conversion_can_be_repeated_in_its_folder(tmp_path: Path) -> None:
+    """Other files are not replaced, and layouts without layers are refused."""
+    urdf = write_whole_robot(tmp_path)
+    options = ConvertOptions(profile=Profile.ISAAC)
+    first = convert(urdf, tmp_path / "usd", options).root_layer.parent
+    written = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
+    convert(urdf, tmp_path / "usd", options)
+
+    assert written == {
+        path: path.read_bytes() for path in first.rglob("*") if path.is_file()
+    }
+    convert(urdf, tmp_path / "usd")
+    assert not (first / "payloads").exists()
+    with pytest.raises(ValueError, match="prescribes layers"):
+        ConvertOptions(profile=Profile.ISAAC, layout=Layout.SINGLE)
