@@ -33,12 +33,16 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.promises.description import read_promise
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
 USD_ENGINE = "openusd"
+# Purpose of the worker that reads robot description files, with MuJoCo.
+_DESCRIPTION = "description"
 AT_REST = Configurations((), (), ("zero",))
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
@@ -290,14 +294,32 @@ class EngineSet:
                 str(target),
             )
 
+    def promise(
+        self, text: str, results: EngineResults
+    ) -> Completed[SimulationObservation] | Crashed | None:
+        """Read what a robot description file states of a robot; None without one.
+
+        Args:
+            text: Of the file.
+            results: Outcomes, among them that of the reference.
+        """
+        spec = results.observation(REFERENCE)
+        if spec is None:
+            return None
+        return self.workers.request(_DESCRIPTION, read_promise, text, spec)()
+
     def judge(
-        self, results: EngineResults, base: Base | None
+        self,
+        results: EngineResults,
+        base: Base | None,
+        promise: SimulationObservation | None = None,
     ) -> Completed[Judgement] | Crashed:
         """Compare the outcomes as a step.
 
         Args:
             results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
+            promise: What a robot description file states, if there is one.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -320,6 +342,7 @@ class EngineSet:
                 simulators=simulators,
                 back=results.back,
                 expected_base=base,
+                promise=promise,
             )
         )
 

@@ -28,6 +28,7 @@ from urdf_usd.converter.usd.writer.layers import (
     NO_COLLIDERS_LAYER,
     PAYLOAD,
     PHYSICS_LAYER,
+    SIMULATION_LAYER,
     WITHOUT_PHYSICS,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
@@ -36,7 +37,7 @@ from urdf_usd.converter.usd.writer.names import sibling_names
 _ROOT = Sdf.Path.absoluteRootPath
 # Layers of each variant, strongest first.
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, PHYSICS_LAYER)),
+    (PHYSICS_SET, WITH_PHYSICS, (EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER)),
     (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
 )

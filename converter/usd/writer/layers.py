@@ -10,6 +10,9 @@ are relative.
 In the profile of ROS the interface has references instead of payloads, and meshes and
 materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
 ``Ros.usda``, and all ``urdf:`` attributes in ``Extensions.usda``.
+
+What a robot description file states is in ``Simulation.usda``, which is stronger than
+all layers but ``Extensions.usda``.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Pr
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
 from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
@@ -62,6 +66,7 @@ from urdf_usd.converter.usd.writer.meshes.library import (
 )
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import Prims, place_prims
+from urdf_usd.converter.usd.writer.simulation import author_simulation
 from urdf_usd.converter.usd.writer.specs import define
 
 PAYLOAD = "payload"
@@ -73,6 +78,7 @@ MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
 CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
 PHYSICS_LAYER = "Physics.usda"
+SIMULATION_LAYER = "Simulation.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
 ROS_LAYER = "Ros.usda"
@@ -84,6 +90,7 @@ _ROS_LAYERS = (NEWTON_LAYER, ROS_LAYER)
 PAYLOAD_LAYERS = (
     CONTENTS,
     EXTENSIONS_LAYER,
+    SIMULATION_LAYER,
     *SUBLAYERS,
     *_ROS_LAYERS,
     NO_COLLIDERS_LAYER,
@@ -139,6 +146,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     scene: bool = False,
     version: str = UNVERSIONED,
     metadata: Mapping[str, str] = MappingProxyType({}),
+    simulation: Simulation | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -153,6 +161,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         scene: Whether to add a physics scene.
         version: Version of the asset.
         metadata: Metadata of SimReady, by name.
+        simulation: Settings of a robot description file, if there is one.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -171,7 +180,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
-    sublayers = _sublayers(robot, profile)
+    sublayers = _sublayers(robot, profile, simulated=simulation is not None)
     layer = {name: _new_layer(payload / name) for name in sublayers}
     # Opened afterwards: an open stage would recompose for every authored prim.
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
@@ -180,6 +189,11 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     composed.SetEditTarget(layer[PHYSICS_LAYER])
     lost = author_profile(composed, tree, body_assignment, prims, profile)
     author_articulation(composed, tree, body_assignment, prims)
+    if simulation is not None:
+        settings = author_simulation(
+            layer[SIMULATION_LAYER], simulation, tree, body_assignment, prims, profile
+        )
+        lost = (*lost, *settings)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
     if EXTENSIONS_LAYER in layer:
@@ -213,11 +227,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
-def _sublayers(robot: Robot, profile: Profile) -> tuple[str, ...]:
+def _sublayers(robot: Robot, profile: Profile, *, simulated: bool) -> tuple[str, ...]:
     """Return the sublayers of the content, strongest first."""
+    settings = (SIMULATION_LAYER,) if simulated else ()
     if profile is Profile.ROS:
-        return (EXTENSIONS_LAYER, *_ROS_LAYERS, *SUBLAYERS)
-    return (EXTENSIONS_LAYER, *SUBLAYERS) if has_extensions(robot) else SUBLAYERS
+        return (EXTENSIONS_LAYER, *settings, *_ROS_LAYERS, *SUBLAYERS)
+    extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
+    return (*extensions, *settings, *SUBLAYERS)
 
 
 def _isolate(layer: Mapping[str, Sdf.Layer]) -> None:

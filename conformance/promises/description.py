@@ -1,0 +1,204 @@
+"""The settings that a robot description file states for a robot.
+
+Files are read by ``tomllib``, and inertia for natural frequencies is computed by
+MuJoCo: nothing is shared with the converter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from urdf_usd.conformance.engines.mujoco.model import build
+from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Configurations,
+    JointObservation,
+    JointType,
+    Observation,
+    head_coupling,
+)
+from urdf_usd.conformance.observation.simulation import (
+    DriveObservation,
+    SimulationObservation,
+)
+
+_GAINS = ("stiffness", "damping")
+_OSCILLATION = ("natural_frequency", "damping_ratio")
+
+
+def read_promise(text: str, spec: Observation) -> SimulationObservation:
+    """Return what a description file promises of the USD of a robot.
+
+    Args:
+        text: Of the description file, which the converter has accepted.
+        spec: Observation of the URDF, with frames at the zero configuration.
+
+    Raises:
+        ValueError: It is not what the converter has accepted.
+        UnbuildableError: MuJoCo cannot simulate the robot.
+    """
+    document = tomllib.loads(text)
+    joints = {joint.name: joint for joint in spec.joints if _is_driven(joint)}
+    positions = _positions(document, joints)
+    settings: dict[str, dict[str, Any]] = {}
+    for table in document.get("joints", ()):
+        names = table["match"]
+        for pattern in [names] if isinstance(names, str) else names:
+            for name in _matching(pattern, joints):
+                _override(settings.setdefault(name, {}), table)
+    inertias: Mapping[str, float] = {}
+    if any("natural_frequency" in given for given in settings.values()):
+        inertias = _moved_inertias(spec, positions)
+    drives = tuple(_drives(settings, joints, positions, inertias))
+    armatures = tuple(
+        (name, float(given["armature"]))
+        for name, given in settings.items()
+        if "armature" in given
+    )
+    started = tuple((name, value) for name, value in positions.items() if value)
+    self_collision = document.get("self_collision")
+    listed = {
+        "drive": [drive.joint for drive in drives],
+        "armature": [name for name, _ in armatures],
+        "initial position": [name for name, _ in started],
+    }
+    sources = [f"{what}: {', '.join(names)}" for what, names in listed.items() if names]
+    if self_collision is not None:
+        sources.append(f"self-collision: {'on' if self_collision else 'off'}")
+    return SimulationObservation(
+        drives=drives,
+        armatures=armatures,
+        positions=started,
+        filtered_pairs=(),
+        self_collision=self_collision,
+        frictions=(),
+        sources=tuple(sources),
+    )
+
+
+def _is_driven(joint: JointObservation) -> bool:
+    return COORDINATES[joint.type] == 1
+
+
+def _matching(pattern: str, names: Iterable[str]) -> Iterator[str]:
+    """Yield the names that a pattern of a shell matches, case counts."""
+    expression = re.compile(_expression(pattern), re.DOTALL)
+    return (name for name in names if expression.fullmatch(name))
+
+
+def _expression(pattern: str) -> str:
+    """Return the regular expression of a pattern with ``*``, ``?`` and ``[...]``."""
+    parts = re.split(r"(\*|\?|\[!?\]?[^\]]*\])", pattern)
+    plain = {"*": ".*", "?": "."}
+    return "".join(
+        plain.get(part)
+        or (
+            f"[{part[1:-1].replace('!', '^', part[1] == '!')}]"
+            if part.startswith("[") and part.endswith("]") and len(part) > len("[]")
+            else re.escape(part)
+        )
+        for part in parts
+    )
+
+
+def _override(settings: dict[str, Any], table: Mapping[str, Any]) -> None:
+    """Apply one table to the settings of a joint."""
+    if any(name in table for name in _GAINS):
+        dropped: tuple[str, ...] = _OSCILLATION
+    elif "natural_frequency" in table:
+        dropped = _GAINS
+    else:
+        dropped = ()
+    for name in dropped:
+        settings.pop(name, None)
+    settings.update({key: value for key, value in table.items() if key != "match"})
+
+
+def _positions(
+    document: Mapping[str, Any], joints: Mapping[str, JointObservation]
+) -> dict[str, float]:
+    """Return the initial position of every joint; followers follow."""
+    positions = dict.fromkeys(joints, 0.0)
+    for pattern, value in document.get("pose", {}).get("joints", {}).items():
+        positions |= dict.fromkeys(_matching(pattern, joints), float(value))
+    return positions | {
+        name: head.multiplier * positions.get(head.leader, 0.0) + head.offset
+        for name in joints
+        if (head := head_coupling(name, lambda one: _coupling(one, joints)))
+    }
+
+
+def _coupling(name: str, joints: Mapping[str, JointObservation]) -> Any:  # noqa: ANN401
+    return joints[name].mimic if name in joints else None
+
+
+def _drives(
+    settings: Mapping[str, Mapping[str, Any]],
+    joints: Mapping[str, JointObservation],
+    positions: Mapping[str, float],
+    inertias: Mapping[str, float],
+) -> Iterator[DriveObservation]:
+    for name, given in settings.items():
+        if joints[name].mimic is not None:
+            continue
+        stiffness = float(given.get("stiffness", 0.0))
+        damping = float(given.get("damping", 0.0))
+        if "natural_frequency" in given:
+            inertia = inertias[name] + float(given.get("armature", 0.0))
+            rate = 2.0 * math.pi * float(given["natural_frequency"])
+            stiffness = inertia * rate * rate
+            damping = 2.0 * float(given.get("damping_ratio", 1.0)) * inertia * rate
+        implied = "position" if stiffness else "velocity" if damping else "effort"
+        mode = given.get("control", implied)
+        target = given.get("target")
+        if mode == "position" and stiffness:
+            place = positions[name] if target is None else float(target)
+            yield DriveObservation(name, stiffness, damping, place, 0.0)
+        elif mode == "velocity" and damping:
+            speed = 0.0 if target is None else float(target)
+            yield DriveObservation(name, 0.0, damping, 0.0, speed)
+
+
+def _moved_inertias(
+    spec: Observation, positions: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the inertia that each joint moves with all others held, by MuJoCo.
+
+    Args:
+        spec: Observation with frames at the zero configuration.
+        positions: Of joints with one axis [rad or m]; others are at zero.
+
+    Raises:
+        UnbuildableError: MuJoCo cannot simulate the observation.
+    """
+    at_zero = {
+        JointType.PLANAR: [0.0] * 4,
+        JointType.FLOATING: [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+        JointType.SPHERICAL: [1.0, 0.0, 0.0, 0.0],
+    }
+    moving = [joint for joint in spec.joints if COORDINATES[joint.type]]
+
+    def configuration(positions: Mapping[str, float]) -> Configurations:
+        return Configurations(
+            joints=tuple(joint.name for joint in moving),
+            positions=tuple(
+                np.array([at_zero.get(joint.type, [positions.get(joint.name, 0.0)])])
+                for joint in moving
+            ),
+            labels=("pose",),
+        )
+
+    # Where frames were observed: leaders at zero.
+    driven = {joint.name: joint for joint in moving if _is_driven(joint)}
+    mechanism = build(spec, configuration(_positions({}, driven)))
+    dynamics = equations_of_motion(mechanism, configuration(positions))
+    return dict(
+        zip(dynamics.joints, np.diag(dynamics.inertia[0]).tolist(), strict=True)
+    )
