@@ -43,6 +43,7 @@ _ROLES = {
     SettingKind.SUBDIVISION: (Role.VISUAL, frozenset({ShapeKind.MESH})),
 }
 
+_WORLD = ""
 _GAINS = ("stiffness", "damping")
 _TARGETS = ("target_position", "target_velocity")
 _ARMATURES = (
@@ -211,7 +212,9 @@ def without_promised(
         for joint in joints
         for attribute in attributes
     }
-    pairs = {frozenset(pair) for pair in promise.filtered_pairs or ()}
+    promised = (*(promise.filtered_pairs or ()), *promise.tolerated_pairs)
+    body = {link.name: link.body or link.name for link in observation.links}
+    pairs = {_of_bodies(pair, body) for pair in promised}
     frictions = {f"link {one.link}" for one in promise.frictions or ()}
 
     def remains(setting: UnimpliedSetting) -> bool:
@@ -383,7 +386,14 @@ def filters(
     promised, found = sides
     if promised.filtered_pairs is None or found.filtered_pairs is None:
         return Incomparable(f"{actual.engine} states no filtered pairs")
-    body = {link.name: link.body or link.name for link in actual.links}
+    # A link without a body is part of the world.
+    body = {link.name: link.body or _WORLD for link in actual.links}
+    # Links without colliders have no contacts to filter.
+    colliding = {
+        body.get(shape.link, shape.link)
+        for shape in (*expected.shapes, *actual.shapes)
+        if shape.role is Role.COLLISION
+    } - {_WORLD}
     there = {_of_bodies(pair, body) for pair in found.filtered_pairs}
     differences = tuple(
         _presence(
@@ -393,7 +403,7 @@ def filters(
             "contacts",
         )
         for pair in promised.filtered_pairs
-        if len(_of_bodies(pair, body)) > 1
+        if len(ends := _of_bodies(pair, body)) > 1 and ends <= colliding
     )
     note = None if differences else "the description states no filtered pairs"
     return Compared(differences, note=note)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.openusd.solids import rest_solids
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Available,
@@ -34,7 +35,8 @@ from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.promises.description import read_promise
+from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.promises.description import read_promise, uses_overlaps
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
@@ -295,18 +297,31 @@ class EngineSet:
             )
 
     def promise(
-        self, text: str, results: EngineResults
+        self, text: str, attached: Mapping[str, bytes], results: EngineResults
     ) -> Completed[SimulationObservation] | Crashed | None:
-        """Read what a robot description file states of a robot; None without one.
+        """Read what a robot description file states of a robot.
 
         Args:
             text: Of the file.
-            results: Outcomes, among them that of the reference.
+            attached: Content of the files that it names.
+            results: Outcomes, among them those of the reference and of OpenUSD.
+
+        Returns:
+            None if the URDF or the USD cannot be read.
         """
         spec = results.observation(REFERENCE)
-        if spec is None:
+        if spec is None or results.observation(USD_ENGINE) is None:
             return None
-        return self.workers.request(_DESCRIPTION, read_promise, text, spec)()
+        solids: tuple[Solid, ...] = ()
+        if uses_overlaps(text):
+            usd = str(results.files[Side.USD])
+            found = self.workers.request(USD_ENGINE, rest_solids, usd)()
+            if isinstance(found, Crashed):
+                return found
+            solids = found.value
+        return self.workers.request(
+            _DESCRIPTION, read_promise, text, spec, attached, solids
+        )()
 
     def judge(
         self,

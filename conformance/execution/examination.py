@@ -575,7 +575,8 @@ def _judge(
     """Compare the outcomes of engines, and record the judgement."""
     promised = None
     if description is not None:
-        promised = engine_set.promise(description.text, results)
+        attached = dict(description.attached)
+        promised = engine_set.promise(description.text, attached, results)
     promise = promised.value if isinstance(promised, Completed) else None
     ending = (
         promised
@@ -600,7 +601,7 @@ def _described(
         file=Path(description.file).name,
         sha256=description.sha256,
         files={
-            name: hashlib.sha256(content).hexdigest()
+            Path(name).name: hashlib.sha256(content).hexdigest()
             for name, content in description.attached
         },
         settings=promise.sources if promise else (),

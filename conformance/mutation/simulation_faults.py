@@ -19,6 +19,7 @@ from urdf_usd.conformance.mutation.fault import (
 )
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, JointSite
 from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 _FORCE = Tolerance().force
@@ -33,7 +34,9 @@ def description_of(spec: Observation) -> str:
         spec: Observation of its URDF.
     """
     joined = {frozenset((joint.parent, joint.child)) for joint in spec.joints}
-    names = [link.name for link in spec.links]
+    # Without colliders there is no contact to filter.
+    shapes = {one.link for one in spec.shapes if one.role is Role.COLLISION}
+    names = [link.name for link in spec.links if link.name in shapes]
     pair = next(
         (
             (one, other)
@@ -144,23 +147,29 @@ def _moving_target(asset: GoodAsset) -> Iterator[Seed]:
             yield Seed(site.subject, on_prim(site.path, wrong))
 
 
+def _filters(asset: GoodAsset) -> Iterator[Usd.Prim]:
+    for prim in asset.stage.Traverse():
+        if prim.HasAPI(UsdPhysics.FilteredPairsAPI):
+            yield prim
+
+
 def _unfiltered(asset: GoodAsset) -> Iterator[Seed]:
-    for site in asset.bodies:
-        if site.prim.HasAPI(UsdPhysics.FilteredPairsAPI):
-            wrong = remove_schemas("PhysicsFilteredPairsAPI")
-            yield Seed(site.subject, on_prim(site.path, wrong))
+    for prim in _filters(asset):
+        wrong = remove_schemas("PhysicsFilteredPairsAPI")
+        path = str(prim.GetPath())
+        yield Seed(f"filter of {prim.GetName()}", on_prim(path, wrong))
 
 
 def _other_pair(asset: GoodAsset) -> Iterator[Seed]:
     """Filter the body with itself instead of with the other one."""
-    for site in asset.bodies:
-        if site.prim.HasAPI(UsdPhysics.FilteredPairsAPI):
 
-            def edit(prim: Usd.Prim) -> None:
-                pairs = UsdPhysics.FilteredPairsAPI(prim).GetFilteredPairsRel()
-                pairs.SetTargets([prim.GetPath()])
+    def edit(prim: Usd.Prim) -> None:
+        pairs = UsdPhysics.FilteredPairsAPI(prim).GetFilteredPairsRel()
+        pairs.SetTargets([prim.GetPath()])
 
-            yield Seed(site.subject, on_prim(site.path, edit))
+    for prim in _filters(asset):
+        path = str(prim.GetPath())
+        yield Seed(f"filter of {prim.GetName()}", on_prim(path, edit))
 
 
 def _colliding(asset: GoodAsset) -> Iterator[Seed]:

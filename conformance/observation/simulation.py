@@ -48,6 +48,7 @@ class SimulationObservation:
         armatures: Joints, and inertia of their motors [kg m^2 or kg].
         positions: Joints, and initial positions other than zero [rad or m].
         filtered_pairs: Pairs of links that do not collide, each sorted.
+        tolerated_pairs: Further pairs that may be filtered: colliders nearly touch.
         self_collision: Whether links of the robot collide with each other; None also if
             the file leaves it to simulators.
         frictions: Friction by link, where a contact material is bound.
@@ -58,6 +59,7 @@ class SimulationObservation:
     armatures: tuple[tuple[str, float], ...] | None = None
     positions: tuple[tuple[str, float], ...] | None = None
     filtered_pairs: tuple[tuple[str, str], ...] | None = None
+    tolerated_pairs: tuple[tuple[str, str], ...] = ()
     self_collision: bool | None = None
     frictions: tuple[FrictionObservation, ...] | None = None
     sources: tuple[str, ...] = ()

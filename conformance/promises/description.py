@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from urdf_usd.conformance.engines.mujoco.distances import link_distances
 from urdf_usd.conformance.engines.mujoco.model import build
 from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion
 from urdf_usd.conformance.observation.robot import (
@@ -28,17 +30,28 @@ from urdf_usd.conformance.observation.simulation import (
     DriveObservation,
     SimulationObservation,
 )
+from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.promises.srdf import read_srdf_content
 
+# Overlap from which a pair has to be filtered, and distance up to which it may be [m].
+_DEEP = 1e-3
 _GAINS = ("stiffness", "damping")
 _OSCILLATION = ("natural_frequency", "damping_ratio")
 
 
-def read_promise(text: str, spec: Observation) -> SimulationObservation:
+def read_promise(
+    text: str,
+    spec: Observation,
+    attached: Mapping[str, bytes] = MappingProxyType({}),
+    solids: Sequence[Solid] = (),
+) -> SimulationObservation:
     """Return what a description file promises of the USD of a robot.
 
     Args:
         text: Of the description file, which the converter has accepted.
         spec: Observation of the URDF, with frames at the zero configuration.
+        attached: Content of the files that it names, by name as written.
+        solids: Colliders of the USD, if overlapping pairs are filtered.
 
     Raises:
         ValueError: It is not what the converter has accepted.
@@ -46,7 +59,8 @@ def read_promise(text: str, spec: Observation) -> SimulationObservation:
     """
     document = tomllib.loads(text)
     joints = {joint.name: joint for joint in spec.joints if _is_driven(joint)}
-    positions = _positions(document, joints)
+    pose = _stated_positions(document, attached)
+    positions = _positions(pose, joints)
     settings: dict[str, dict[str, Any]] = {}
     for table in document.get("joints", ()):
         names = table["match"]
@@ -63,6 +77,10 @@ def read_promise(text: str, spec: Observation) -> SimulationObservation:
         if "armature" in given
     )
     started = tuple((name, value) for name, value in positions.items() if value)
+    if not pose:
+        # Nothing is stated, so that followers start at zero as well.
+        started = ()
+    filtered, tolerated = _filtered(document, spec, attached, solids)
     self_collision = document.get("self_collision")
     listed = {
         "drive": [drive.joint for drive in drives],
@@ -70,13 +88,16 @@ def read_promise(text: str, spec: Observation) -> SimulationObservation:
         "initial position": [name for name, _ in started],
     }
     sources = [f"{what}: {', '.join(names)}" for what, names in listed.items() if names]
+    if filtered:
+        sources.append(f"filtered pairs: {len(filtered)}")
     if self_collision is not None:
         sources.append(f"self-collision: {'on' if self_collision else 'off'}")
     return SimulationObservation(
         drives=drives,
         armatures=armatures,
         positions=started,
-        filtered_pairs=(),
+        filtered_pairs=filtered,
+        tolerated_pairs=tolerated,
         self_collision=self_collision,
         frictions=(),
         sources=tuple(sources),
@@ -121,13 +142,88 @@ def _override(settings: dict[str, Any], table: Mapping[str, Any]) -> None:
     settings.update({key: value for key, value in table.items() if key != "match"})
 
 
+def uses_overlaps(text: str) -> bool:
+    """Return whether a description filters links whose colliders overlap."""
+    return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
+
+
+def _filtered(
+    document: Mapping[str, Any],
+    spec: Observation,
+    attached: Mapping[str, bytes],
+    solids: Sequence[Solid],
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Return the pairs that have to be filtered, and those that may be."""
+    filters = document.get("filters", {})
+    names = [link.name for link in spec.links]
+    links = frozenset(names)
+    pairs = {frozenset(pair) for pair in filters.get("pairs", ())}
+    if "srdf" in filters:
+        pairs |= read_srdf_content(attached[filters["srdf"]]).filtered(links)
+    joined = {frozenset((joint.parent, joint.child)) for joint in spec.joints}
+    if filters.get("parent_child"):
+        pairs |= joined
+    tolerated: set[frozenset[str]] = set()
+    if filters.get("overlap"):
+        distances, thin = link_distances(solids)
+        free = {
+            frozenset(pair): distance
+            for pair, distance in distances.items()
+            if frozenset(pair) not in joined
+        }
+        deep = {pair for pair, distance in free.items() if distance < -_DEEP}
+        # Rigid groups are bodies in the USD, and joints connect these.
+        pairs |= {pair for pair in deep if not _of_one_joint(pair, spec)}
+        tolerated = {pair for pair, distance in free.items() if distance < _DEEP}
+        tolerated |= {frozenset((one, other)) for one in thin for other in names}
+    return _listed(pairs, links), _listed(tolerated, links)
+
+
+def _of_one_joint(pair: frozenset[str], spec: Observation) -> bool:
+    """Return whether a joint connects the rigid groups of two links."""
+    group = {link.name: link.name for link in spec.links}
+    for joint in spec.joints:
+        if joint.type is JointType.FIXED:
+            old, new = group[joint.child], group[joint.parent]
+            group |= {name: new for name, own in group.items() if own == old}
+    ends = {group[name] for name in pair}
+    return len(ends) == 1 or any(
+        {group[joint.parent], group[joint.child]} == ends for joint in spec.joints
+    )
+
+
+def _listed(
+    pairs: Iterable[frozenset[str]], links: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    known = (sorted(pair) for pair in pairs if len(pair) > 1 and pair <= links)
+    return tuple(sorted((one, other) for one, other in known))
+
+
+def _stated_positions(
+    document: Mapping[str, Any], attached: Mapping[str, bytes]
+) -> dict[str, float]:
+    """Return positions by pattern of joint names; later ones count."""
+    pose = document.get("pose", {})
+    stated: dict[str, float] = {}
+    if "state" in pose:
+        file = pose.get("srdf") or document["filters"]["srdf"]
+        named = read_srdf_content(attached[file]).positions(pose["state"])
+        stated = {_literal(name): value for name, value in named.items()}
+    return stated | {k: float(v) for k, v in pose.get("joints", {}).items()}
+
+
+def _literal(name: str) -> str:
+    """Return a pattern that matches a name alone."""
+    return "".join(f"[{one}]" if one in "*?[" else one for one in name)
+
+
 def _positions(
-    document: Mapping[str, Any], joints: Mapping[str, JointObservation]
+    stated: Mapping[str, float], joints: Mapping[str, JointObservation]
 ) -> dict[str, float]:
     """Return the initial position of every joint; followers follow."""
     positions = dict.fromkeys(joints, 0.0)
-    for pattern, value in document.get("pose", {}).get("joints", {}).items():
-        positions |= dict.fromkeys(_matching(pattern, joints), float(value))
+    for pattern, value in stated.items():
+        positions |= dict.fromkeys(_matching(pattern, joints), value)
     return positions | {
         name: head.multiplier * positions.get(head.leader, 0.0) + head.offset
         for name in joints

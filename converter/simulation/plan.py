@@ -51,6 +51,8 @@ class Simulation:
         armatures: Joints, and inertia of their motors [kg m^2 or kg].
         positions: Joints, and initial positions other than zero [rad or m].
         filtered_pairs: Links that do not collide, each pair and all pairs sorted.
+        filter_overlaps: Whether bodies whose colliders overlap at the zero
+            configuration do not collide either.
         self_collision: Whether links of the robot collide; None if simulators decide.
         frictions: Friction by link.
     """
@@ -59,5 +61,6 @@ class Simulation:
     armatures: tuple[tuple[str, float], ...] = ()
     positions: tuple[tuple[str, float], ...] = ()
     filtered_pairs: tuple[tuple[str, str], ...] = ()
+    filter_overlaps: bool = False
     self_collision: bool | None = None
     frictions: tuple[LinkFriction, ...] = ()

@@ -25,6 +25,12 @@ from urdf_usd.converter.simulation.description import (
     JointTable,
 )
 from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.simulation.srdf import (
+    GroupState,
+    Srdf,
+    disabled_pairs,
+    read_srdf,
+)
 
 _ONE_AXIS = (Revolute, Continuous, Prismatic)
 _GAINS = frozenset({"stiffness", "damping"})
@@ -104,6 +110,7 @@ def resolve(
                 before = wanted.get(name, _Wanted())
                 wanted[name] = before.overridden(table, place)
     drives = yield from _drives(wanted, joints, positions, urdf)
+    filtered = yield from _filtered_pairs(description, robot)
     return Simulation(
         drives=drives,
         armatures=tuple(
@@ -111,9 +118,44 @@ def resolve(
             for name in joints
             if name in wanted and wanted[name].armature is not None
         ),
-        positions=tuple((n, positions[n]) for n in joints if positions.get(n)),
+        positions=tuple(
+            (name, positions[name])
+            for name in joints
+            if positions.get(name) and _has_pose(description)
+        ),
+        filtered_pairs=filtered,
+        filter_overlaps=description.content.filters.overlap,
         self_collision=description.content.self_collision,
     )
+
+
+def _filtered_pairs(
+    description: Description, robot: Robot
+) -> Findings[tuple[tuple[str, str], ...]]:
+    """Return the pairs of links that a description filters, sorted."""
+    filters = description.content.filters
+    links = {link.name: link for link in robot.links}
+    pairs: set[tuple[str, ...]] = set()
+    if filters.srdf is not None:
+        srdf = yield from _read_srdf(description, filters.srdf)
+        pairs |= set((yield from disabled_pairs(srdf, links)))
+    if filters.parent_child:
+        pairs |= {tuple(sorted((one.parent, one.child))) for one in robot.joints}
+    location = description.location("filters", "pairs")
+    for pair in filters.pairs:
+        missing = [name for name in dict.fromkeys(pair) if name not in links]
+        for name in missing:
+            message = f"the robot has no link {name!r}"
+            yield Diagnostic("description-unmatched", message, location)
+        if not missing and pair[0] != pair[1]:
+            pairs.add(tuple(sorted(pair)))
+    return tuple((one, other) for one, other in sorted(pairs))
+
+
+def _read_srdf(description: Description, name: str) -> Findings[Srdf]:
+    content = dict(description.attached)[name]
+    srdf = yield from read_srdf(content, description.path_of(name))
+    return srdf
 
 
 def _matching(
@@ -134,13 +176,28 @@ def _matching(
     return found
 
 
+def _has_pose(description: Description) -> bool:
+    pose = description.content.pose
+    return pose.state is not None or bool(pose.joints)
+
+
 def _initial_positions(
     description: Description, joints: Mapping[str, Joint]
 ) -> Findings[dict[str, float]]:
     """Return initial positions by joint; mimic joints follow their leaders."""
     positions: dict[str, float] = {}
     stated: dict[str, Location] = {}
-    for pattern, position in description.content.pose.joints.items():
+    pose = description.content.pose
+    if pose.state is not None:
+        state = yield from _group_state(description, pose.state)
+        for name, position in state.positions.items():
+            if name not in joints:
+                message = f"the robot has no joint {name!r} with one axis"
+                yield Diagnostic("description-unmatched", message, state.location)
+                continue
+            positions[name] = position
+            stated[name] = state.location
+    for pattern, position in pose.joints.items():
         location = description.location("pose", "joints", pattern)
         for name in (yield from _matching(pattern, joints, location)):
             positions[name] = position
@@ -163,6 +220,31 @@ def _initial_positions(
             "the initial position", joints[name], position, stated.get(name)
         )
     return positions
+
+
+def _group_state(description: Description, name: str) -> Findings[GroupState]:
+    """Return a named pose of an SRDF.
+
+    Raises:
+        ConversionError: The description names no SRDF, or it has no such pose, or
+            several groups have one.
+    """
+    location = description.location("pose", "state")
+    content = description.content
+    file = content.pose.srdf or content.filters.srdf
+    if file is None:
+        message = "'state' needs an SRDF in [pose] or [filters]"
+        raise ConversionError((Diagnostic("description-value", message, location),))
+    srdf = yield from _read_srdf(description, file)
+    found = [
+        one for one in srdf.states if name in {one.name, f"{one.group}/{one.name}"}
+    ]
+    if len(found) != 1:
+        known = ", ".join(f"{one.group}/{one.name}" for one in srdf.states)
+        count = "several poses" if found else "no pose"
+        message = f"{file} has {count} {name!r}; it has {known or 'none'}"
+        raise ConversionError((Diagnostic("description-value", message, location),))
+    return found[0]
 
 
 def _followed(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.direct import examine_here
+from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.records.record import Grade, RobotRecord
-from urdf_usd.converter.conversion import ConvertOptions, with_description
+from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
 from urdf_usd.converter.options import Layout, Profile
 from urdf_usd.converter.simulation.description import load_description
 
@@ -73,3 +73,58 @@ def test_checks_of_settings_need_a_description(tmp_path: Path) -> None:
     made = {check.id for check in record.checks}
     assert made.isdisjoint(check.id for check in SIMULATION_CHECKS)
     assert record.description is None
+
+
+_SRDF = """\
+<robot name="two">
+  <group_state group="all" name="ready"><joint name="hinge" value="0.75"/></group_state>
+  <disable_collisions link1="base" link2="tool"/>
+</robot>
+"""
+_FILTERS = """\
+[pose]
+state = "ready"
+[filters]
+srdf = "two.srdf"
+overlap = true
+pairs = [["base", "finger"]]
+"""
+
+
+def test_promised_filters_are_those_of_the_asset(tmp_path: Path) -> None:
+    """Of the SRDF, of the file, and of colliders that overlap at rest."""
+    (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
+    finger = '<link name="finger">'
+    # It overlaps with the tool, which no joint connects to it.
+    shape = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
+    urdf = write_urdf(tmp_path)
+    text = urdf.read_text(encoding="utf-8")
+    wide = tmp_path / "wide.urdf"
+    wide.write_text(text.replace(finger, finger + shape), encoding="utf-8")
+    file = write_description(tmp_path, _FILTERS)
+    options = with_description(ConvertOptions(), load_description(file))
+
+    record = examine_here(wide, tmp_path / "run", options)
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.filters"].compared == 3
+    assert checks["simulation.positions"].compared == 2
+    rules = [one.rule for one in record.diagnostics]
+    assert "collision-overlap" in rules
+    assert record.description is not None
+    assert list(record.description.files) == ["two.srdf"]
+
+
+def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
+    """As without a description."""
+    stated = 'base = "fixed"\n[filters]\npairs = [["base", "tool"]]'
+    urdf = write_urdf(tmp_path)
+    description = load_description(write_description(tmp_path, stated))
+    options = with_description(ConvertOptions(), description)
+    asset = convert(urdf, tmp_path / "asset", options).root_layer
+
+    record = examine_pair_here(urdf, asset)
+
+    failing = [check.id for check in record.checks if check.grade is Grade.FAILS]
+    assert failing == ["collision.filters"]

@@ -59,6 +59,25 @@ SIMULATION_RULES = (
         "State it for the joint that is followed.",
     ),
     Rule(
+        "srdf-invalid",
+        _E,
+        "A file is no SRDF, or has a position that is no number.",
+        "Name an SRDF, or correct the position.",
+    ),
+    Rule(
+        "collision-overlap",
+        _N,
+        "Colliders of links overlap at the zero configuration; the links do not "
+        "collide, as the robot description file states.",
+        "Shrink the colliders if the links have to collide.",
+    ),
+    Rule(
+        "collision-touch",
+        _N,
+        "Colliders of links touch at the zero configuration.",
+        "Filter the pair if contacts disturb a simulation.",
+    ),
+    Rule(
         "description-lost",
         _W,
         "A setting of a robot description file has no representation in the schemas "

@@ -32,6 +32,7 @@ from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import author_profile
+from urdf_usd.converter.usd.simulation.layer import author_simulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry
@@ -66,7 +67,6 @@ from urdf_usd.converter.usd.writer.meshes.library import (
 )
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import Prims, place_prims
-from urdf_usd.converter.usd.writer.simulation import author_simulation
 from urdf_usd.converter.usd.writer.specs import define
 
 PAYLOAD = "payload"
@@ -191,7 +191,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     author_articulation(composed, tree, body_assignment, prims)
     if simulation is not None:
         settings = author_simulation(
-            layer[SIMULATION_LAYER], simulation, tree, body_assignment, prims, profile
+            layer[SIMULATION_LAYER],
+            composed,
+            simulation,
+            tree,
+            body_assignment,
+            prims,
+            profile=profile,
         )
         lost = (*lost, *settings)
     if prims.scene is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import degrees
 
-from pxr import Sdf, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import Profile
@@ -34,16 +34,19 @@ _FILTERED_PAIRS = "PhysicsFilteredPairsAPI"
 
 def author_simulation(
     layer: Sdf.Layer,
+    composed: Usd.Stage,
     simulation: Simulation,
     tree: Tree,
     body_assignment: BodyAssignment,
     prims: Prims,
+    *,
     profile: Profile,
 ) -> tuple[Diagnostic, ...]:
     """Write simulation settings.
 
     Args:
         layer: The layer of these settings alone.
+        composed: The asset without them.
         simulation: What is written.
         tree: The robot.
         body_assignment: Its bodies.
@@ -83,8 +86,24 @@ def author_simulation(
             _author_self_collision(
                 layer, roots, profile, enabled=simulation.self_collision
             )
-    _author_filtered_pairs(layer, simulation, body_assignment, prims.link)
-    return tuple(
+    body_of = {
+        str(path): body
+        for link, paths in prims.collision.items()
+        if (body := body_assignment.body_of[link]) is not None
+        for path in paths
+    }
+    pairs = _body_pairs(simulation.filtered_pairs, body_assignment)
+    found: tuple[Diagnostic, ...] = ()
+    if simulation.filter_overlaps:
+        overlapping, found = _overlaps(composed, pairs, tree, body_assignment, body_of)
+        pairs = (*pairs, *overlapping)
+    roots = articulation_roots(tree, body_assignment, prims)
+    paths = {
+        body: _filter_prims(composed, prims.link[body], body, roots, body_of)
+        for body in dict.fromkeys(name for pair in pairs for name in pair)
+    }
+    _author_filtered_pairs(layer, pairs, paths)
+    return found + tuple(
         Diagnostic(
             "description-lost",
             f"{what} is not written: the profile {profile} has no schema for it",
@@ -201,22 +220,97 @@ def _author_self_collision(
         write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
 
 
-def _author_filtered_pairs(
-    layer: Sdf.Layer,
-    simulation: Simulation,
-    body_assignment: BodyAssignment,
-    paths: Mapping[str, Sdf.Path],
-) -> None:
-    targets: dict[str, dict[str, None]] = {}
-    for pair in simulation.filtered_pairs:
-        first, second = (body_assignment.body_of[name] for name in pair)
+def _body_pairs(
+    pairs: Iterable[tuple[str, str]], body_assignment: BodyAssignment
+) -> tuple[tuple[str, str], ...]:
+    """Return pairs of different bodies of links."""
+    found: dict[tuple[str, str], None] = {}
+    for one, other in pairs:
+        first, second = (body_assignment.body_of[name] for name in (one, other))
         # Colliders of one body, or of the world, do not collide with each other.
         if first is None or second is None or first == second:
             continue
-        if first not in targets.get(second, ()):
-            targets.setdefault(first, {})[second] = None
-    for body, others in targets.items():
-        prim = over(layer, paths[body])
+        found[min(first, second), max(first, second)] = None
+    return tuple(found)
+
+
+def _overlaps(
+    composed: Usd.Stage,
+    filtered: Iterable[tuple[str, str]],
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    body_of: Mapping[str, str],
+) -> tuple[tuple[tuple[str, str], ...], tuple[Diagnostic, ...]]:
+    """Find bodies that overlap at rest, and report them and those that touch.
+
+    Bodies of one joint are not tested: simulators let them not collide.
+    """
+    # Imports numpy and scipy.
+    from urdf_usd.converter.usd.simulation.overlaps import (  # noqa: PLC0415
+        bodies_in_contact,
+    )
+
+    ignored = set(map(frozenset, filtered))
+    joined = ((joint.parent, joint.child) for joint in tree.parent_joint.values())
+    ignored |= set(map(frozenset, _body_pairs(joined, body_assignment)))
+    overlapping, touching = bodies_in_contact(composed, body_of, ignored)
+    found = [
+        Diagnostic(rule, f"{len(pairs)} pairs of links {what}: {_listed(pairs)}")
+        for rule, pairs, what in (
+            ("collision-overlap", overlapping, "overlap at rest and do not collide"),
+            ("collision-touch", touching, "touch at rest"),
+        )
+        if pairs
+    ]
+    return overlapping, tuple(found)
+
+
+def _listed(pairs: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{one} and {other}" for one, other in pairs)
+
+
+def _filter_prims(
+    composed: Usd.Stage,
+    body: Sdf.Path,
+    name: str,
+    roots: Iterable[Sdf.Path],
+    body_of: Mapping[str, str],
+) -> tuple[Sdf.Path, ...]:
+    """Return the prims that a filter of a body names: the body, or its colliders.
+
+    A filter of a body that is the root of an articulation would concern all of it.
+    """
+    if body not in roots:
+        return (body,)
+    return tuple(
+        prim.GetPath()
+        for prim in composed.Traverse()
+        if prim.HasAPI(UsdPhysics.CollisionAPI)
+        for path in (prim.GetPath(),)
+        if name in {body_of.get(str(path)), body_of.get(str(path.GetParentPath()))}
+    )
+
+
+def _author_filtered_pairs(
+    layer: Sdf.Layer,
+    pairs: Iterable[tuple[str, str]],
+    paths: Mapping[str, tuple[Sdf.Path, ...]],
+) -> None:
+    """Write pairs of bodies.
+
+    Args:
+        layer: The layer.
+        pairs: Names of bodies.
+        paths: The prims that filters of each body name; none without colliders.
+    """
+    targets: dict[Sdf.Path, dict[Sdf.Path, None]] = {}
+    for first, second in pairs:
+        for path in paths[first]:
+            targets.setdefault(path, {}).update(dict.fromkeys(paths[second]))
+    for path, others in targets.items():
+        if not others:
+            continue
+        prim = over(layer, path)
         _apply_once(prim, _FILTERED_PAIRS)
         relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
-        relation.targetPathList.explicitItems = [paths[other] for other in others]
+        relation.targetPathList.explicitItems = list(others)
