@@ -215,7 +215,9 @@ def without_promised(
     promised = (*(promise.filtered_pairs or ()), *promise.tolerated_pairs)
     body = {link.name: link.body or link.name for link in observation.links}
     pairs = {_of_bodies(pair, body) for pair in promised}
-    frictions = {f"link {one.link}" for one in promise.frictions or ()}
+    frictions = {
+        f"link {body.get(one.link, one.link)}" for one in promise.frictions or ()
+    }
 
     def remains(setting: UnimpliedSetting) -> bool:
         if (setting.kind, setting.subject, setting.attribute) in explained:

@@ -320,7 +320,13 @@ class EngineSet:
                 return found
             solids = found.value
         return self.workers.request(
-            _DESCRIPTION, read_promise, text, spec, attached, solids
+            _DESCRIPTION,
+            read_promise,
+            text,
+            spec,
+            attached,
+            solids,
+            str(results.files[Side.URDF]),
         )()
 
     def judge(

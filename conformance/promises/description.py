@@ -10,6 +10,8 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -26,12 +28,15 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     head_coupling,
 )
+from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.observation.simulation import (
     DriveObservation,
+    FrictionObservation,
     SimulationObservation,
 )
 from urdf_usd.conformance.observation.solids import Solid
-from urdf_usd.conformance.promises.srdf import read_srdf_content
+from urdf_usd.conformance.promises.elements import UrdfElements, read_urdf_elements
+from urdf_usd.conformance.promises.srdf import srdf_pairs, srdf_positions
 
 # Overlap from which a pair has to be filtered, and distance up to which it may be [m].
 _DEEP = 1e-3
@@ -44,6 +49,7 @@ def read_promise(
     spec: Observation,
     attached: Mapping[str, bytes] = MappingProxyType({}),
     solids: Sequence[Solid] = (),
+    urdf: str | None = None,
 ) -> SimulationObservation:
     """Return what a description file promises of the USD of a robot.
 
@@ -52,6 +58,7 @@ def read_promise(
         spec: Observation of the URDF, with frames at the zero configuration.
         attached: Content of the files that it names, by name as written.
         solids: Colliders of the USD, if overlapping pairs are filtered.
+        urdf: Path of the URDF, if elements of it count.
 
     Raises:
         ValueError: It is not what the converter has accepted.
@@ -59,14 +66,16 @@ def read_promise(
     """
     document = tomllib.loads(text)
     joints = {joint.name: joint for joint in spec.joints if _is_driven(joint)}
+    sources = document.get("sources", {})
+    elements = UrdfElements()
+    if any(sources.values()) and urdf is not None:
+        elements = read_urdf_elements(Path(urdf).read_bytes())
     pose = _stated_positions(document, attached)
+    if sources.get("ros2_control"):
+        stated = {_literal(name): value for name, value in elements.positions.items()}
+        pose = stated | pose
     positions = _positions(pose, joints)
-    settings: dict[str, dict[str, Any]] = {}
-    for table in document.get("joints", ()):
-        names = table["match"]
-        for pattern in [names] if isinstance(names, str) else names:
-            for name in _matching(pattern, joints):
-                _override(settings.setdefault(name, {}), table)
+    settings = _settings(document, elements, joints)
     inertias: Mapping[str, float] = {}
     if any("natural_frequency" in given for given in settings.values()):
         inertias = _moved_inertias(spec, positions)
@@ -82,26 +91,51 @@ def read_promise(
         started = ()
     filtered, tolerated = _filtered(document, spec, attached, solids)
     self_collision = document.get("self_collision")
-    listed = {
-        "drive": [drive.joint for drive in drives],
-        "armature": [name for name, _ in armatures],
-        "initial position": [name for name, _ in started],
-    }
-    sources = [f"{what}: {', '.join(names)}" for what, names in listed.items() if names]
-    if filtered:
-        sources.append(f"filtered pairs: {len(filtered)}")
-    if self_collision is not None:
-        sources.append(f"self-collision: {'on' if self_collision else 'off'}")
-    return SimulationObservation(
+    frictions: tuple[FrictionObservation, ...] = ()
+    if sources.get("gazebo"):
+        frictions = _frictions(elements, spec)
+        if self_collision is None:
+            self_collision = elements.self_collision
+    promise = SimulationObservation(
         drives=drives,
         armatures=armatures,
         positions=started,
         filtered_pairs=filtered,
         tolerated_pairs=tolerated,
         self_collision=self_collision,
-        frictions=(),
-        sources=tuple(sources),
+        frictions=frictions,
     )
+    return replace(promise, sources=tuple(_lines(promise)))
+
+
+def _lines(promise: SimulationObservation) -> Iterator[str]:
+    """Yield what a promise contains, for the record."""
+    listed = {
+        "drive": [drive.joint for drive in promise.drives or ()],
+        "armature": [name for name, _ in promise.armatures or ()],
+        "initial position": [name for name, _ in promise.positions or ()],
+        "friction": [one.link for one in promise.frictions or ()],
+    }
+    for what, names in listed.items():
+        if names:
+            yield f"{what}: {', '.join(names)}"
+    if promise.filtered_pairs:
+        yield f"filtered pairs: {len(promise.filtered_pairs)}"
+    if promise.self_collision is not None:
+        yield f"self-collision: {'on' if promise.self_collision else 'off'}"
+
+
+def _settings(
+    document: Mapping[str, Any], elements: UrdfElements, joints: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Return what the URDF and the tables state of each joint."""
+    settings = _actuated(document.get("sources", {}), elements, joints)
+    for table in document.get("joints", ()):
+        names = table["match"]
+        for pattern in [names] if isinstance(names, str) else names:
+            for name in _matching(pattern, joints):
+                _override(settings.setdefault(name, {}), table)
+    return settings
 
 
 def _is_driven(joint: JointObservation) -> bool:
@@ -142,6 +176,33 @@ def _override(settings: dict[str, Any], table: Mapping[str, Any]) -> None:
     settings.update({key: value for key, value in table.items() if key != "match"})
 
 
+def _actuated(
+    sources: Mapping[str, Any],
+    elements: UrdfElements,
+    joints: Iterable[str],
+) -> dict[str, dict[str, Any]]:
+    """Return the control modes that the URDF states, by joint."""
+    if sources.get("ros2_control") and elements.modes is not None:
+        return {name: {"control": elements.modes.get(name, "none")} for name in joints}
+    if sources.get("transmissions") and elements.transmitted is not None:
+        return {
+            name: {} if name in elements.transmitted else {"control": "none"}
+            for name in joints
+        }
+    return {}
+
+
+def _frictions(
+    elements: UrdfElements, spec: Observation
+) -> tuple[FrictionObservation, ...]:
+    shaped = {one.link for one in spec.shapes if one.role is Role.COLLISION}
+    return tuple(
+        FrictionObservation(link, friction, friction)
+        for link, friction in elements.frictions.items()
+        if link in shaped
+    )
+
+
 def uses_overlaps(text: str) -> bool:
     """Return whether a description filters links whose colliders overlap."""
     return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
@@ -159,7 +220,7 @@ def _filtered(
     links = frozenset(names)
     pairs = {frozenset(pair) for pair in filters.get("pairs", ())}
     if "srdf" in filters:
-        pairs |= read_srdf_content(attached[filters["srdf"]]).filtered(links)
+        pairs |= srdf_pairs(attached[filters["srdf"]], links)
     joined = {frozenset((joint.parent, joint.child)) for joint in spec.joints}
     if filters.get("parent_child"):
         pairs |= joined
@@ -207,7 +268,7 @@ def _stated_positions(
     stated: dict[str, float] = {}
     if "state" in pose:
         file = pose.get("srdf") or document["filters"]["srdf"]
-        named = read_srdf_content(attached[file]).positions(pose["state"])
+        named = srdf_positions(attached[file], pose["state"])
         stated = {_literal(name): value for name, value in named.items()}
     return stated | {k: float(v) for k, v in pose.get("joints", {}).items()}
 

@@ -24,7 +24,14 @@ from urdf_usd.converter.simulation.description import (
     Description,
     JointTable,
 )
-from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.simulation.elements import (
+    Actuation,
+    read_frictions,
+    read_ros2_control,
+    read_self_collision,
+    read_transmissions,
+)
+from urdf_usd.converter.simulation.plan import JointDrive, LinkFriction, Simulation
 from urdf_usd.converter.simulation.srdf import (
     GroupState,
     Srdf,
@@ -98,8 +105,10 @@ def resolve(
     joints = {
         joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)
     }
-    positions = yield from _initial_positions(description, joints)
-    wanted: dict[str, _Wanted] = {}
+    actuation = yield from _actuation(description, urdf)
+    stated = actuation.positions if actuation else {}
+    positions = yield from _initial_positions(description, joints, stated)
+    wanted = _actuated(actuation, joints)
     for index, table in enumerate(description.content.joints):
         place = description.location("joints", index)
         for pattern in table.patterns:
@@ -111,6 +120,12 @@ def resolve(
                 wanted[name] = before.overridden(table, place)
     drives = yield from _drives(wanted, joints, positions, urdf)
     filtered = yield from _filtered_pairs(description, robot)
+    frictions: tuple[LinkFriction, ...] = ()
+    self_collision = description.content.self_collision
+    if description.content.sources.gazebo:
+        frictions = yield from read_frictions(robot)
+        if self_collision is None:
+            self_collision = read_self_collision(robot)
     return Simulation(
         drives=drives,
         armatures=tuple(
@@ -121,12 +136,49 @@ def resolve(
         positions=tuple(
             (name, positions[name])
             for name in joints
-            if positions.get(name) and _has_pose(description)
+            if positions.get(name) and (stated or _has_pose(description))
         ),
         filtered_pairs=filtered,
         filter_overlaps=description.content.filters.overlap,
-        self_collision=description.content.self_collision,
+        self_collision=self_collision,
+        frictions=frictions,
     )
+
+
+def _actuation(description: Description, urdf: Robot) -> Findings[Actuation | None]:
+    """Return what the URDF states of actuators, if the description asks for it."""
+    sources = description.content.sources
+    found = None
+    if sources.transmissions:
+        found = read_transmissions(urdf)
+        if found is None:
+            yield _without_element(description, "transmissions", "<transmission>")
+    if sources.ros2_control:
+        control = yield from read_ros2_control(urdf)
+        if control is None:
+            yield _without_element(description, "ros2_control", "<ros2_control>")
+        found = control or found
+    return found
+
+
+def _without_element(description: Description, key: str, element: str) -> Diagnostic:
+    location = description.location("sources", key)
+    message = f"the URDF has no {element}"
+    return Diagnostic("description-unmatched", message, location)
+
+
+def _actuated(
+    actuation: Actuation | None, joints: Mapping[str, Joint]
+) -> dict[str, _Wanted]:
+    """Return the control modes that a URDF states: passive without an actuator."""
+    if actuation is None:
+        return {}
+    return {
+        name: _Wanted(actuation.controls.get(name))
+        if name in actuation.actuated
+        else _Wanted("none")
+        for name in joints
+    }
 
 
 def _filtered_pairs(
@@ -182,10 +234,12 @@ def _has_pose(description: Description) -> bool:
 
 
 def _initial_positions(
-    description: Description, joints: Mapping[str, Joint]
+    description: Description,
+    joints: Mapping[str, Joint],
+    of_urdf: Mapping[str, float],
 ) -> Findings[dict[str, float]]:
     """Return initial positions by joint; mimic joints follow their leaders."""
-    positions: dict[str, float] = {}
+    positions = {name: value for name, value in of_urdf.items() if name in joints}
     stated: dict[str, Location] = {}
     pose = description.content.pose
     if pose.state is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
+from tests.converter.simulation.test_elements import write_described
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
@@ -128,3 +129,22 @@ def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
 
     failing = [check.id for check in record.checks if check.grade is Grade.FAILS]
     assert failing == ["collision.filters"]
+
+
+@pytest.mark.parametrize(
+    "sources", ["ros2_control = true\ngazebo = true", "transmissions = true"]
+)
+def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None:
+    """Read by the harness on its own."""
+    urdf = write_described(tmp_path)
+    text = f'[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n[sources]\n{sources}'
+    description = load_description(write_description(tmp_path, text))
+    options = with_description(ConvertOptions(), description)
+
+    record = examine_here(urdf, tmp_path / "run", options)
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.gains"].compared == 3
+    contacts = 5 if "gazebo" in sources else 0
+    assert checks["simulation.contacts"].compared == contacts

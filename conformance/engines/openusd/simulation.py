@@ -156,19 +156,28 @@ def _frictions(parts: Parts) -> Iterator[FrictionObservation]:
     """Yield the friction of links; NaN if their colliders differ."""
     found: dict[str, dict[tuple[float, float], None]] = {}
     for path in parts.physics.shapes:
-        body = parts.links.by_path.get(parts.body_of(path))
         prim = parts.physics.stage.GetPrimAtPath(path)
+        link = _link_above(prim, parts)
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial(_PHYSICS)
-        if body and bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+        if link and bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
             material = UsdPhysics.MaterialAPI(bound)
             static = material.GetStaticFrictionAttr().Get()
             dynamic = material.GetDynamicFrictionAttr().Get()
-            found.setdefault(body.name, {})[static, dynamic] = None
+            found.setdefault(link, {})[static, dynamic] = None
     for link, values in found.items():
         ((static, dynamic), *others) = values
         if others:
             static = dynamic = math.nan
         yield FrictionObservation(link, static, dynamic)
+
+
+def _link_above(prim: Usd.Prim, parts: Parts) -> str | None:
+    """Return the nearest link that contains a prim, a body or not."""
+    while prim and not prim.IsPseudoRoot():
+        if link := parts.links.by_path.get(str(prim.GetPath())):
+            return link.name
+        prim = prim.GetParent()
+    return None
 
 
 def _self_collision(physics: Physics) -> bool | None:

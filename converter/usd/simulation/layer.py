@@ -6,7 +6,7 @@ alone, so that removing it leaves the asset of the URDF. Angles are in degrees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import degrees
 
 from pxr import Sdf, Usd, UsdPhysics
@@ -16,14 +16,16 @@ from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.simulation.plan import JointDrive, LinkFriction, Simulation
 from urdf_usd.converter.usd.writer.float32 import to_float32
 from urdf_usd.converter.usd.writer.joints import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     applied,
     apply,
+    define,
     over,
+    relate,
     write_new,
 )
 
@@ -99,10 +101,16 @@ def author_simulation(
         pairs = (*pairs, *overlapping)
     roots = articulation_roots(tree, body_assignment, prims)
     paths = {
-        body: _filter_prims(composed, prims.link[body], body, roots, body_of)
+        body: _filter_prims(
+            composed,
+            prims.link[body],
+            roots,
+            (Sdf.Path(path) for path, name in body_of.items() if name == body),
+        )
         for body in dict.fromkeys(name for pair in pairs for name in pair)
     }
     _author_filtered_pairs(layer, pairs, paths)
+    _author_frictions(layer, composed, simulation.frictions, prims)
     return found + tuple(
         Diagnostic(
             "description-lost",
@@ -269,12 +277,52 @@ def _listed(pairs: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{one} and {other}" for one, other in pairs)
 
 
+def _author_frictions(
+    layer: Sdf.Layer,
+    composed: Usd.Stage,
+    frictions: Iterable[LinkFriction],
+    prims: Prims,
+) -> None:
+    """Bind a contact material per pair of coefficients to colliders.
+
+    Bindings of links would concern the links below them as well.
+    """
+    materials: dict[tuple[float, float], Sdf.Path] = {}
+    names = {path.name for path in prims.joint.values()}
+    for friction in frictions:
+        values = friction.static, friction.dynamic
+        if values not in materials:
+            name = f"contact_{len(materials)}"
+            while name in names:
+                name += "_"
+            materials[values] = prims.physics.AppendChild(name)
+            prim = define(layer, materials[values], "Material")
+            apply(prim, "PhysicsMaterialAPI")
+            for attribute, value in zip(
+                ("staticFriction", "dynamicFriction"), values, strict=True
+            ):
+                what = f"friction of link {friction.link!r}"
+                _write(prim, f"physics:{attribute}", value, what)
+        for path in _colliders(composed, prims.collision[friction.link]):
+            prim = over(layer, path)
+            _apply_once(prim, "MaterialBindingAPI")
+            relate(prim, "material:binding:physics", materials[values])
+
+
+def _colliders(composed: Usd.Stage, paths: Iterable[Sdf.Path]) -> Iterator[Sdf.Path]:
+    """Yield the colliders at or below prims; a shape may have one per group."""
+    for path in paths:
+        prim = composed.GetPrimAtPath(path)
+        for part in Usd.PrimRange(prim) if prim else ():
+            if part.HasAPI(UsdPhysics.CollisionAPI):
+                yield part.GetPath()
+
+
 def _filter_prims(
     composed: Usd.Stage,
     body: Sdf.Path,
-    name: str,
     roots: Iterable[Sdf.Path],
-    body_of: Mapping[str, str],
+    shapes: Iterable[Sdf.Path],
 ) -> tuple[Sdf.Path, ...]:
     """Return the prims that a filter of a body names: the body, or its colliders.
 
@@ -282,13 +330,7 @@ def _filter_prims(
     """
     if body not in roots:
         return (body,)
-    return tuple(
-        prim.GetPath()
-        for prim in composed.Traverse()
-        if prim.HasAPI(UsdPhysics.CollisionAPI)
-        for path in (prim.GetPath(),)
-        if name in {body_of.get(str(path)), body_of.get(str(path.GetParentPath()))}
-    )
+    return tuple(_colliders(composed, shapes))
 
 
 def _author_filtered_pairs(
