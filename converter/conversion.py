@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     AuthoringError,
@@ -28,9 +29,7 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.plan import Simulation
-from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
@@ -46,6 +45,9 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.simulation.description import Description
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,9 @@ def convert_parsed(
     diagnostics = (*parsed.diagnostics, *changes, *body_assignment.diagnostics)
     simulation: Simulation | None = None
     if options.simulation is not None:
+        # Imports msgspec.
+        from urdf_usd.converter.simulation.resolution import resolve  # noqa: PLC0415
+
         step = resolve(options.simulation, robot, parsed.robot)
         simulation, described = drain(step)
         diagnostics = (*diagnostics, *described)

@@ -21,6 +21,7 @@ _COMMANDS = (
     "doctor",
     "expand",
     "export",
+    "init",
     "inspect",
     "joints",
     "lint",

@@ -225,10 +225,10 @@ def load_description(path: str | os.PathLike[str]) -> Description:
             (Diagnostic("description-value", problem, location),)
         ) from None
     digest = hashlib.sha256(data).hexdigest()
-    named = dict.fromkeys(
+    files = dict.fromkeys(
         name for name in (content.filters.srdf, content.pose.srdf) if name
     )
-    attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in named)
+    attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in files)
     description = Description(
         file, digest, text, content, attached, tuple(places.items())
     )

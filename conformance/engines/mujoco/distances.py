@@ -33,7 +33,7 @@ def link_distances(
     """
     thin = frozenset(solid.link for solid in solids if _is_thin(solid))
     spec = mujoco.MjSpec()
-    links = []
+    links: list[str] = []
     for solid in solids:
         if not _is_thin(solid):
             _add(spec, solid, f"{len(links)}")

@@ -62,7 +62,8 @@ def _solid(prim: Usd.Prim, link: str, matrix: np.ndarray) -> Solid | None:
     def number(name: str) -> float:
         return float(prim.GetAttribute(name).Get())
 
-    kind, size = ShapeKind.MESH, ()
+    kind = ShapeKind.MESH
+    size: tuple[float, ...] = ()
     points: tuple[float, ...] = ()
     name = prim.GetTypeName()
     if name == "Cube":
