@@ -263,7 +263,7 @@ def _overlaps(
     ignored |= set(map(frozenset, _body_pairs(joined, body_assignment)))
     overlapping, touching = bodies_in_contact(composed, body_of, ignored)
     found = [
-        Diagnostic(rule, f"{len(pairs)} pairs of links {what}: {_listed(pairs)}")
+        Diagnostic(rule, f"links {what}: {_listed(pairs)}")
         for rule, pairs, what in (
             ("collision-overlap", overlapping, "overlap at rest and do not collide"),
             ("collision-touch", touching, "touch at rest"),
