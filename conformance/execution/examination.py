@@ -417,7 +417,8 @@ class _Examination:
             results,
             base,
             diagnostics,
-            self.options.simulation,
+            # Other converters do not know the file.
+            self.options.simulation if own else None,
         )
         record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)

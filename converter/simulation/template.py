@@ -11,6 +11,7 @@ from urdf_usd.converter.robot.model import (
     Continuous,
     CustomElement,
     Joint,
+    Link,
     Prismatic,
     Revolute,
     Robot,
@@ -93,7 +94,8 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
 
 
 def _custom(robot: Robot) -> Iterator[CustomElement]:
-    for owner in (robot, *robot.links, *robot.joints):
+    owners: tuple[Robot | Link | Joint, ...] = (robot, *robot.links, *robot.joints)
+    for owner in owners:
         yield from owner.custom.elements
 
 
