@@ -109,7 +109,7 @@ _PLACES = {
         "joints"
     ),
     "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
-    "simulation.armature": "newton:armature, or physxJointAxis:*:armature, of the joint",
+    "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
     "simulation.positions": (
         "state:*:physics:position of the joint, and newton:*:position"
     ),
