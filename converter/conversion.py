@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     AuthoringError,
@@ -29,7 +28,7 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.plan import Simulation
+from urdf_usd.converter.simulation.plan import Description, Simulation
 from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
@@ -45,9 +44,6 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.simulation.description import Description
 
 
 @dataclass(frozen=True, slots=True)

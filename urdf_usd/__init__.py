@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.exporting import Export, export
     from urdf_usd.converter.options import Profile
     from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.simulation.description import (
-        Description,
-        load_description,
-    )
+    from urdf_usd.converter.simulation.description import load_description
+    from urdf_usd.converter.simulation.plan import Description
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.usd.reader.read import StageReading, read_usd
     from urdf_usd.corpus.robots import CorpusError
@@ -99,10 +97,8 @@ _MODULES = {
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
-    "urdf_usd.converter.simulation.description": (
-        "Description",
-        "load_description",
-    ),
+    "urdf_usd.converter.simulation.description": ("load_description",),
+    "urdf_usd.converter.simulation.plan": ("Description",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),

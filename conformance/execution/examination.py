@@ -69,7 +69,7 @@ from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
-from urdf_usd.converter.simulation.description import Description
+from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 

@@ -63,7 +63,7 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
-from urdf_usd.converter.simulation.description import Description
+from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command

@@ -14,13 +14,13 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
+from urdf_usd.converter.simulation.plan import Description, Place, located
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -37,7 +37,6 @@ _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-_Place: TypeAlias = tuple[str | int, ...]
 
 _OSCILLATION = ("natural_frequency", "damping_ratio")
 _UNDRIVEN = ("stiffness", "damping", *_OSCILLATION, "target")
@@ -158,35 +157,6 @@ class DescriptionTable(_Table, frozen=True):
     sources: SourcesTable = SourcesTable()
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
-    """A description file that was read.
-
-    Attributes:
-        file: Path as given.
-        sha256: Hash of its bytes.
-        text: Its text.
-        content: Its tables.
-        attached: Content of the files that it names, by name as written.
-        places: Line and column of each table and key, by its path in the document.
-    """
-
-    file: str
-    sha256: str
-    text: str
-    content: DescriptionTable
-    attached: tuple[tuple[str, bytes], ...] = ()
-    places: tuple[tuple[_Place, tuple[int, int]], ...] = ()
-
-    def location(self, *place: str | int) -> Location:
-        """Return the position of a key or of the nearest table around it."""
-        return _located(self.file, dict(self.places), place)
-
-    def path_of(self, name: str) -> str:
-        """Return the path of a file that the description names."""
-        return str(Path(self.file).parent / name)
-
-
 def load_description(path: str | os.PathLike[str]) -> Description:
     """Read a description file.
 
@@ -206,7 +176,7 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         raise _syntax_error(file, text, str(error)) from None
     places = _find_places(text)
     found = [
-        Diagnostic("description-key", message, _located(file, places, place))
+        Diagnostic("description-key", message, located(file, places, place))
         for place, message in _unknown_keys(document, DescriptionTable, ())
     ]
     if found:
@@ -220,7 +190,7 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         # Absent keys are None, which no TOML file contains.
         message = message.replace(" | null", "")
         problem = f"{named}{message[:1].lower()}{message[1:]}"
-        location = _located(file, places, place)
+        location = located(file, places, place)
         raise ConversionError(
             (Diagnostic("description-value", problem, location),)
         ) from None
@@ -276,7 +246,7 @@ def _syntax_error(file: str, text: str, message: str) -> ConversionError:
     return _refused("description-syntax", reason, file, line, column)
 
 
-def _contradictions(content: DescriptionTable) -> Iterator[tuple[_Place, str]]:
+def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
     for index, table in enumerate(content.joints):
         for name, message in _contradictions_of(table):
@@ -310,8 +280,8 @@ def _contradictions_of(table: JointTable) -> Iterator[tuple[str, str]]:
 
 
 def _unknown_keys(
-    value: object, kind: type[msgspec.Struct], place: _Place
-) -> Iterator[tuple[_Place, str]]:
+    value: object, kind: type[msgspec.Struct], place: Place
+) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of keys that a table does not have."""
     if not isinstance(value, Mapping):
         return
@@ -331,7 +301,7 @@ def _unknown_keys(
                 yield from _unknown_keys(one, table, (*place, key, index))
 
 
-def _place_of(path: str) -> _Place:
+def _place_of(path: str) -> Place:
     """Return the place of a path of msgspec, such as ``$.joints[0].stiffness``."""
     steps: list[str | int] = []
     for name, index in _STEP.findall(path):
@@ -341,7 +311,7 @@ def _place_of(path: str) -> _Place:
     return tuple(steps)
 
 
-def _find_places(text: str) -> dict[_Place, tuple[int, int]]:
+def _find_places(text: str) -> dict[Place, tuple[int, int]]:
     """Return line and column of tables and keys, which ``tomllib`` does not report.
 
     Keys inside of inline tables are not found.
@@ -351,9 +321,9 @@ def _find_places(text: str) -> dict[_Place, tuple[int, int]]:
         lambda found: '""' + "\n" * found[0].count("\n") if found[0][0] != "#" else "",
         text,
     )
-    places: dict[_Place, tuple[int, int]] = {}
-    counts: dict[_Place, int] = {}
-    table: _Place = ()
+    places: dict[Place, tuple[int, int]] = {}
+    counts: dict[Place, int] = {}
+    table: Place = ()
     for number, line in enumerate(bare.split("\n"), start=1):
         column = len(line) - len(line.lstrip()) + 1
         if header := _HEADER.match(line):
@@ -374,13 +344,5 @@ def _find_places(text: str) -> dict[_Place, tuple[int, int]]:
     return places
 
 
-def _names(dotted: str) -> _Place:
+def _names(dotted: str) -> Place:
     return tuple(name.strip().strip("\"'") for name in dotted.split("."))
-
-
-def _located(
-    file: str, places: Mapping[_Place, tuple[int, int]], place: _Place
-) -> Location:
-    while place and place not in places:
-        place = place[:-1]
-    return Location(file, *places.get(place, (1, 1)))

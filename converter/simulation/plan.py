@@ -1,8 +1,58 @@
-"""Simulation settings of one robot, in SI units, as they are written to USD."""
+"""Description files that were read, and the settings that they lead to, in SI units."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.converter.diagnostics import Location
+
+if TYPE_CHECKING:
+    # It imports msgspec, which a conversion without a description does not need.
+    from urdf_usd.converter.simulation.description import DescriptionTable
+
+Place: TypeAlias = "tuple[str | int, ...]"
+"""Path of a key in a document: names of tables and keys, and indices."""
+
+
+def located(
+    file: str, places: Mapping[Place, tuple[int, int]], place: Place
+) -> Location:
+    """Return the position of a key, or of the nearest table around it."""
+    while place and place not in places:
+        place = place[:-1]
+    return Location(file, *places.get(place, (1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A description file that was read.
+
+    Attributes:
+        file: Path as given.
+        sha256: Hash of its bytes.
+        text: Its text.
+        content: Its tables.
+        attached: Content of the files that it names, by name as written.
+        places: Line and column of each table and key, by its path in the document.
+    """
+
+    file: str
+    sha256: str
+    text: str
+    content: DescriptionTable
+    attached: tuple[tuple[str, bytes], ...] = ()
+    places: tuple[tuple[Place, tuple[int, int]], ...] = ()
+
+    def location(self, *place: str | int) -> Location:
+        """Return the position of a key or of the nearest table around it."""
+        return located(self.file, dict(self.places), place)
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a file that the description names."""
+        return str(Path(self.file).parent / name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.simulation.description import (
     Control,
-    Description,
     JointTable,
 )
 from urdf_usd.converter.simulation.elements import (
@@ -31,7 +30,12 @@ from urdf_usd.converter.simulation.elements import (
     read_self_collision,
     read_transmissions,
 )
-from urdf_usd.converter.simulation.plan import JointDrive, LinkFriction, Simulation
+from urdf_usd.converter.simulation.plan import (
+    Description,
+    JointDrive,
+    LinkFriction,
+    Simulation,
+)
 from urdf_usd.converter.simulation.srdf import (
     GroupState,
     Srdf,
