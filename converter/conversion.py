@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urdf_usd.converter.diagnostics import (
@@ -28,6 +28,7 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
+from urdf_usd.converter.simulation.plan import Description, Simulation
 from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
@@ -78,6 +79,8 @@ class ConvertOptions:
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
         metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
             name counts.
+        simulation: Robot description file, which adds drives and other settings of a
+            simulation. Its base and profile count by :func:`with_description` alone.
 
     Raises:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
@@ -102,6 +105,7 @@ class ConvertOptions:
     physics_variants: bool = False
     scene: bool = False
     metadata: tuple[tuple[str, str], ...] = ()
+    simulation: Description | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
@@ -150,6 +154,34 @@ class Conversion:
 
 
 DEFAULTS = ConvertOptions()
+
+
+def with_description(
+    options: ConvertOptions, description: Description
+) -> ConvertOptions:
+    """Add a robot description file to options, with its base and profile.
+
+    Args:
+        options: A base other than ``auto`` and a profile other than ``generic``
+            override those of the file.
+        description: The file.
+
+    Raises:
+        ConversionError: Its profile contradicts the options.
+    """
+    content = description.content
+    base, profile = options.base, options.profile
+    if content.base is not None and base is BaseOption.AUTO:
+        base = BaseOption(content.base)
+    if content.profile is not None and profile is Profile.GENERIC:
+        profile = Profile(content.profile)
+    try:
+        return replace(options, base=base, profile=profile, simulation=description)
+    except ValueError as error:
+        location = description.location("profile")
+        raise ConversionError(
+            (Diagnostic("description-value", str(error), location),)
+        ) from None
 
 
 def convert(
@@ -208,11 +240,21 @@ def convert_parsed(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
     diagnostics = (*parsed.diagnostics, *changes, *body_assignment.diagnostics)
+    simulation: Simulation | None = None
+    if options.simulation is not None:
+        # Imports msgspec.
+        from urdf_usd.converter.simulation.resolution import resolve  # noqa: PLC0415
+
+        step = resolve(options.simulation, robot, parsed.robot)
+        simulation, described = drain(step)
+        diagnostics = (*diagnostics, *described)
     _refuse_warnings(diagnostics, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
             with system_errors():
-                folder, found = _build(robot, tree, body_assignment, scratch, options)
+                folder, found = _build(
+                    robot, tree, body_assignment, simulation, scratch, options
+                )
             diagnostics = (*diagnostics, *found)
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
@@ -230,6 +272,7 @@ def _build(
     robot: Robot,
     tree: Tree,
     body_assignment: BodyAssignment,
+    simulation: Simulation | None,
     scratch: Path,
     options: ConvertOptions,
 ) -> tuple[Path, tuple[Diagnostic, ...]]:
@@ -249,6 +292,7 @@ def _build(
         scene=options.scene,
         version=_version(robot),
         metadata=metadata,
+        simulation=simulation,
     )
     found = (*found, *lacking)
     _refuse_warnings(found, options)

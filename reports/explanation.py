@@ -103,6 +103,17 @@ _PLACES = {
     "dynamics.joints": "the attribute of the joint that the message names",
     "dynamics.bodies": "the attribute of the body that the message names",
     "dynamics": "the other failing checks first: forces depend on joints and masses",
+    "simulation": "the attribute that docs/simulation.md names, in Simulation.usda",
+    "simulation.gains": (
+        "stiffness, damping and type of the joint's drive; per degree for revolute "
+        "joints"
+    ),
+    "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
+    "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
+    "simulation.positions": (
+        "state:*:physics:position of the joint, and newton:*:position"
+    ),
+    "simulation.filters": "physics:filteredPairs of both bodies, or of their colliders",
     "collision": _SIZE,
     "collision.filters": (
         "filtered pairs, collision groups and physics:collisionEnabled of joints"

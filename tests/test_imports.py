@@ -104,6 +104,12 @@ ARROWS = (
         "conformance.engines.openusd.names",
     ),
     _arrow("conformance.converters", "conformance.records"),
+    # Reads robot description files without the converter.
+    _arrow(
+        "conformance.promises",
+        "conformance.observation",
+        "conformance.engines.mujoco",
+    ),
     # Baselines are TOML tables like lists of robots.
     _arrow(
         "conformance.gate",

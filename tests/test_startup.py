@@ -31,8 +31,8 @@ ROBOT = """<robot name="arm">
     <limit lower="-1" upper="2" effort="3" velocity="4"/></joint>
 </robot>"""
 COMMANDS = (
-    *("check", "convert", "corpus", "diff", "doctor", "expand", "export", "inspect"),
-    *("joints", "lint", "reduce", "run", "schema", "view"),
+    *("check", "convert", "corpus", "diff", "doctor", "expand", "export", "init"),
+    *("inspect", "joints", "lint", "reduce", "run", "schema", "view"),
 )
 MANIFEST = "<package><name>arm</name><license>MIT</license></package>"
 TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"

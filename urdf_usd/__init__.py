@@ -21,7 +21,11 @@ if TYPE_CHECKING:
         RunSummary,
         Verdict,
     )
-    from urdf_usd.converter.conversion import Conversion, ConvertOptions
+    from urdf_usd.converter.conversion import (
+        Conversion,
+        ConvertOptions,
+        with_description,
+    )
     from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from urdf_usd.converter.exporting import Export, export
     from urdf_usd.converter.options import Profile
     from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.simulation.description import load_description
+    from urdf_usd.converter.simulation.plan import Description
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.usd.reader.read import StageReading, read_usd
     from urdf_usd.corpus.robots import CorpusError
@@ -43,6 +49,7 @@ __all__ = [
     "ConversionError",
     "ConvertOptions",
     "CorpusError",
+    "Description",
     "Diagnostic",
     "Export",
     "Grade",
@@ -60,9 +67,11 @@ __all__ = [
     "check",
     "convert",
     "export",
+    "load_description",
     "read_urdf",
     "read_usd",
     "run",
+    "with_description",
 ]
 
 _MODULES = {
@@ -73,7 +82,11 @@ _MODULES = {
         "Verdict",
     ),
     "urdf_usd.conformance.execution.run": ("CheckOptions", "RunOptions"),
-    "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions"),
+    "urdf_usd.converter.conversion": (
+        "Conversion",
+        "ConvertOptions",
+        "with_description",
+    ),
     "urdf_usd.converter.diagnostics": (
         "ConversionError",
         "Diagnostic",
@@ -84,6 +97,8 @@ _MODULES = {
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
+    "urdf_usd.converter.simulation.description": ("load_description",),
+    "urdf_usd.converter.simulation.plan": ("Description",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),

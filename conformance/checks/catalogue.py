@@ -598,6 +598,66 @@ CHECKS = (
 )
 
 
+SIMULATION_CHECKS = (
+    Check(
+        "simulation.gains",
+        "gains of drives",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Stiffness and damping of every drive that the robot description file states, "
+        "relative; gains are forces, not accelerations. Natural frequencies become "
+        "gains with the joint-space inertia that MuJoCo computes.",
+    ),
+    Check(
+        "simulation.targets",
+        "targets of drives",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Position or velocity that every drive follows, relative to the larger of it "
+        "and 1 rad or 1 m.",
+    ),
+    Check(
+        "simulation.armature",
+        "armature",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Inertia of the motor of every joint for which the robot description file "
+        "states it, relative.",
+    ),
+    Check(
+        "simulation.positions",
+        "initial positions",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Initial position of every joint that does not start at zero, relative to the "
+        "larger of it and 1 rad or 1 m; mimic joints follow.",
+    ),
+    Check(
+        "simulation.filters",
+        "promised collision filters",
+        "simulation",
+        "",
+        Quantity.SIMULATION,
+        "Pairs of links that the robot description file filters do not collide. Other "
+        "filtered pairs fail the check of collision filters.",
+    ),
+    Check(
+        "simulation.contacts",
+        "self-collision and friction",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Self-collision, and friction of links, are those of the robot description "
+        "file.",
+    ),
+)
+"""Made only if there is a robot description file."""
+
+
 def _round_trip(check: Check) -> Check:
     return replace(
         check,

@@ -89,6 +89,12 @@ COMPARERS: dict[str, Comparer] = {
     "visual.material": partial(appearance.compare_visuals, appearance.properties),
     "visual.geometry": partial(settings.of_shapes, SettingKind.GEOMETRY),
     "visual.subdivision": partial(settings.of_shapes, SettingKind.SUBDIVISION),
+    "simulation.gains": partial(settings.drives, "gains"),
+    "simulation.targets": partial(settings.drives, "targets"),
+    "simulation.armature": settings.armatures,
+    "simulation.positions": settings.positions,
+    "simulation.filters": settings.filters,
+    "simulation.contacts": settings.contacts,
 }
 
 

@@ -1,9 +1,16 @@
-"""Settings of a USD that change the simulation, and that no URDF implies."""
+"""Settings of a USD that no URDF implies, and those that a description file promises.
+
+Settings change the simulation. What a robot description file states is compared by
+value; all others fail.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Literal
 
 from urdf_usd.conformance.observation.robot import (
     Observation,
@@ -11,6 +18,11 @@ from urdf_usd.conformance.observation.robot import (
     UnimpliedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.conformance.observation.simulation import (
+    DriveObservation,
+    SimulationObservation,
+)
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -18,6 +30,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Difference,
     Incomparable,
     ToleranceModel,
+    number,
 )
 
 _EVERYTHING = "robot"
@@ -29,6 +42,25 @@ _ROLES = {
     SettingKind.GEOMETRY: (Role.VISUAL, frozenset(ShapeKind)),
     SettingKind.SUBDIVISION: (Role.VISUAL, frozenset({ShapeKind.MESH})),
 }
+
+_WORLD = ""
+_GAINS = ("stiffness", "damping")
+_TARGETS = ("target_position", "target_velocity")
+_ARMATURES = (
+    "newton:armature",
+    "physxJoint:armature",
+    "physxJointAxis:*:armature",
+)
+_POSITIONS = (
+    "state:*:physics:position",
+    "newton:*:position",
+)
+_SELF_COLLISION = (
+    "newton:selfCollisionEnabled",
+    "physxArticulation:enabledSelfCollisions",
+)
+_FILTERED_PAIRS = "physics:filteredPairs"
+_FRICTIONS = ("physics:staticFriction", "physics:dynamicFriction")
 
 
 def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
@@ -150,3 +182,282 @@ def _differences(
 
 def _unread(actual: Observation) -> Incomparable:
     return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
+
+
+def without_promised(
+    observation: Observation, promise: SimulationObservation
+) -> Observation:
+    """Leave out settings that a description file states; their values are checked.
+
+    Args:
+        observation: Of a USD.
+        promise: What the file states.
+    """
+    if observation.unimplied is None:
+        return observation
+    drives = {drive.joint for drive in promise.drives or ()}
+    armatures = {joint for joint, _ in promise.armatures or ()}
+    positions = {joint for joint, _ in promise.positions or ()}
+    explained = {
+        (kind, f"joint {joint}", attribute)
+        for kind, joints, attributes in (
+            (
+                SettingKind.DRIVE,
+                drives,
+                tuple(f"drive:*:physics:{gain}" for gain in _GAINS),
+            ),
+            (SettingKind.JOINT, armatures, _ARMATURES),
+            (SettingKind.INITIAL_STATE, positions, _POSITIONS),
+        )
+        for joint in joints
+        for attribute in attributes
+    }
+    promised = (*(promise.filtered_pairs or ()), *promise.tolerated_pairs)
+    body = {link.name: link.body or link.name for link in observation.links}
+    pairs = {_of_bodies(pair, body) for pair in promised}
+    frictions = {
+        f"link {body.get(one.link, one.link)}" for one in promise.frictions or ()
+    }
+
+    def remains(setting: UnimpliedSetting) -> bool:
+        if (setting.kind, setting.subject, setting.attribute) in explained:
+            return False
+        if setting.kind is SettingKind.MATERIAL and setting.subject in frictions:
+            return setting.attribute not in _FRICTIONS
+        if setting.kind is SettingKind.FILTER:
+            if setting.attribute in _SELF_COLLISION:
+                return promise.self_collision is None
+            if setting.attribute == _FILTERED_PAIRS and setting.partner:
+                ends = (setting.subject, setting.partner)
+                names = frozenset(end.removeprefix("link ") for end in ends)
+                return names not in pairs
+        return True
+
+    rest = tuple(one for one in observation.unimplied if remains(one))
+    return replace(observation, unimplied=rest)
+
+
+def _both(
+    expected: Observation, actual: Observation
+) -> tuple[SimulationObservation, SimulationObservation] | Incomparable:
+    if expected.simulation is None or actual.simulation is None:
+        side = expected if expected.simulation is None else actual
+        return Incomparable(f"{side.engine} states no settings of a simulation")
+    return expected.simulation, actual.simulation
+
+
+def drives(
+    what: Literal["gains", "targets"],
+    expected: Observation,
+    actual: Observation,
+    model: ToleranceModel,
+) -> Comparison:
+    """Compare stiffness and damping of drives, or the targets that they follow."""
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = sides
+    if promised.drives is None or found.drives is None:
+        return Incomparable(f"{actual.engine} states no drives")
+    there = {drive.joint: drive for drive in found.drives}
+    differences: list[Difference] = []
+    for drive in promised.drives:
+        other = there.get(drive.joint)
+        for name in _GAINS if what == "gains" else _TARGETS:
+            # A drive without stiffness follows no position.
+            if name == "target_position" and not drive.stiffness:
+                continue
+            ours = getattr(drive, name)
+            theirs = getattr(other, name) if other else None
+            if other and (ours is None or theirs is None):
+                continue
+            scale = 1.0 if what == "targets" else 0.0
+            differences.append(
+                _difference(drive.joint, name, ours, theirs, model, least=scale)
+            )
+        if what == "gains":
+            differences.append(_mode(drive, other))
+    note = None if differences else "the description states no drive with gains"
+    return Compared(tuple(differences), note=note)
+
+
+def _mode(drive: DriveObservation, other: DriveObservation | None) -> Difference:
+    same = other is None or other.acceleration == drive.acceleration
+    return Difference(
+        item=f"{drive.joint} type",
+        subject=f"joint {drive.joint}",
+        amount=0.0 if same else math.inf,
+        describe=lambda: Description(
+            f"joint {drive.joint}: the drive scales its gains with inertia",
+            "force",
+            "acceleration",
+        ),
+    )
+
+
+def armatures(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare the armature of joints; absent means zero."""
+    return _numbers(
+        "armature", lambda one: one.armatures, expected, actual, model, least=0.0
+    )
+
+
+def positions(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare initial positions of joints; absent means zero."""
+    return _numbers(
+        "initial position",
+        lambda one: one.positions,
+        expected,
+        actual,
+        model,
+        least=1.0,
+    )
+
+
+def _numbers(
+    what: str,
+    values: Callable[[SimulationObservation], tuple[tuple[str, float], ...] | None],
+    expected: Observation,
+    actual: Observation,
+    model: ToleranceModel,
+    least: float,
+) -> Comparison:
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = map(values, sides)
+    if promised is None or found is None:
+        return Incomparable(f"{actual.engine} states no {what}")
+    there: Mapping[str, float] = dict(found)
+    differences = tuple(
+        _difference(joint, what, value, there.get(joint, 0.0), model, least=least)
+        for joint, value in promised
+    )
+    note = None if differences else f"the description states no {what}"
+    return Compared(differences, note=note)
+
+
+def _difference(
+    joint: str,
+    what: str,
+    ours: float,
+    theirs: float | None,
+    model: ToleranceModel,
+    least: float,
+) -> Difference:
+    """Compare a number, relative to the larger magnitude, but at least ``least``."""
+    amount = math.inf
+    if theirs is not None and math.isfinite(theirs):
+        scale = max(abs(ours), abs(theirs), least)
+        amount = abs(ours - theirs) / scale if scale else 0.0
+    name = what.replace("_", " ")
+    return Difference(
+        item=f"{joint} {name}",
+        subject=f"joint {joint}",
+        amount=amount,
+        bound=scalar_bound(1.0),
+        tolerance=model.tolerance.force,
+        describe=partial(_words, joint, name, ours, theirs),
+    )
+
+
+def _words(joint: str, what: str, ours: float, theirs: float | None) -> Description:
+    expected = number(ours)
+    actual = "absent" if theirs is None else number(theirs)
+    if theirs is not None and math.isnan(theirs):
+        actual = "another for each simulator"
+    return Description(
+        f"joint {joint}: {what} is {actual}, not {expected}", expected, actual
+    )
+
+
+def filters(
+    expected: Observation, actual: Observation, _: ToleranceModel
+) -> Comparison:
+    """Check that promised pairs of links do not collide.
+
+    Other pairs that are filtered are found by the check of collision filters.
+    """
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = sides
+    if promised.filtered_pairs is None or found.filtered_pairs is None:
+        return Incomparable(f"{actual.engine} states no filtered pairs")
+    # A link without a body is part of the world.
+    body = {link.name: link.body or _WORLD for link in actual.links}
+    # Links without colliders have no contacts to filter.
+    colliding = {
+        body.get(shape.link, shape.link)
+        for shape in (*expected.shapes, *actual.shapes)
+        if shape.role is Role.COLLISION
+    } - {_WORLD}
+    there = {_of_bodies(pair, body) for pair in found.filtered_pairs}
+    differences = tuple(
+        _presence(
+            f"links {pair[0]} and {pair[1]}",
+            _of_bodies(pair, body) in there,
+            "no contacts",
+            "contacts",
+        )
+        for pair in promised.filtered_pairs
+        if len(ends := _of_bodies(pair, body)) > 1 and ends <= colliding
+    )
+    note = None if differences else "the description states no filtered pairs"
+    return Compared(differences, note=note)
+
+
+def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(body.get(name, name) for name in pair)
+
+
+def contacts(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare self-collision, and friction of links."""
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = sides
+    differences: list[Difference] = []
+    if promised.self_collision is not None and found.frictions is not None:
+        words = {True: "on", False: "off", None: "absent"}
+        differences.append(
+            _presence(
+                "robot",
+                promised.self_collision == found.self_collision,
+                f"self-collision {words[promised.self_collision]}",
+                f"self-collision {words[found.self_collision]}",
+            )
+        )
+    there = {one.link: one for one in found.frictions or ()}
+    for one in promised.frictions or ():
+        other = there.get(one.link)
+        differences += (
+            _difference(
+                one.link,
+                f"{name} friction",
+                getattr(one, name),
+                getattr(other, name) if other else None,
+                model,
+                least=0.0,
+            )
+            for name in ("static", "dynamic")
+        )
+    note = None if differences else "the description states no contacts"
+    return Compared(tuple(differences), note=note)
+
+
+def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:  # noqa: FBT001
+    return Difference(
+        item=subject,
+        subject=subject,
+        amount=0.0 if same else math.inf,
+        describe=lambda: Description(
+            f"{subject}: {actual}, not {expected}", expected, actual
+        ),
+    )

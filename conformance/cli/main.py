@@ -29,6 +29,7 @@ _COMMANDS = (
     "doctor",
     "expand",
     "export",
+    "init",
     "inspect",
     "joints",
     "lint",

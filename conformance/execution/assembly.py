@@ -12,7 +12,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.checks.catalogue import (
+    CHECKS,
+    ROUND_TRIP_CHECKS,
+    SIMULATION_CHECKS,
+)
 from urdf_usd.conformance.converters.candidates import OURS, Candidate
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
@@ -237,6 +241,8 @@ def summary_of(
     order = {one.name: place for place, one in enumerate(converters)}
     ordered = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
     several = len(converters) > 1
+    made = {check.id for robot in ordered for check in robot.checks}
+    promised = tuple(check for check in SIMULATION_CHECKS if check.id in made)
     return RunSummary(
         corpus=tuple(corpus),
         environment=environment(),
@@ -257,7 +263,7 @@ def summary_of(
             CheckHeading(
                 id=check.id, title=check.title, group=check.group, unit=check.unit
             )
-            for check in (*CHECKS, *ROUND_TRIP_CHECKS)
+            for check in (*CHECKS, *promised, *ROUND_TRIP_CHECKS)
         ),
         complete=not unfinished,
         unfinished=unfinished,

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.openusd.solids import rest_solids
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Available,
@@ -33,12 +34,17 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.promises.description import read_promise, uses_overlaps
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
 USD_ENGINE = "openusd"
+# Purpose of the worker that reads robot description files, with MuJoCo.
+_DESCRIPTION = "description"
 AT_REST = Configurations((), (), ("zero",))
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
@@ -290,14 +296,51 @@ class EngineSet:
                 str(target),
             )
 
+    def promise(
+        self, text: str, attached: Mapping[str, bytes], results: EngineResults
+    ) -> Completed[SimulationObservation] | Crashed | None:
+        """Read what a robot description file states of a robot.
+
+        Args:
+            text: Of the file.
+            attached: Content of the files that it names.
+            results: Outcomes, among them those of the reference and of OpenUSD.
+
+        Returns:
+            None if the URDF or the USD cannot be read.
+        """
+        spec = results.observation(REFERENCE)
+        if spec is None or results.observation(USD_ENGINE) is None:
+            return None
+        solids: tuple[Solid, ...] = ()
+        if uses_overlaps(text):
+            usd = str(results.files[Side.USD])
+            found = self.workers.request(USD_ENGINE, rest_solids, usd)()
+            if isinstance(found, Crashed):
+                return found
+            solids = found.value
+        return self.workers.request(
+            _DESCRIPTION,
+            read_promise,
+            text,
+            spec,
+            attached,
+            solids,
+            str(results.files[Side.URDF]),
+        )()
+
     def judge(
-        self, results: EngineResults, base: Base | None
+        self,
+        results: EngineResults,
+        base: Base | None,
+        promise: SimulationObservation | None = None,
     ) -> Completed[Judgement] | Crashed:
         """Compare the outcomes as a step.
 
         Args:
             results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
+            promise: What a robot description file states, if there is one.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -320,6 +363,7 @@ class EngineSet:
                 simulators=simulators,
                 back=results.back,
                 expected_base=base,
+                promise=promise,
             )
         )
 

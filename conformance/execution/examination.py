@@ -55,7 +55,13 @@ from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.records.record import (
+    DescriptionRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
@@ -63,6 +69,7 @@ from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 
@@ -238,6 +245,7 @@ def examine_pair(
     *,
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
+    description: Description | None = None,
 ) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -249,6 +257,7 @@ def examine_pair(
         base: The base that the USD has to have; ``auto`` if the URDF decides.
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
+        description: Robot description file with settings that the USD has to have.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
@@ -284,7 +293,7 @@ def examine_pair(
     results = engine_set.observe(requests, packages, configurations)
     required = None if base is BaseOption.AUTO else Base(base.value)
     found = (*reading.diagnostics, *composed.diagnostics)
-    record = _judge(engine_set, linted, results, required, found)
+    record = _judge(engine_set, linted, results, required, found, description)
     record = _with_variants(record, linted, composed, reading.diagnostics)
     if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
@@ -402,7 +411,15 @@ class _Examination:
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
-        record = _judge(self.engine_set, linted, results, base, diagnostics)
+        record = _judge(
+            self.engine_set,
+            linted,
+            results,
+            base,
+            diagnostics,
+            # Other converters do not know the file.
+            self.options.simulation if own else None,
+        )
         record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
@@ -554,15 +571,42 @@ def _judge(
     results: EngineResults,
     base: Base | None,
     diagnostics: Sequence[Diagnostic],
+    description: Description | None = None,
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    ending = engine_set.judge(results, base)
+    promised = None
+    if description is not None:
+        attached = dict(description.attached)
+        promised = engine_set.promise(description.text, attached, results)
+    promise = promised.value if isinstance(promised, Completed) else None
+    ending = (
+        promised
+        if isinstance(promised, Crashed)
+        else engine_set.judge(results, base, promise)
+    )
     if isinstance(ending, Crashed):
         reason = f"{_COMPARISON_CRASHED}: {ending.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
     else:
         judgement = ending.value
-    return judged_record(subject, judgement, results, diagnostics)
+    record = judged_record(subject, judgement, results, diagnostics)
+    if description is None:
+        return record
+    return structs.replace(record, description=_described(description, promise))
+
+
+def _described(
+    description: Description, promise: SimulationObservation | None
+) -> DescriptionRecord:
+    return DescriptionRecord(
+        file=Path(description.file).name,
+        sha256=description.sha256,
+        files={
+            Path(name).name: hashlib.sha256(content).hexdigest()
+            for name, content in description.attached
+        },
+        settings=promise.sources if promise else (),
+    )
 
 
 def _base_option(option: BaseOption, source: RobotSource) -> BaseOption:

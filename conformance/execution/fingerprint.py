@@ -61,7 +61,7 @@ def fingerprint(
     packages = tuple(name for name, _ in options.packages)
     parts = (
         msgspec.to_builtins(robot),
-        _plain(dataclasses.replace(options, packages=())),
+        _plain(_without_paths(options)),
         packages,
         tuple(_plain(engine) for engine in engines),
         None if limits is None else _plain(limits),
@@ -70,6 +70,14 @@ def fingerprint(
     )
     text = msgspec.json.encode(parts, order="sorted")
     return hashlib.sha256(text).hexdigest()
+
+
+def _without_paths(options: ConvertOptions) -> ConvertOptions:
+    simulation = options.simulation
+    if simulation is not None:
+        # Its text and the files that it names decide.
+        simulation = dataclasses.replace(simulation, file="", places=())
+    return dataclasses.replace(options, packages=(), simulation=simulation)
 
 
 def converter_programs(candidate: Candidate) -> Programs:

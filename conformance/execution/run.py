@@ -63,6 +63,7 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
@@ -86,6 +87,8 @@ class CheckOptions:
             processor if None.
         variants: Variants to select in the USD.
         strict: Whether to refuse a USD that refers to files outside its folder.
+        simulation: Robot description file with settings that the USD has to have; its
+            base counts if that of the options is ``auto``.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -97,6 +100,7 @@ class CheckOptions:
     jobs: int | None = None
     variants: tuple[VariantChoice, ...] = ()
     strict: bool = False
+    simulation: Description | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,11 @@ class RunOptions:
             **arguments,
             **environment,
             **({"variant": chosen} if chosen else {}),
+            **(
+                {"with": Path(self.convert.simulation.file).name}
+                if self.convert.simulation
+                else {}
+            ),
             "profile": self.convert.profile.value,
             **({"physics-variants": "yes"} if self.convert.physics_variants else {}),
             "layout": self.convert.layout.value,
@@ -206,9 +215,10 @@ def check(
                     subject,
                     usd,
                     engines,
-                    options.base,
+                    _required_base(options),
                     scene=drawing,
                     options=reading,
+                    description=options.simulation,
                 ),
             )
 
@@ -218,6 +228,14 @@ def check(
     if isinstance(result, ConversionError):
         raise result
     return result
+
+
+def _required_base(options: CheckOptions) -> BaseOption:
+    """Return the base of the options, or that of the robot description file."""
+    described = options.simulation and options.simulation.content.base
+    if options.base is BaseOption.AUTO and described:
+        return BaseOption(described)
+    return options.base
 
 
 def variant_combinations(

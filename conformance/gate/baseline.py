@@ -17,7 +17,11 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.checks.catalogue import (
+    CHECKS,
+    ROUND_TRIP_CHECKS,
+    SIMULATION_CHECKS,
+)
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
@@ -182,7 +186,10 @@ def read_baseline(path: Path) -> Baseline:
 
 def _problem(expectation: Expectation) -> tuple[str, str] | None:
     """Return which key is wrong, and why."""
-    known = [VERDICT, *(check.id for check in (*CHECKS, *ROUND_TRIP_CHECKS))]
+    known = [
+        VERDICT,
+        *(check.id for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)),
+    ]
     check, grade = expectation.check, expectation.grade
     if check not in known:
         close = difflib.get_close_matches(check, known, n=1)

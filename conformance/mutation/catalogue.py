@@ -15,6 +15,7 @@ from urdf_usd.conformance.mutation.setting_faults import SETTING_FAULTS
 from urdf_usd.conformance.mutation.shapes.appearance_faults import APPEARANCE_FAULTS
 from urdf_usd.conformance.mutation.shapes.mesh_faults import MESH_FAULTS
 from urdf_usd.conformance.mutation.shapes.shape_faults import SHAPE_FAULTS
+from urdf_usd.conformance.mutation.simulation_faults import SIMULATION_FAULTS
 from urdf_usd.conformance.mutation.topology_faults import TOPOLOGY_FAULTS
 
 FAULTS = (
@@ -32,4 +33,5 @@ FAULTS = (
     *MESH_FAULTS,
     *AUTHORED_FAULTS,
     *ROBOT_SCHEMA_FAULTS,
+    *SIMULATION_FAULTS,
 )

@@ -41,10 +41,15 @@ from urdf_usd.conformance.mutation.generated.harmless import harmless_because
 from urdf_usd.conformance.mutation.generated.schema_faults import schema_seeds
 from urdf_usd.conformance.mutation.generated.seeds import SchemaSeed
 from urdf_usd.conformance.mutation.good_asset import GoodAsset, open_asset, overlay
+from urdf_usd.conformance.mutation.simulation_faults import description_of
 from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.promises.description import read_promise
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.urdf.parse import parse
 
 # Range of the search for the smallest detected size, and its bisection steps.
@@ -52,6 +57,7 @@ _SMALLEST = 1e-2
 _STEPS = 10
 # Name of the unchanged USD.
 _GOOD = "good"
+_DESCRIBED = "described"
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +328,14 @@ class _Trials:
         spec: Reference observation of the URDF.
         configurations: The compared configurations.
         folder: Folder of changed USDs.
+        promise: What the robot description file states, if the USD has one.
     """
 
     asset: GoodAsset
     spec: Observation
     configurations: Configurations
     folder: Path
+    promise: SimulationObservation | None = None
 
     def write(self, name: str, edit: Callable[[Usd.Stage], None] | None) -> str:
         """Write a changed USD, or the good one; return its path."""
@@ -352,7 +360,10 @@ class _Trials:
         if isinstance(outcome, Abstained):
             return (REFUSED,)
         judgement = judge(
-            {"reference": Observed(self.spec)}, outcome, expected_base=self.asset.base
+            {"reference": Observed(self.spec)},
+            outcome,
+            expected_base=self.asset.base,
+            promise=self.promise,
         )
         failed = [check.id for check in judgement.checks if check.grade is Grade.FAILS]
         if isinstance(outcome, Observed) and outcome.observation.missing:
@@ -373,6 +384,7 @@ class _Trials:
             outcome,
             simulators=(simulated,),
             expected_base=self.asset.base,
+            promise=self.promise,
         )
         return frozenset(
             check.id
@@ -406,9 +418,17 @@ def _trials_by_profile(
     for profile in profiles:
         place = Path(folder, profile)
         place.mkdir()
-        options = ConvertOptions(profile=Profile(profile))
+        promise = None
+        if profile == _DESCRIBED:
+            text = description_of(spec)
+            file = place / "robot.toml"
+            file.write_text(text, encoding="utf-8")
+            options = with_description(ConvertOptions(), load_description(file))
+            promise = read_promise(text, spec)
+        else:
+            options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)
         usd = OpenusdEngine().observe(Request(root_layer, sampled))
         asset = open_asset(root_layer, spec, usd, sampled)
-        trials_of[profile] = _Trials(asset, spec, sampled, place)
+        trials_of[profile] = _Trials(asset, spec, sampled, place, promise)
     return trials_of

@@ -11,8 +11,11 @@ from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
-# Profile of the good USD whose attributes a fault changes.
-ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx", "isaac"]
+# Profile of the good USD whose attributes a fault changes; `described` is the generic
+# one with a robot description file.
+ProfileName: TypeAlias = Literal[
+    "generic", "usdphysics", "physx", "isaac", "described"
+]
 # In place of a check, if the USD engine rejects the USD.
 REFUSED = "reader.refuses"
 # The verdict is at best *incomplete*, because parts of the USD are missing.

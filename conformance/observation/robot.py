@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from urdf_usd.conformance.observation.pickling import CompactPickle
 from urdf_usd.conformance.observation.shapes import ShapeObservation
+from urdf_usd.conformance.observation.simulation import SimulationObservation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +48,7 @@ class Quantity(StrEnum):
     ROLLOUT = "rollout"
     COLLISION = "collision shapes"
     VISUAL = "visual shapes"
+    SIMULATION = "settings of a simulation"
 
 
 class JointType(StrEnum):
@@ -340,6 +342,9 @@ class UnimpliedSetting:
         message: What it does, and where it is authored.
         expected: The value that a URDF implies.
         actual: The value in the file.
+        attribute: Name of the property, with ``*`` for the instance of a schema; empty
+            if it is not a single one.
+        partner: The other part, of a pair that does not collide.
     """
 
     kind: SettingKind
@@ -347,6 +352,8 @@ class UnimpliedSetting:
     message: str
     expected: str
     actual: str
+    attribute: str = ""
+    partner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +409,8 @@ class Observation:
         rollout: States of the planned rollout, if any; None likewise.
         shapes: Shapes of links. A shape that is stated in several frames belongs to the
             first of these links that the robot has.
+        simulation: Settings that no URDF states: of a USD, those in the file; of a
+            URDF, those of the robot description file, if there is one.
     """
 
     engine: str
@@ -434,6 +443,7 @@ class Observation:
     renamed: tuple[tuple[str, str], ...] = ()
     joint_order: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    simulation: SimulationObservation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,6 +323,22 @@ class AssetRecord(_Record, frozen=True, kw_only=True):
     size: int
 
 
+class DescriptionRecord(_Record, frozen=True, kw_only=True):
+    """A robot description file, and what comes from it.
+
+    Attributes:
+        file: Its name, without folders.
+        sha256: Hash of its bytes.
+        files: Files that it names, with the hash of their bytes.
+        settings: What it states of the robot, such as ``drive: elbow, wrist``.
+    """
+
+    file: str
+    sha256: str
+    files: dict[str, str] = {}
+    settings: tuple[str, ...] = ()
+
+
 def _robot_record_line(record: RobotRecord) -> str:
     """Return ``<RobotRecord 'arm': fails; reason>``, or without a reason."""
     verdict = record.verdict
@@ -337,7 +353,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     run, ``output`` the end of its output if it is not ours, and ``profile`` the target
     simulator or standard if it is ours. ``variants`` has the variants that were
     selected in the USD, such as ``{"/arm:Physics": "physx"}``. ``lint`` has the lint
-    findings of the URDF, ``ledger`` its coverage by our converter. ``environment`` maps
+    findings of the URDF, ``ledger`` its coverage by our converter, ``description`` the
+    robot description file that the USD was compared with. ``environment`` maps
     packages to versions; ``fingerprint`` is the hash of all inputs of the result.
     """
 
@@ -367,6 +384,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     variants: dict[str, str] = {}
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
+    description: DescriptionRecord | None = None
     __repr__ = _robot_record_line
 
     @property

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
+from urdf_usd.conformance.checks.catalogue import (
+    CHECKS,
+    ROUND_TRIP_CHECKS,
+    SIMULATION_CHECKS,
+)
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import (
     VERDICT,
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 DEFAULT_CORPUS = "pybullet"
 # Group of the test that the robot is converted at all.
 CONVERSION = "conversion"
-_GROUP_OF = {check.id: check.group for check in (*CHECKS, *ROUND_TRIP_CHECKS)}
+_GROUP_OF = {
+    check.id: check.group for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
+}
 _GROUP_OF[VERDICT] = CONVERSION
 _NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 

@@ -18,9 +18,15 @@ from typing import assert_never
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, Check
+from urdf_usd.conformance.checks.catalogue import (
+    CHECKS,
+    ROUND_TRIP_CHECKS,
+    SIMULATION_CHECKS,
+    Check,
+)
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.checks.mass_values import moments_text
+from urdf_usd.conformance.checks.settings import without_promised
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Crashed,
@@ -28,7 +34,13 @@ from urdf_usd.conformance.engines.protocol import (
     Outcome,
     Side,
 )
-from urdf_usd.conformance.observation.robot import Base, Departure, Observation
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Departure,
+    Observation,
+    Quantity,
+)
+from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.records.record import (
     CheckRecord,
     DepartureRecord,
@@ -97,6 +109,7 @@ def judge(
     back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
+    promise: SimulationObservation | None = None,
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
@@ -109,6 +122,7 @@ def judge(
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
             defines one.
+        promise: What a robot description file states, if there is one.
 
     Raises:
         ValueError: There is no outcome of ``reference``.
@@ -127,6 +141,10 @@ def judge(
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(spec), Observed(actual):
+            if promise is not None:
+                states = spec.states | {Quantity.SIMULATION}
+                spec = replace(spec, states=states, simulation=promise)
+                actual = without_promised(actual, promise)
             inputs = _Inputs(
                 spec=spec,
                 requested=replace(spec, base=expected_base or spec.base),
@@ -175,7 +193,8 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
 
 
 def _judge(inputs: _Inputs) -> Judgement:
-    judged = [_judge_check(check, inputs) for check in CHECKS]
+    made = CHECKS if inputs.spec.simulation is None else (*CHECKS, *SIMULATION_CHECKS)
+    judged = [_judge_check(check, inputs) for check in made]
     checks = (*(record for record, _ in judged), *_round_trip(inputs))
     deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)

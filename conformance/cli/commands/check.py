@@ -14,6 +14,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    description_option,
     engine_option,
     env_option,
     existing_robot,
@@ -59,6 +60,7 @@ _SHOWN = frozenset(
         "urdf-usd check robot.urdf out/robot.usda",
         "urdf-usd check robot.urdf robot.usd --base fixed --html report.html",
         "urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json",
+        "urdf-usd check robot.urdf out/robot.usda --with robot.toml",
         "urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict",
         "urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx",
     ),
@@ -67,6 +69,7 @@ _SHOWN = frozenset(
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
 @engine_option
 @base_option
+@description_option
 @package_option
 @argument_option
 @env_option
@@ -96,6 +99,7 @@ def check_command(
     usd: Path,
     engines: tuple[str, ...],
     base: str,
+    description: Path | None,
     packages: Packages,
     arguments: Arguments,
     environment: tuple[str, ...],
@@ -137,6 +141,7 @@ def check_command(
             from urdf_usd.conformance.gate.decision import FailOn
             from urdf_usd.converter.diagnostics import Diagnostic
             from urdf_usd.converter.robot.bodies import BaseOption
+            from urdf_usd.converter.simulation.description import load_description
             from urdf_usd.reports.terminal import (
                 terminal_selections,
                 terminal_summary,
@@ -155,6 +160,7 @@ def check_command(
             jobs=jobs,
             variants=variants,
             strict=strict,
+            simulation=None if description is None else load_description(description),
         )
         status.show("Comparing USD with URDF ...")
         selections, skipped = (

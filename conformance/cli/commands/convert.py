@@ -39,6 +39,7 @@ _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
         "urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed",
         "urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot",
         "urdf-usd convert robot.urdf.xacro out --arg hand:=true",
+        "urdf-usd convert robot.urdf out --with robot.toml",
         "urdf-usd convert robot.urdf out --layout usdz",
         "urdf-usd convert robot.urdf out --profile physx --scene",
         "urdf-usd convert robot.urdf out --profile simready --metadata author=me",

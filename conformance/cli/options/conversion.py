@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from urdf_usd.conformance.cli.options.parameters import (
     ISAAC_METADATA,
@@ -16,6 +18,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    description_option,
     env_option,
     metadata_option,
     options_as,
@@ -58,6 +61,7 @@ class ConversionChoices:
     arguments: Arguments
     environment: tuple[str, ...]
     metadata: Metadata
+    description: Path | None
 
     def __post_init__(self) -> None:
         """Refuse nested bodies for PhysX, and other layouts where layers matter."""
@@ -111,7 +115,7 @@ class ConversionChoices:
         )
         from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 
-        return ConvertOptions(
+        options = ConvertOptions(
             profile=Profile(self.profile),
             physics_variants=self.physics_variants,
             layout=Layout(self.layout),
@@ -126,6 +130,21 @@ class ConversionChoices:
             environment=self.environment,
             metadata=self.metadata,
         )
+        if self.description is None:
+            return options
+        from urdf_usd.converter.conversion import with_description
+        from urdf_usd.converter.simulation.description import load_description
+
+        found = load_description(self.description)
+        context = click.get_current_context()
+        given = context.get_parameter_source("profile")
+        stated = found.content.profile
+        if given is ParameterSource.COMMANDLINE and stated not in {None, self.profile}:
+            raise click.UsageError(
+                f"--profile {self.profile} contradicts {self.description}, whose "
+                f"profile is {stated!r}"
+            )
+        return with_description(options, found)
 
 
 conversion_options = options_as(
@@ -200,5 +219,6 @@ conversion_options = options_as(
         argument_option,
         env_option,
         metadata_option,
+        description_option,
     ),
 )

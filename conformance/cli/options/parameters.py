@@ -215,6 +215,14 @@ base_option = click.option(
     show_default=True,
     help="Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
 )
+description_option = click.option(
+    "--with",
+    "description",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Robot description file (TOML) with drives, initial pose, collision filters, "
+    "base and profile; see `urdf-usd schema description`.",
+)
 package_option = click.option(
     "--package",
     "packages",

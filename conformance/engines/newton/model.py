@@ -34,6 +34,10 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     MimicObservation,
 )
+from urdf_usd.conformance.observation.simulation import (
+    DriveObservation,
+    SimulationObservation,
+)
 
 if TYPE_CHECKING:
     import newton
@@ -253,6 +257,8 @@ def equations_of_motion(
 ) -> Dynamics | None:
     """Compute the equations of motion of the joints; the root's are left out.
 
+    Newton adds armature to the mass matrix; it is left out.
+
     Args:
         robot: A model whose gravity is that of the observation.
         joints: Joints that Newton states, all of them in one articulation.
@@ -307,14 +313,41 @@ def equations_of_motion(
         )
         matrices.append(inertia.numpy()[0].astype(np.float64))
         forces.append(gravity.numpy().astype(np.float64) + coriolis.numpy())
+    armature = np.diag(np.array(robot.builder.joint_armature)[columns])
     arrays = (
-        np.array(matrices)[:, columns][:, :, columns],
+        np.array(matrices)[:, columns][:, :, columns] - armature,
         np.array(forces)[:, columns],
         velocities,
     )
     for array in arrays:
         array.flags.writeable = False
     return Dynamics(tuple(joint.name for joint in moving), *arrays)
+
+
+def simulation_of(
+    robot: NewtonModel, joints: Sequence[JointObservation]
+) -> SimulationObservation:
+    """Return drives, armature and initial positions of joints with one axis."""
+    builder = robot.builder
+    drives, armatures, positions = [], [], []
+    for joint in joints:
+        if COORDINATES[joint.type] != 1:
+            continue
+        index = robot.joints[joint.name]
+        rate, place = builder.joint_qd_start[index], builder.joint_q_start[index]
+        drives.append(
+            DriveObservation(
+                joint.name,
+                float(builder.joint_target_ke[rate]),
+                float(builder.joint_target_kd[rate]),
+                float(builder.joint_target_q[place]),
+                float(builder.joint_target_qd[rate]),
+            )
+        )
+        armatures.append((joint.name, float(builder.joint_armature[rate])))
+        if start := float(builder.joint_q[place]):
+            positions.append((joint.name, start))
+    return SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
 
 
 def _coordinates(

@@ -21,6 +21,7 @@ from urdf_usd.conformance.engines.newton.model import (
     loose_joints,
     mass_of,
     poses,
+    simulation_of,
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
@@ -69,6 +70,7 @@ _STATES = frozenset(
         Quantity.MASS,
         Quantity.LIMITS,
         Quantity.MOTION,
+        Quantity.SIMULATION,
     }
 )
 # Stated only if the asset uses Newton's schemas.
@@ -155,6 +157,7 @@ class NewtonUsdEngine:
                 *(() if uses_newton else (_NO_SCHEMA,)),
             ),
             dynamics=dynamics,
+            simulation=simulation_of(robot, joints),
             precision=SINGLE_PRECISION,
         )
 

@@ -38,6 +38,7 @@ from urdf_usd.conformance.engines.openusd.settings.unimplied import (
     unimplied_settings,
 )
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
+from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stage import (
     Diagnostics,
     Physics,
@@ -172,6 +173,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
         missing=physics.missing,
+        simulation=observe_simulation(physics, links, joints),
     )
 
 

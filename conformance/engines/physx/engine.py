@@ -70,6 +70,10 @@ from urdf_usd.conformance.observation.robot import (
     RolloutState,
     head_coupling,
 )
+from urdf_usd.conformance.observation.simulation import (
+    DriveObservation,
+    SimulationObservation,
+)
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 _PROGRAM = Path(__file__).with_name("program.py")
@@ -80,6 +84,7 @@ _STATES = _OF_BODIES | {
     Quantity.BASE,
     Quantity.LIMITS,
     Quantity.MOTION,
+    Quantity.SIMULATION,
 }
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset(
@@ -96,6 +101,8 @@ _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
 _SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
 # PhysX reports the largest float where there is no limit.
+# Type of a drive with gains per inertia.
+_ACCELERATION = 2
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
 _SI = Units(1.0, 1.0)
 _NOT_SI = "only stages in metres and kilograms are compared"
@@ -250,6 +257,7 @@ class PhysxEngine:
                     answer,
                 )
             ),
+            simulation=_simulation(answer, names.joints, joints) if count else None,
             precision=SINGLE_PRECISION,
         )
 
@@ -560,6 +568,37 @@ def _joints(
             )
         )
     return tuple(found)
+
+
+def _simulation(
+    answer: _Answer, known: Iterable[JointObservation], paths: Mapping[str, str]
+) -> SimulationObservation:
+    """Return drives, armature and initial positions, as PhysX reports them."""
+    rows = {path: row for row, path in enumerate(answer.paths["joints"])}
+    numbers = answer.numbers
+    drives, armatures, positions = [], [], []
+    for joint in known:
+        row = rows.get(paths.get(joint.name, ""))
+        if joint.type not in _ONE_AXIS or row is None:
+            continue
+        unit = _unit(joint)
+        kind = int(numbers["joint_drive"][row, 0])
+        if kind:
+            drives.append(
+                DriveObservation(
+                    joint.name,
+                    float(numbers["joint_stiffness"][row, 0]) / unit,
+                    float(numbers["joint_gain"][row, 0]) / unit,
+                    float(numbers["joint_target"][row, 0]) * unit,
+                    float(numbers["joint_target_speed"][row, 0]) * unit,
+                    acceleration=kind == _ACCELERATION,
+                )
+            )
+        armatures.append((joint.name, float(numbers["joint_armature"][row, 0])))
+        start = float(numbers["joint_start"][row, 0]) * unit
+        if start:
+            positions.append((joint.name, start))
+    return SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
 
 
 def _couplings(

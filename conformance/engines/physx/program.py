@@ -37,6 +37,12 @@ JOINT_ATTRIBUTES = {
     "joint_drive": "jointDriveType",
     "joint_damping": "jointViscousFriction",
     "joint_friction": "jointDynamicFriction",
+    "joint_stiffness": "jointStiffness",
+    "joint_gain": "jointDamping",
+    "joint_armature": "jointArmature",
+    "joint_target": "jointPositionTarget",
+    "joint_target_speed": "jointVelocityTarget",
+    "joint_start": "jointPosition",
 }
 # Position and velocity limits that no joint reaches, in any unit.
 _FAR = 1e6
@@ -238,6 +244,11 @@ class Scene:
         self.write("jointDynamicFriction", {})
         self.write("jointStaticFriction", {})
 
+    def remove_drives(self) -> None:
+        """Remove the gains of all drives."""
+        self.write("jointStiffness", {})
+        self.write("jointDamping", {})
+
     def read_root(self) -> dict[str, np.ndarray]:
         """Return the poses of the roots of all articulations."""
         return {
@@ -372,6 +383,7 @@ def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.nda
     scene.turn_gravity_off()
     scene.remove_limits()
     scene.remove_friction()
+    scene.remove_drives()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
     paths = [path for path in request["joints"] if path in freedoms]
     ranges = np.array([ranges_of[path] for path in paths])
@@ -419,8 +431,8 @@ def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.nda
 def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
     """Simulate a passive rollout with several time steps.
 
-    Limits of position and velocity, Coulomb friction and the gains of drives are left
-    out.
+    Limits of position and velocity, Coulomb friction, armature and the gains of drives
+    are left out.
 
     Args:
         usd: Root layer.
@@ -432,15 +444,12 @@ def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
         of these steps.
     """
     scene = Scene(usd)
-    joint = SimObjectType.ARTICULATION_JOINT
     root = scene.read_root()
     scene.warm_up()
     scene.remove_limits()
     scene.remove_friction()
-    scene.write("jointStiffness", {})
-    scene.write("jointDamping", {})
-    armature = scene.read(joint, "jointArmature")
-    scene.write("jointArmature", armature | dict.fromkeys(request["held"], _HELD))
+    scene.remove_drives()
+    scene.write("jointArmature", dict.fromkeys(request["held"], _HELD))
     paths = request["joints"]
     states: dict[str, list[list[np.ndarray]]] = {"Position": [], "Velocity": []}
     for refinement in _REFINEMENTS:

@@ -8,6 +8,7 @@ from urdf_usd.converter.diagnostics.rules.output import OUTPUT_RULES
 from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
 from urdf_usd.converter.diagnostics.rules.rule import Rule, Severity
 from urdf_usd.converter.diagnostics.rules.shapes import SHAPES_RULES
+from urdf_usd.converter.diagnostics.rules.simulation import SIMULATION_RULES
 from urdf_usd.converter.diagnostics.rules.stage import STAGE_RULES
 from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
 
@@ -20,6 +21,7 @@ SUBJECTS: dict[str, tuple[Rule, ...]] = {
     "Links, joints and the tree": ROBOT_RULES,
     "Mass and inertia": MASS_RULES,
     "Shapes and materials": SHAPES_RULES,
+    "Robot description files": SIMULATION_RULES,
     "USD that is written": OUTPUT_RULES,
     "USD that is read": STAGE_RULES,
 }

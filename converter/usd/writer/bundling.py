@@ -32,13 +32,14 @@ from urdf_usd.converter.usd.writer.layers import (
     PAYLOAD,
     PHYSICS_LAYER,
     PHYSX_LAYER,
+    SIMULATION_LAYER,
     WITHOUT_PHYSICS,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.names import sibling_names
 
 _ROOT = Sdf.Path.absoluteRootPath
-_PHYSICS = (EXTENSIONS_LAYER, PHYSICS_LAYER)
+_PHYSICS = (EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER)
 # Layers of each variant, strongest first. An asset for one simulator has no variants
 # with the names of simulators.
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

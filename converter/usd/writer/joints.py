@@ -291,11 +291,14 @@ def author_articulation(
     without joints is no articulation. Each subtree below a floating joint is a separate
     articulation.
     """
-    for path in _roots(tree, body_assignment, prims):
+    for path in articulation_roots(tree, body_assignment, prims):
         UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
 
 
-def _roots(tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> list[Sdf.Path]:
+def articulation_roots(
+    tree: Tree, body_assignment: BodyAssignment, prims: Prims
+) -> list[Sdf.Path]:
+    """Return the prims that :func:`author_articulation` marks."""
     component: dict[str, str] = {}
     held: list[Sdf.Path] = []
     articulated: dict[str, None] = {}

@@ -15,6 +15,9 @@ In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and 
 of the interface add ``Newton.usda`` or ``Physx.usda``; in the profile of SimReady these
 are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``. That of the profile of
 Isaac Sim has its robot schema in ``Robot.usda``; :mod:`.isaac_layout` rearranges it.
+
+What a robot description file states is in ``Simulation.usda``, which is stronger than
+all layers but ``Extensions.usda``.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Pr
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
 from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import author_profile
+from urdf_usd.converter.usd.simulation.layer import author_simulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry
@@ -82,6 +87,7 @@ MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
 CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
 PHYSICS_LAYER = "Physics.usda"
+SIMULATION_LAYER = "Simulation.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
 PHYSX_LAYER = "Physx.usda"
@@ -113,6 +119,7 @@ SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
 PAYLOAD_LAYERS = (
     CONTENTS,
     EXTENSIONS_LAYER,
+    SIMULATION_LAYER,
     *SUBLAYERS,
     NEWTON_LAYER,
     PHYSX_LAYER,
@@ -171,6 +178,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     scene: bool = False,
     version: str = UNVERSIONED,
     metadata: Mapping[str, str] = MappingProxyType({}),
+    simulation: Simulation | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
@@ -186,6 +194,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         scene: Whether to add a physics scene.
         version: Version of the asset.
         metadata: Metadata of SimReady or Isaac Sim, by name.
+        simulation: Settings of a robot description file, if there is one.
 
     Returns:
         Diagnostics about omissions and changes.
@@ -206,7 +215,9 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     several = physics_variants or profile is Profile.ISAAC
     simulators = _simulator_layers(profile) if several else {}
-    sublayers = _sublayers(robot, profile, simulators)
+    sublayers = _sublayers(
+        robot, profile, simulators, simulated=simulation is not None
+    )
     layer = {name: _new_layer(payload / name) for name in sublayers}
     for name, path in simulators.items():
         layer[name] = _new_layer(folder / path)
@@ -219,6 +230,17 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         composed, tree, body_assignment, prims, profile, several=several
     )
     author_articulation(composed, tree, body_assignment, prims)
+    if simulation is not None:
+        settings = author_simulation(
+            layer[SIMULATION_LAYER],
+            composed,
+            simulation,
+            tree,
+            body_assignment,
+            prims,
+            profile=profile,
+        )
+        lost = (*lost, *settings)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
     if profile is Profile.ISAAC:
@@ -300,15 +322,16 @@ def _simulator_layers(profile: Profile) -> dict[str, str]:
 
 
 def _sublayers(
-    robot: Robot, profile: Profile, simulators: Mapping[str, str]
+    robot: Robot, profile: Profile, simulators: Mapping[str, str], *, simulated: bool
 ) -> tuple[str, ...]:
     """Return the sublayers of the content, strongest first."""
+    settings = (SIMULATION_LAYER,) if simulated else ()
     if profile is Profile.ROS:
         newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
-        return (EXTENSIONS_LAYER, *newton, ROS_LAYER, *SUBLAYERS)
+        return (EXTENSIONS_LAYER, *settings, *newton, ROS_LAYER, *SUBLAYERS)
     schema = (ROBOT_LAYER,) if profile is Profile.ISAAC else ()
     extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
-    return (*schema, *extensions, *SUBLAYERS)
+    return (*schema, *extensions, *settings, *SUBLAYERS)
 
 
 def _physics_choices(

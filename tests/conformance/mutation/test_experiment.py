@@ -14,7 +14,7 @@ import pytest
 from pxr import Usd
 
 from urdf_usd.conformance import mutation
-from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.comparers import COMPARERS
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
@@ -71,7 +71,8 @@ def _trials_by_profile(
 
 def test_faults_have_distinct_names_and_name_existing_checks() -> None:
     """At least forty kinds."""
-    known = {check.id for check in CHECKS} | {PARTS_MISSING, REFUSED}
+    known = {check.id for check in (*CHECKS, *SIMULATION_CHECKS)}
+    known |= {PARTS_MISSING, REFUSED}
 
     assert len(FAULTS) >= 40
     assert len({fault.id for fault in FAULTS}) == len(FAULTS)
@@ -85,7 +86,8 @@ def test_every_check_is_the_aim_of_a_fault() -> None:
     """Otherwise its sensitivity would not be measured."""
     aims = {aim for fault in FAULTS for aim in fault.aims}
 
-    assert {check.id for check in CHECKS} - aims <= UNAIMED
+    checks = (*CHECKS, *SIMULATION_CHECKS)
+    assert {check.id for check in checks} - aims <= UNAIMED
 
 
 @pytest.mark.parametrize("robot", ["drifter", "oblique_arm"])

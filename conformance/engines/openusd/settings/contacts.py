@@ -82,10 +82,8 @@ def contact_settings(
                 and any(map(matters, map(frozenset, combinations(collide, 2))))
             ):
                 yield parts.setting(kind, prim, name, "True", value=False)
-    for pair, source in {
-        **dict(_filtered_pairs(every, parts)),
-        **dict(_filtered_groups(every, parts)),
-    }.items():
+    named = dict(filtered_pairs(every, parts))
+    for pair, source in {**named, **dict(_filtered_groups(every, parts))}.items():
         if matters(pair):
             here, there = map(parts.physics.stage.GetPrimAtPath, sorted(pair))
             yield UnimpliedSetting(
@@ -94,6 +92,8 @@ def contact_settings(
                 f"does not collide with {parts.subject(there)}: {source}",
                 "contacts",
                 "no contacts",
+                attribute="physics:filteredPairs" if pair in named else "",
+                partner=parts.subject(there),
             )
 
 
@@ -123,9 +123,10 @@ def _rigid_parts(joints: Sequence[Connection]) -> dict[str, str]:
     return part
 
 
-def _filtered_pairs(
+def filtered_pairs(
     every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[tuple[frozenset[str], str]]:
+    """Yield pairs of bodies that a relationship filters out, and where."""
     for prim in every:
         if not prim.HasAPI(UsdPhysics.FilteredPairsAPI):
             continue
@@ -193,6 +194,7 @@ def material_settings(
                 f"{name} of its collider is {value:.6g}; the URDF states none",
                 "none",
                 f"{value:.6g}",
+                attribute=name,
             )
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
+from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+    schema_attribute,
+)
 from urdf_usd.conformance.engines.openusd.stage import Physics, urdf_name
 from urdf_usd.conformance.observation.robot import (
     SettingKind,
@@ -51,6 +54,7 @@ class Parts:
             f"{name} is {actual}, not {implied}",
             implied,
             actual,
+            attribute=schema_attribute(name),
         )
 
     def body_of(self, collider: str) -> str:

@@ -202,7 +202,7 @@ LABELS = ("Isaac", "Semantics", "Ros")
 """Beginnings of schemas, registered or not, that name and label parts of a robot."""
 
 _INSTANCES = re.compile(
-    r"^(drive|limit|state|physxDrivePerformanceEnvelope|physxJointAxis|physxLimit"
+    r"^(newton(?=:[^:]+:position$)|drive|limit|state|physxDrivePerformanceEnvelope|physxJointAxis|physxLimit"
     r"|physxMimicJoint):[^:]+:"
 )
 NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
@@ -302,6 +302,8 @@ RULES = (
     Rule(_K.INITIAL_STATE, _BODY_SCHEMA, "physics:angularVelocity", _is_zero, "0"),
     Rule(_K.INITIAL_STATE, _STATE, "state:*:physics:position", _is_zero, "0"),
     Rule(_K.INITIAL_STATE, _STATE, "state:*:physics:velocity", _is_zero, "0"),
+    # Newton reads it without a schema.
+    Rule(_K.INITIAL_STATE, None, "newton:*:position", _is_zero, "0"),
     Rule(_K.DRIVE, _DRIVE, "drive:*:physics:stiffness", _is_zero, "0"),
     Rule(_K.DRIVE, _DRIVE, "drive:*:physics:damping", _is_zero, "0"),
     Rule(_K.JOINT, None, "physics:breakForce", _is_unlimited, "inf"),

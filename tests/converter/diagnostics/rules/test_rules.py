@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.converter.diagnostics.rules.smallest_descriptions import (
+    SMALLEST_DESCRIPTIONS,
+)
 from tests.converter.diagnostics.rules.smallest_files import (
     SMALLEST_FILES,
     A,
@@ -25,12 +28,14 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import over_limits
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.converter import convert
+from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.diagnostics.rules.__main__ import rules_page
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems
+from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.usd.loading.variants import variant_combinations
 from urdf_usd.converter.usd.reader.read import open_stage, read_usd
 
@@ -151,6 +156,29 @@ def test_smallest_stage_that_breaks_a_rule_with_an_option_is_reported(
     assert [d.rule for d in caught.value.diagnostics] == [rule]
 
 
+@pytest.mark.parametrize("rule", SMALLEST_DESCRIPTIONS)
+def test_smallest_description_that_breaks_a_rule_is_reported(
+    rule: str, tmp_path: Path
+) -> None:
+    """Once; an asset is written only without errors."""
+    case = SMALLEST_DESCRIPTIONS[rule]
+    urdf, file = tmp_path / "robot.urdf", tmp_path / "robot.toml"
+    urdf.write_text(case.urdf, encoding="utf-8")
+    if case.text is not None:
+        file.write_text(case.text, encoding="utf-8")
+    (tmp_path / "robot.srdf").write_text(case.srdf, encoding="utf-8")
+    try:
+        options = with_description(case.options, load_description(file))
+        found = convert(urdf, tmp_path / "usd", options).diagnostics
+    except ConversionError as error:
+        found = error.diagnostics
+
+    assert [d.rule for d in found].count(rule) == 1
+    errors = [d.rule for d in found if d.severity is Severity.ERROR]
+    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
+    assert (tmp_path / "usd").exists() == (not errors)
+
+
 def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file remains."""
 
@@ -183,6 +211,7 @@ def test_every_rule_has_one_smallest_input() -> None:
     """In exactly one of the tables."""
     tables = (
         SMALLEST_FILES,
+        SMALLEST_DESCRIPTIONS,
         SMALLEST_STAGES,
         _BY_ROBOT,
         _BY_LIMITS,

@@ -1,0 +1,79 @@
+"""``urdf-usd init``: write a robot description file to be edited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from urdf_usd.conformance.cli.options.parameters import (
+    Arguments,
+    HelpfulCommand,
+    Packages,
+    argument_option,
+    env_option,
+    existing_robot,
+    package_option,
+    xacro_arguments,
+)
+from urdf_usd.conformance.cli.output.console import show_diagnostics
+from urdf_usd.conformance.cli.output.failures import CommandError, held_interrupts
+
+
+@click.command(
+    "init",
+    cls=HelpfulCommand,
+    examples=(
+        "urdf-usd init robot.urdf",
+        "urdf-usd init erd:panda panda.toml",
+        "urdf-usd convert erd:panda out --with panda.toml",
+    ),
+)
+@click.argument("source")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@package_option
+@argument_option
+@env_option
+def init_command(
+    *,
+    source: str,
+    file: Path | None,
+    packages: Packages,
+    arguments: Arguments,
+    environment: tuple[str, ...],
+) -> None:
+    """Write a robot description file for the robot SOURCE to FILE.
+
+    FILE, by default <robot>.toml in the working folder, has all settings as comments,
+    and lists joints with their types and limits. Edit it and pass it to --with. An
+    existing file is not overwritten. The path is printed on stdout.
+    """
+    robot = existing_robot(source)
+    given = xacro_arguments(robot, arguments)
+    with held_interrupts():
+        from urdf_usd.converter.robot.bodies import (
+            BaseOption,
+            MasslessOption,
+            assign_bodies,
+        )
+        from urdf_usd.converter.robot.topology import build_tree
+        from urdf_usd.converter.simulation.template import description_template
+        from urdf_usd.converter.urdf.parse import parse
+
+    known = {name: str(path) for name, path in (*robot.packages, *packages)}
+    parsed = parse(
+        robot.path, packages=known, arguments=dict(given), environment=environment
+    )
+    tree = build_tree(parsed.robot)
+    bodies = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE)
+    target = file or Path(f"{robot.path.name.partition('.')[0]}.toml")
+    text = description_template(parsed.robot, bodies.base, source)
+    try:
+        with target.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise CommandError(f"{target} exists and is not overwritten") from None
+    except OSError as error:
+        raise CommandError(f"{target} cannot be written: {error.strerror}") from error
+    show_diagnostics(parsed.diagnostics)
+    click.echo(target)

@@ -1,0 +1,89 @@
+"""Distances of solids, by MuJoCo's collision detection of convex shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.engines.mujoco.compilation import compiled_quietly
+from urdf_usd.conformance.observation.shapes import ShapeKind
+from urdf_usd.conformance.observation.solids import Solid
+
+# Distances beyond it are not computed [m].
+_FAR = 0.01
+# Smaller extents are flat for MuJoCo, which computes inertia of every mesh [m].
+_FLAT = 1e-3
+
+
+def link_distances(
+    solids: Sequence[Solid],
+) -> tuple[Mapping[tuple[str, str], float], frozenset[str]]:
+    """Return the smallest distance of each two links, negative if they overlap [m].
+
+    Args:
+        solids: Colliders of the links.
+
+    Returns:
+        Distances of links that are nearer than 1 cm; and links with thin colliders,
+        which are left out.
+    """
+    thin = frozenset(solid.link for solid in solids if _is_thin(solid))
+    spec = mujoco.MjSpec()
+    links: list[str] = []
+    for solid in solids:
+        if not _is_thin(solid):
+            _add(spec, solid, f"{len(links)}")
+            links.append(solid.link)
+    if not links:
+        return {}, thin
+    model = compiled_quietly(spec)
+    state = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, state)
+    nearest: dict[tuple[str, str], float] = {}
+    for one, other in combinations(range(len(links)), 2):
+        if links[one] == links[other]:
+            continue
+        reach = model.geom_rbound[one] + model.geom_rbound[other] + _FAR
+        gap = state.geom_xpos[one] - state.geom_xpos[other]
+        if gap @ gap > reach * reach:
+            continue
+        found = mujoco.mj_geomDistance(model, state, one, other, _FAR, None)
+        if found < _FAR:
+            first, second = sorted((links[one], links[other]))
+            before = nearest.get((first, second), _FAR)
+            nearest[first, second] = min(before, float(found))
+    return nearest, thin
+
+
+def _is_thin(solid: Solid) -> bool:
+    points = np.array(solid.points).reshape(-1, 3)
+    if not len(points):
+        return False
+    # The least singular value is zero for a plane.
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(len(points) < 4 or spread[-1] < _FLAT)  # noqa: PLR2004  a tetrahedron
+
+
+def _add(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:
+    types = {
+        ShapeKind.BOX: mujoco.mjtGeom.mjGEOM_BOX,
+        ShapeKind.SPHERE: mujoco.mjtGeom.mjGEOM_SPHERE,
+        ShapeKind.CYLINDER: mujoco.mjtGeom.mjGEOM_CYLINDER,
+        ShapeKind.CAPSULE: mujoco.mjtGeom.mjGEOM_CAPSULE,
+    }
+    if solid.kind is ShapeKind.MESH:
+        mesh = spec.add_mesh(name=name, uservert=list(solid.points))
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
+        return
+    matrix = np.array(solid.rotation).reshape(3, 3)
+    spec.worldbody.add_geom(
+        type=types[solid.kind],
+        size=[*solid.size, 0.0, 0.0][:3],
+        pos=solid.position,
+        quat=Rotation.from_matrix(matrix).as_quat(scalar_first=True),
+    )

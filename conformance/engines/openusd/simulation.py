@@ -1,0 +1,192 @@
+"""Drives, armature, initial state and contacts of a stage, as simulators read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from pxr import Usd, UsdPhysics, UsdShade
+
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    Freedom,
+    SchemaFamily,
+    applied_schemas,
+    freedom_of,
+    used_families,
+)
+from urdf_usd.conformance.engines.openusd.joints import Connection
+from urdf_usd.conformance.engines.openusd.links import LinkPrims
+from urdf_usd.conformance.engines.openusd.settings.contacts import filtered_pairs
+from urdf_usd.conformance.engines.openusd.settings.parts import Parts
+from urdf_usd.conformance.engines.openusd.stage import Physics, number_attribute
+from urdf_usd.conformance.observation.simulation import (
+    DriveObservation,
+    FrictionObservation,
+    SimulationObservation,
+)
+
+# float32 keeps 6e-8.
+_SAME = 1e-6
+# Purpose of the binding of a contact material.
+_PHYSICS = "physics"
+_SELF_COLLISION = (
+    ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
+    ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
+)
+
+
+def observe_simulation(
+    physics: Physics, links: LinkPrims, joints: Sequence[Connection]
+) -> SimulationObservation:
+    """Return the settings of a stage that no URDF states.
+
+    Args:
+        physics: The open stage and its descriptors.
+        links: The candidates for links.
+        joints: The joints that connect something.
+    """
+    single = [
+        (joint.name, physics.stage.GetPrimAtPath(joint.path), freedom)
+        for joint in joints
+        if joint.mobility.type is not None
+        and (
+            freedom := freedom_of(
+                physics.stage.GetPrimAtPath(joint.path),
+                joint.mobility.type,
+                joint.mobility.axis,
+            )
+        )
+    ]
+    newton = SchemaFamily.NEWTON in used_families(physics)
+    drives = (_drive(name, prim, freedom, physics) for name, prim, freedom in single)
+    armatures = (
+        (name, _armature(prim, freedom, physics)) for name, prim, freedom in single
+    )
+    positions = (
+        (name, _position(prim, freedom, physics, newton=newton))
+        for name, prim, freedom in single
+    )
+    parts = Parts(physics, links)
+    return SimulationObservation(
+        drives=tuple(drive for drive in drives if drive),
+        armatures=tuple((n, value) for n, value in armatures if value is not None),
+        positions=tuple((n, value) for n, value in positions if value),
+        filtered_pairs=tuple(sorted(set(_pairs(parts)))),
+        self_collision=_self_collision(physics),
+        frictions=tuple(_frictions(parts)),
+    )
+
+
+def _drive(
+    name: str, prim: Usd.Prim, freedom: Freedom, physics: Physics
+) -> DriveObservation | None:
+    if f"PhysicsDriveAPI:{freedom.instance}" not in applied_schemas(prim):
+        return None
+    force = physics.units.effort(angular=freedom.angular)
+    place = math.radians(1.0) if freedom.angular else physics.units.length
+    begin = f"drive:{freedom.instance}:physics"
+
+    def stated(attribute: str) -> float:
+        # Without a value, that of the schema.
+        return number_attribute(prim, f"{begin}:{attribute}") or 0.0
+
+    kind = prim.GetAttribute(f"{begin}:type").Get()
+    return DriveObservation(
+        joint=name,
+        stiffness=stated("stiffness") * force / place,
+        damping=stated("damping") * force / place,
+        target_position=stated("targetPosition") * place,
+        target_velocity=stated("targetVelocity") * place,
+        acceleration=kind == UsdPhysics.Tokens.acceleration,
+    )
+
+
+def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | None:
+    """Return the armature, NaN if attributes contradict each other."""
+    applied = applied_schemas(prim)
+    instance = freedom.instance
+    names = ["newton:armature"]
+    if "PhysxJointAPI" in applied:
+        names.append("physxJoint:armature")
+    if f"PhysxJointAxisAPI:{instance}" in applied:
+        names.append(f"physxJointAxis:{instance}:armature")
+    unit = physics.units.inertia if freedom.angular else physics.units.mass
+    return _agreed([number_attribute(prim, name) for name in names], unit)
+
+
+def _position(
+    prim: Usd.Prim, freedom: Freedom, physics: Physics, *, newton: bool
+) -> float | None:
+    """Return the initial position, NaN if PhysX and Newton start elsewhere."""
+    instance = freedom.instance
+    unit = math.radians(1.0) if freedom.angular else physics.units.length
+    state = None
+    if f"PhysicsJointStateAPI:{instance}" in applied_schemas(prim):
+        state = number_attribute(prim, f"state:{instance}:physics:position")
+    own = number_attribute(prim, f"newton:{instance}:position")
+    if newton:
+        # Newton reads its own attribute, PhysX the state.
+        return _agreed([state or 0.0, own or 0.0], unit)
+    return _agreed([state, own], unit)
+
+
+def _agreed(values: Sequence[float | None], unit: float) -> float | None:
+    stated = [value for value in values if value is not None]
+    if not stated:
+        return None
+    if not all(math.isclose(value, stated[0], rel_tol=_SAME) for value in stated):
+        return math.nan
+    return stated[0] * unit
+
+
+def _pairs(parts: Parts) -> Iterator[tuple[str, str]]:
+    every = tuple(parts.physics.stage.Traverse(Usd.TraverseInstanceProxies()))
+    for pair, _ in filtered_pairs(every, parts):
+        names = [
+            parts.links.by_path[path].name
+            for path in sorted(pair)
+            if path in parts.links.by_path
+        ]
+        if len(names) > 1:
+            first, second = sorted(names)
+            yield first, second
+
+
+def _frictions(parts: Parts) -> Iterator[FrictionObservation]:
+    """Yield the friction of links; NaN if their colliders differ."""
+    found: dict[str, dict[tuple[float, float], None]] = {}
+    for path in parts.physics.shapes:
+        prim = parts.physics.stage.GetPrimAtPath(path)
+        link = _link_above(prim, parts)
+        bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial(_PHYSICS)
+        if link and bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+            material = UsdPhysics.MaterialAPI(bound)
+            static = material.GetStaticFrictionAttr().Get()
+            dynamic = material.GetDynamicFrictionAttr().Get()
+            found.setdefault(link, {})[static, dynamic] = None
+    for link, values in found.items():
+        ((static, dynamic), *others) = values
+        if others:
+            static = dynamic = math.nan
+        yield FrictionObservation(link, static, dynamic)
+
+
+def _link_above(prim: Usd.Prim, parts: Parts) -> str | None:
+    """Return the nearest link that contains a prim, a body or not."""
+    while prim and not prim.IsPseudoRoot():
+        if link := parts.links.by_path.get(str(prim.GetPath())):
+            return link.name
+        prim = prim.GetParent()
+    return None
+
+
+def _self_collision(physics: Physics) -> bool | None:
+    stated = {
+        bool(value)
+        for path in physics.articulations
+        for schema, name in _SELF_COLLISION
+        if schema in applied_schemas(prim := physics.stage.GetPrimAtPath(path))
+        and (value := prim.GetAttribute(name).Get()) is not None
+        and prim.GetAttribute(name).HasAuthoredValue()
+    }
+    return stated.pop() if len(stated) == 1 else None

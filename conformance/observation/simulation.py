@@ -1,0 +1,65 @@
+"""Settings of a simulation that a robot description file states, not the URDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from urdf_usd.conformance.observation.pickling import CompactPickle
+
+
+@dataclass(frozen=True, slots=True)
+class DriveObservation(CompactPickle):
+    """The drive of a joint with one axis.
+
+    Attributes:
+        joint: URDF name.
+        stiffness: [N m/rad or N/m].
+        damping: [N m s/rad or N s/m].
+        target_position: [rad or m]; None if the engine does not state it.
+        target_velocity: [rad/s or m/s]; likewise.
+        acceleration: Whether gains are divided by the inertia that the drive moves.
+    """
+
+    joint: str
+    stiffness: float
+    damping: float
+    target_position: float | None = None
+    target_velocity: float | None = None
+    acceleration: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionObservation(CompactPickle):
+    """Coefficients of friction of the colliders of a link."""
+
+    link: str
+    static: float
+    dynamic: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationObservation:
+    """Settings of a simulation; a field is None if an engine does not state it.
+
+    NaN stands for a value that simulators read differently.
+
+    Attributes:
+        drives: Drives, with or without gains, one per joint at most.
+        armatures: Joints, and inertia of their motors [kg m^2 or kg].
+        positions: Joints, and initial positions other than zero [rad or m].
+        filtered_pairs: Pairs of links that do not collide, each sorted.
+        tolerated_pairs: Further pairs that may be filtered: colliders nearly touch.
+        self_collision: Whether links of the robot collide with each other; None also if
+            the file leaves it to simulators.
+        frictions: Friction by link, where a contact material is bound.
+        sources: What the settings come from, for the record; empty for engines.
+    """
+
+    drives: tuple[DriveObservation, ...] | None = None
+    armatures: tuple[tuple[str, float], ...] | None = None
+    positions: tuple[tuple[str, float], ...] | None = None
+    filtered_pairs: tuple[tuple[str, str], ...] | None = None
+    tolerated_pairs: tuple[tuple[str, str], ...] = ()
+    self_collision: bool | None = None
+    frictions: tuple[FrictionObservation, ...] | None = None
+    sources: tuple[str, ...] = ()

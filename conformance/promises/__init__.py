@@ -1,0 +1,1 @@
+"""What a robot description file promises of a USD, read without the converter."""

@@ -1,0 +1,1 @@
+"""Simulation settings that a robot description file adds to a URDF."""

@@ -1,0 +1,348 @@
+"""Robot description files: TOML with what a URDF does not state about a simulation.
+
+Drives, initial pose, collision filters, base and profile of one robot, in SI units (N m
+and rad for revolute joints, N and m for prismatic ones). The structures here are the
+format; ``urdf-usd schema description`` prints their JSON Schema.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
+from urdf_usd.converter.simulation.plan import Description, Place, located
+
+_LARGEST = 16 << 20
+_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+_HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'\s-]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
+_STRING_OR_COMMENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r"|\#[^\n]*",
+    re.DOTALL,
+)
+_STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
+
+Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
+NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+
+_OSCILLATION = ("natural_frequency", "damping_ratio")
+_UNDRIVEN = ("stiffness", "damping", *_OSCILLATION, "target")
+_WITHOUT_EFFECT: Mapping[Control | None, tuple[str, ...]] = {
+    "velocity": ("stiffness", *_OSCILLATION),
+    "effort": _UNDRIVEN,
+    "none": _UNDRIVEN,
+}
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file; unknown keys are refused."""
+
+
+class JointTable(_Table, frozen=True):
+    """Drive of the joints that a pattern matches.
+
+    Of several tables that match a joint, each key of the last one counts.
+
+    Attributes:
+        match: Patterns of joint names, with ``*``, ``?`` and ``[...]``.
+        control: What a drive follows: a position, a velocity, or nothing (``effort``: a
+            controller applies forces; ``none``: the joint is passive). By default,
+            ``position`` with stiffness or a natural frequency, ``velocity`` with
+            damping alone, otherwise ``effort``.
+        stiffness: [N m/rad or N/m].
+        damping: [N m s/rad or N s/m].
+        natural_frequency: Of the joint with the inertia that it moves at the initial
+            pose, all other joints held [Hz]; in place of stiffness and damping.
+        damping_ratio: 1 is critical damping, the default.
+        armature: Inertia of the motor, as seen by the joint [kg m^2 or kg].
+        target: Position [rad or m] or velocity [rad/s or m/s] that the drive follows;
+            by default the initial position, or zero velocity.
+    """
+
+    match: str | tuple[str, ...]
+    control: Control | None = None
+    stiffness: NotNegative | None = None
+    damping: NotNegative | None = None
+    natural_frequency: Positive | None = None
+    damping_ratio: NotNegative | None = None
+    armature: NotNegative | None = None
+    target: float | None = None
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns, also if there is one alone."""
+        return (self.match,) if isinstance(self.match, str) else self.match
+
+
+class PoseTable(_Table, frozen=True):
+    """Initial positions of joints; those that are not listed start at zero.
+
+    Attributes:
+        state: Name of a ``<group_state>`` of the SRDF, or ``group/name``.
+        srdf: The SRDF, relative to this file; by default that of the filters.
+        joints: Positions by pattern of joint names [rad or m]; they override the state.
+    """
+
+    state: str | None = None
+    srdf: str | None = None
+    joints: dict[str, float] = {}
+
+
+class FiltersTable(_Table, frozen=True):
+    """Pairs of links that do not collide.
+
+    Attributes:
+        srdf: SRDF whose ``<disable_collisions>`` count, relative to this file.
+        parent_child: Whether the links of each joint do not collide, as simulators
+            assume by default.
+        overlap: Whether links whose colliders overlap at the zero configuration do not
+            collide.
+        pairs: Further pairs of link names.
+    """
+
+    srdf: str | None = None
+    parent_child: bool = False
+    overlap: bool = False
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+class SourcesTable(_Table, frozen=True):
+    """Elements of the URDF that count besides this file, which overrides them.
+
+    Attributes:
+        ros2_control: Command interfaces of ``<ros2_control>`` as control modes, and
+            initial values of state interfaces as initial positions.
+        transmissions: Joints of ``<transmission>`` are actuated, all others passive.
+        gazebo: Friction and self-collision of ``<gazebo>``.
+    """
+
+    ros2_control: bool = False
+    transmissions: bool = False
+    gazebo: bool = False
+
+
+class DescriptionTable(_Table, frozen=True):
+    """A robot description file.
+
+    Attributes:
+        base: Whether the base is fixed; see the option ``--base``.
+        profile: Target simulator or standard; see the option ``--profile``.
+        self_collision: Whether links of the robot collide with each other. By default,
+            simulators decide.
+        joints: Drives, by joint name.
+        pose: Initial positions.
+        filters: Pairs of links that do not collide.
+        sources: Elements of the URDF that count.
+    """
+
+    base: Literal["auto", "fixed", "floating"] | None = None
+    profile: Literal["generic", "usdphysics", "physx", "ros", "simready"] | None = None
+    self_collision: bool | None = None
+    joints: tuple[JointTable, ...] = ()
+    pose: PoseTable = PoseTable()
+    filters: FiltersTable = FiltersTable()
+    sources: SourcesTable = SourcesTable()
+
+
+def load_description(path: str | os.PathLike[str]) -> Description:
+    """Read a description file.
+
+    Raises:
+        ConversionError: It cannot be read, is no TOML, or has unknown keys or values
+            that contradict each other or are out of range.
+    """
+    file = os.fspath(path)
+    data = _bytes(file)
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        document = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _refused("description-syntax", "it is not UTF-8", file, line) from None
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax_error(file, text, str(error)) from None
+    places = _find_places(text)
+    found = [
+        Diagnostic("description-key", message, located(file, places, place))
+        for place, message in _unknown_keys(document, DescriptionTable, ())
+    ]
+    if found:
+        raise ConversionError(tuple(found))
+    try:
+        content = msgspec.convert(document, DescriptionTable)
+    except msgspec.ValidationError as error:
+        message, _, where = str(error).partition(" - at ")
+        place = _place_of(where.strip("`"))
+        named = f"{place[-1]!r}: " if place and isinstance(place[-1], str) else ""
+        # Absent keys are None, which no TOML file contains.
+        message = message.replace(" | null", "")
+        problem = f"{named}{message[:1].lower()}{message[1:]}"
+        location = located(file, places, place)
+        raise ConversionError(
+            (Diagnostic("description-value", problem, location),)
+        ) from None
+    digest = hashlib.sha256(data).hexdigest()
+    files = dict.fromkeys(
+        name for name in (content.filters.srdf, content.pose.srdf) if name
+    )
+    attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in files)
+    description = Description(
+        file, digest, text, content, attached, tuple(places.items())
+    )
+    problems = tuple(
+        Diagnostic("description-value", message, description.location(*place))
+        for place, message in _contradictions(content)
+    )
+    if problems:
+        raise ConversionError(problems)
+    return description
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of description files."""
+    return msgspec.json.schema(DescriptionTable)
+
+
+def _bytes(file: str) -> bytes:
+    try:
+        with Path(file).open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{file} cannot be read: {reason}"
+        raise _refused("description-unreadable", message, file) from None
+    if len(data) > _LARGEST:
+        message = f"{file} is larger than {_LARGEST >> 20} MiB"
+        raise _refused("description-unreadable", message, file)
+    return data
+
+
+def _refused(
+    rule: str, message: str, file: str, line: int = 1, column: int = 1
+) -> ConversionError:
+    return ConversionError((Diagnostic(rule, message, Location(file, line, column)),))
+
+
+def _syntax_error(file: str, text: str, message: str) -> ConversionError:
+    found = _AT_LINE.search(message)
+    line, column = len(text.splitlines()) or 1, 1
+    if found and found[1]:
+        line, column = int(found[1]), int(found[2])
+    reason = _AT_LINE.sub("", message)
+    reason = f"{reason[:1].lower()}{reason[1:]}"
+    return _refused("description-syntax", reason, file, line, column)
+
+
+def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
+    """Yield the place and the description of values that exclude each other."""
+    for index, table in enumerate(content.joints):
+        for name, message in _contradictions_of(table):
+            yield ("joints", index, name), message
+    for name, value in content.pose.joints.items():
+        if not math.isfinite(value):
+            message = f"position of {name!r} is {value}, not a finite number"
+            yield ("pose", "joints", name), message
+
+
+def _contradictions_of(table: JointTable) -> Iterator[tuple[str, str]]:
+    """Yield keys of a table, and why they exclude each other."""
+    numbers = {
+        name: value
+        for name in table.__struct_fields__
+        if isinstance(value := getattr(table, name), float)
+    }
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            yield name, f"{name!r} is {value}, not a finite number"
+    if not table.patterns:
+        yield "match", "'match' has no pattern"
+    gains = [name for name in ("stiffness", "damping") if name in numbers]
+    for name in ("natural_frequency", "damping_ratio"):
+        if name in numbers and gains:
+            yield name, f"{gains[0]!r} and {name!r} exclude each other"
+    # A zero is the same as no gain.
+    for name in _WITHOUT_EFFECT.get(table.control, ()):
+        if numbers.get(name):
+            yield name, f"{name!r} has no effect with control = {table.control!r}"
+
+
+def _unknown_keys(
+    value: object, kind: type[msgspec.Struct], place: Place
+) -> Iterator[tuple[Place, str]]:
+    """Yield the place and the description of keys that a table does not have."""
+    if not isinstance(value, Mapping):
+        return
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    for key, inner in value.items():
+        if key not in fields:
+            close = difflib.get_close_matches(key, fields, n=1)
+            known = f"known are {', '.join(fields)}"
+            hint = f"did you mean {close[0]!r}?" if close else known
+            yield (*place, key), f"{key!r} is not known here ({hint})"
+            continue
+        for table in (fields[key], *get_args(fields[key])):
+            if not (isinstance(table, type) and issubclass(table, msgspec.Struct)):
+                continue
+            yield from _unknown_keys(inner, table, (*place, key))
+            for index, one in enumerate(inner if isinstance(inner, list) else ()):
+                yield from _unknown_keys(one, table, (*place, key, index))
+
+
+def _place_of(path: str) -> Place:
+    """Return the place of a path of msgspec, such as ``$.joints[0].stiffness``."""
+    steps: list[str | int] = []
+    for name, index in _STEP.findall(path):
+        if index == "...":
+            break
+        steps.append(name or int(index))
+    return tuple(steps)
+
+
+def _find_places(text: str) -> dict[Place, tuple[int, int]]:
+    """Return line and column of tables and keys, which ``tomllib`` does not report.
+
+    Keys inside of inline tables are not found.
+    """
+    # Comments and multi-line strings may contain anything; line ends are kept.
+    bare = _STRING_OR_COMMENT.sub(
+        lambda found: '""' + "\n" * found[0].count("\n") if found[0][0] != "#" else "",
+        text,
+    )
+    places: dict[Place, tuple[int, int]] = {}
+    counts: dict[Place, int] = {}
+    table: Place = ()
+    for number, line in enumerate(bare.split("\n"), start=1):
+        column = len(line) - len(line.lstrip()) + 1
+        if header := _HEADER.match(line):
+            table = _names(header[2])
+            # A header below an array of tables belongs to its last table.
+            above = table[:-1] if header[1] == "[[" else table
+            for length in range(1, len(above) + 1):
+                outer = above[:length]
+                if outer in counts:
+                    table = (*outer, counts[outer] - 1, *table[length:])
+            if header[1] == "[[":
+                counts[table] = counts.get(table, 0) + 1
+                places.setdefault(table, (number, column))
+                table = (*table, counts[table] - 1)
+            places.setdefault(table, (number, column))
+        elif key := _KEY.match(line):
+            places.setdefault((*table, *_names(key[1])), (number, column))
+    return places
+
+
+def _names(dotted: str) -> Place:
+    return tuple(name.strip().strip("\"'") for name in dotted.split("."))

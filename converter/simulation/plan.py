@@ -1,0 +1,116 @@
+"""Description files that were read, and the settings that they lead to, in SI units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from urdf_usd.converter.diagnostics import Location
+
+if TYPE_CHECKING:
+    # It imports msgspec, which a conversion without a description does not need.
+    from urdf_usd.converter.simulation.description import DescriptionTable
+
+Place: TypeAlias = "tuple[str | int, ...]"
+"""Path of a key in a document: names of tables and keys, and indices."""
+
+
+def located(
+    file: str, places: Mapping[Place, tuple[int, int]], place: Place
+) -> Location:
+    """Return the position of a key, or of the nearest table around it."""
+    while place and place not in places:
+        place = place[:-1]
+    return Location(file, *places.get(place, (1, 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A description file that was read.
+
+    Attributes:
+        file: Path as given.
+        sha256: Hash of its bytes.
+        text: Its text.
+        content: Its tables.
+        attached: Content of the files that it names, by name as written.
+        places: Line and column of each table and key, by its path in the document.
+    """
+
+    file: str
+    sha256: str
+    text: str
+    content: DescriptionTable
+    attached: tuple[tuple[str, bytes], ...] = ()
+    places: tuple[tuple[Place, tuple[int, int]], ...] = ()
+
+    def location(self, *place: str | int) -> Location:
+        """Return the position of a key or of the nearest table around it."""
+        return located(self.file, dict(self.places), place)
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a file that the description names."""
+        return str(Path(self.file).parent / name)
+
+
+@dataclass(frozen=True, slots=True)
+class JointDrive:
+    """A drive with gains.
+
+    The force is ``stiffness * (target_position - position) + damping *
+    (target_velocity - velocity)``, within the effort limit of the URDF.
+
+    Attributes:
+        joint: Name of a revolute, continuous or prismatic joint.
+        stiffness: [N m/rad or N/m].
+        damping: [N m s/rad or N s/m].
+        target_position: [rad or m].
+        target_velocity: [rad/s or m/s].
+    """
+
+    joint: str
+    stiffness: float
+    damping: float
+    target_position: float = 0.0
+    target_velocity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFriction:
+    """Friction of the colliders of a link.
+
+    Attributes:
+        link: Name of the link.
+        static: Coefficient of static friction.
+        dynamic: Coefficient of dynamic friction.
+    """
+
+    link: str
+    static: float
+    dynamic: float
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """All settings of a robot that do not come from its URDF alone.
+
+    Attributes:
+        drives: In the order of the robot's joints.
+        armatures: Joints, and inertia of their motors [kg m^2 or kg].
+        positions: Joints, and initial positions other than zero [rad or m].
+        filtered_pairs: Links that do not collide, each pair and all pairs sorted.
+        filter_overlaps: Whether bodies whose colliders overlap at the zero
+            configuration do not collide either.
+        self_collision: Whether links of the robot collide; None if simulators decide.
+        frictions: Friction by link.
+    """
+
+    drives: tuple[JointDrive, ...] = ()
+    armatures: tuple[tuple[str, float], ...] = ()
+    positions: tuple[tuple[str, float], ...] = ()
+    filtered_pairs: tuple[tuple[str, str], ...] = ()
+    filter_overlaps: bool = False
+    self_collision: bool | None = None
+    frictions: tuple[LinkFriction, ...] = ()

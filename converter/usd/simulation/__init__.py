@@ -1,0 +1,1 @@
+"""The layer of simulation settings, and colliders in contact at rest."""

@@ -1,0 +1,358 @@
+"""The layer of simulation settings: drives, armature, initial state, contacts.
+
+It is stronger than the physics layer and contains nothing that comes from the URDF
+alone, so that removing it leaves the asset of the URDF. Angles are in degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import degrees
+
+from pxr import Sdf, Usd, UsdPhysics
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.options import Profile
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
+from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.simulation.plan import JointDrive, LinkFriction, Simulation
+from urdf_usd.converter.usd.writer.float32 import to_float32
+from urdf_usd.converter.usd.writer.joints import articulation_roots
+from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import (
+    applied,
+    apply,
+    define,
+    over,
+    relate,
+    write_new,
+)
+
+_FLOAT = Sdf.ValueTypeNames.Float
+_ONE_AXIS = (Revolute, Continuous, Prismatic)
+_FILTERED_PAIRS = "PhysicsFilteredPairsAPI"
+
+
+def author_simulation(
+    layer: Sdf.Layer,
+    composed: Usd.Stage,
+    simulation: Simulation,
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+    *,
+    profile: Profile,
+) -> tuple[Diagnostic, ...]:
+    """Write simulation settings.
+
+    Args:
+        layer: The layer of these settings alone.
+        composed: The asset without them.
+        simulation: What is written.
+        tree: The robot.
+        body_assignment: Its bodies.
+        prims: Paths of all prims.
+        profile: Decides the schemas of armature, initial state and self-collision.
+
+    Returns:
+        Diagnostics about settings that the profile has no schema for.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    joints = {joint.name: joint for joint in tree.parent_joint.values()}
+    angular = {
+        name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint
+    }
+    if profile is Profile.USDPHYSICS and simulation.drives:
+        _author_efforts(layer, joints, prims.joint)
+    for drive in simulation.drives:
+        prim = over(layer, prims.joint[drive.joint])
+        _author_drive(prim, drive, angular=angular[drive.joint])
+    lost = []
+    if simulation.armatures and profile is Profile.USDPHYSICS:
+        lost.append("armature")
+    else:
+        for name, armature in simulation.armatures:
+            prim = over(layer, prims.joint[name])
+            _author_armature(prim, name, armature, profile, angular=angular[name])
+    for name, position in simulation.positions:
+        prim = over(layer, prims.joint[name])
+        _author_position(prim, name, position, profile, angular=angular[name])
+    if simulation.self_collision is not None:
+        if profile is Profile.USDPHYSICS:
+            lost.append("self_collision")
+        else:
+            roots = articulation_roots(tree, body_assignment, prims)
+            _author_self_collision(
+                layer, roots, profile, enabled=simulation.self_collision
+            )
+    body_of = {
+        str(path): body
+        for link, paths in prims.collision.items()
+        if (body := body_assignment.body_of[link]) is not None
+        for path in paths
+    }
+    pairs = _body_pairs(simulation.filtered_pairs, body_assignment)
+    found: tuple[Diagnostic, ...] = ()
+    if simulation.filter_overlaps:
+        overlapping, found = _overlaps(composed, pairs, tree, body_assignment, body_of)
+        pairs = (*pairs, *overlapping)
+    roots = articulation_roots(tree, body_assignment, prims)
+    paths = {
+        body: _filter_prims(
+            composed,
+            prims.link[body],
+            roots,
+            (Sdf.Path(path) for path, name in body_of.items() if name == body),
+        )
+        for body in dict.fromkeys(name for pair in pairs for name in pair)
+    }
+    _author_filtered_pairs(layer, pairs, paths)
+    _author_frictions(layer, composed, simulation.frictions, prims)
+    return found + tuple(
+        Diagnostic(
+            "description-lost",
+            f"{what} is not written: the profile {profile} has no schema for it",
+        )
+        for what in lost
+    )
+
+
+# Schema and attribute of articulations, of Newton and of PhysX.
+_SELF_COLLISION = (
+    ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
+    ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
+)
+
+
+def _apply_once(prim: Sdf.PrimSpec, schema: str) -> None:
+    if schema not in applied(prim):
+        apply(prim, schema)
+
+
+def _write(prim: Sdf.PrimSpec, name: str, value: float, what: str) -> None:
+    write_new(prim, name, _FLOAT, to_float32(value, what))
+
+
+def _instance(*, angular: bool) -> str:
+    return "angular" if angular else "linear"
+
+
+def _author_efforts(
+    layer: Sdf.Layer, joints: Mapping[str, Joint], paths: Mapping[str, Sdf.Path]
+) -> None:
+    """Write effort limits of all joints as drives without gains.
+
+    In an asset with drives, consumers read effort limits from drives alone.
+    """
+    for name, path in paths.items():
+        joint = joints[name]
+        if joint.effort is None or joint.effort < 0:
+            continue
+        if isinstance(joint.kind, _ONE_AXIS):
+            prim = over(layer, path)
+            instance = _instance(angular=not isinstance(joint.kind, Prismatic))
+            _apply_once(prim, f"PhysicsDriveAPI:{instance}")
+            values = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
+            for part, value in values.items():
+                what = f"{part} of joint {name!r}"
+                _write(prim, f"drive:{instance}:physics:{part}", value, what)
+
+
+def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> None:
+    instance = _instance(angular=angular)
+    # Gains are per degree, targets in degrees.
+    unit = degrees(1.0) if angular else 1.0
+    values = {
+        "stiffness": drive.stiffness / unit,
+        "damping": drive.damping / unit,
+        "targetPosition": drive.target_position * unit,
+        "targetVelocity": drive.target_velocity * unit,
+    }
+    _apply_once(prim, f"PhysicsDriveAPI:{instance}")
+    begin = f"drive:{instance}:physics"
+    uniform, token = Sdf.VariabilityUniform, Sdf.ValueTypeNames.Token
+    if f"{begin}:type" not in prim.properties:
+        kind = UsdPhysics.Tokens.force
+        write_new(prim, f"{begin}:type", token, kind, uniform)
+    for name, value in values.items():
+        what = f"{name} of joint {drive.joint!r}"
+        attribute = prim.attributes.get(f"{begin}:{name}")
+        if attribute is None:
+            _write(prim, f"{begin}:{name}", value, what)
+        else:
+            attribute.default = to_float32(value, what)
+
+
+def _author_armature(
+    prim: Sdf.PrimSpec, joint: str, armature: float, profile: Profile, *, angular: bool
+) -> None:
+    what = f"armature of joint {joint!r}"
+    if profile is not Profile.PHYSX:
+        # Newton and PhysX read it.
+        _apply_once(prim, "NewtonJointAPI")
+        _write(prim, "newton:armature", armature, what)
+        return
+    # Read by PhysX before ovphysx 0.7, and from then on.
+    instance = _instance(angular=angular)
+    for schema, name in (
+        ("PhysxJointAPI", "physxJoint:armature"),
+        (f"PhysxJointAxisAPI:{instance}", f"physxJointAxis:{instance}:armature"),
+    ):
+        _apply_once(prim, schema)
+        _write(prim, name, armature, what)
+
+
+def _author_position(
+    prim: Sdf.PrimSpec, joint: str, position: float, profile: Profile, *, angular: bool
+) -> None:
+    instance = _instance(angular=angular)
+    value = degrees(position) if angular else position
+    what = f"the initial position of joint {joint!r}"
+    _apply_once(prim, f"PhysicsJointStateAPI:{instance}")
+    _write(prim, f"state:{instance}:physics:position", value, what)
+    if profile not in {Profile.USDPHYSICS, Profile.PHYSX}:
+        # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
+        _write(prim, f"newton:{instance}:position", value, what)
+
+
+def _author_self_collision(
+    layer: Sdf.Layer, roots: Iterable[Sdf.Path], profile: Profile, *, enabled: bool
+) -> None:
+    schema, attribute = _SELF_COLLISION[profile is Profile.PHYSX]
+    for path in roots:
+        prim = over(layer, path)
+        _apply_once(prim, schema)
+        write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
+
+
+def _body_pairs(
+    pairs: Iterable[tuple[str, str]], body_assignment: BodyAssignment
+) -> tuple[tuple[str, str], ...]:
+    """Return pairs of different bodies of links."""
+    found: dict[tuple[str, str], None] = {}
+    for one, other in pairs:
+        first, second = (body_assignment.body_of[name] for name in (one, other))
+        # Colliders of one body, or of the world, do not collide with each other.
+        if first is None or second is None or first == second:
+            continue
+        found[min(first, second), max(first, second)] = None
+    return tuple(found)
+
+
+def _overlaps(
+    composed: Usd.Stage,
+    filtered: Iterable[tuple[str, str]],
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    body_of: Mapping[str, str],
+) -> tuple[tuple[tuple[str, str], ...], tuple[Diagnostic, ...]]:
+    """Find bodies that overlap at rest, and report them and those that touch.
+
+    Bodies of one joint are not tested: simulators let them not collide.
+    """
+    # Imports numpy and scipy.
+    from urdf_usd.converter.usd.simulation.overlaps import (  # noqa: PLC0415
+        bodies_in_contact,
+    )
+
+    ignored = set(map(frozenset, filtered))
+    joined = ((joint.parent, joint.child) for joint in tree.parent_joint.values())
+    ignored |= set(map(frozenset, _body_pairs(joined, body_assignment)))
+    overlapping, touching = bodies_in_contact(composed, body_of, ignored)
+    found = [
+        Diagnostic(rule, f"links {what}: {_listed(pairs)}")
+        for rule, pairs, what in (
+            ("collision-overlap", overlapping, "overlap at rest and do not collide"),
+            ("collision-touch", touching, "touch at rest"),
+        )
+        if pairs
+    ]
+    return overlapping, tuple(found)
+
+
+def _listed(pairs: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{one} and {other}" for one, other in pairs)
+
+
+def _author_frictions(
+    layer: Sdf.Layer,
+    composed: Usd.Stage,
+    frictions: Iterable[LinkFriction],
+    prims: Prims,
+) -> None:
+    """Bind a contact material per pair of coefficients to colliders.
+
+    Bindings of links would concern the links below them as well.
+    """
+    materials: dict[tuple[float, float], Sdf.Path] = {}
+    names = {path.name for path in prims.joint.values()}
+    for friction in frictions:
+        values = friction.static, friction.dynamic
+        if values not in materials:
+            name = f"contact_{len(materials)}"
+            while name in names:
+                name += "_"
+            materials[values] = prims.physics.AppendChild(name)
+            prim = define(layer, materials[values], "Material")
+            apply(prim, "PhysicsMaterialAPI")
+            for attribute, value in zip(
+                ("staticFriction", "dynamicFriction"), values, strict=True
+            ):
+                what = f"friction of link {friction.link!r}"
+                _write(prim, f"physics:{attribute}", value, what)
+        for path in _colliders(composed, prims.collision[friction.link]):
+            prim = over(layer, path)
+            _apply_once(prim, "MaterialBindingAPI")
+            relate(prim, "material:binding:physics", materials[values])
+
+
+def _colliders(composed: Usd.Stage, paths: Iterable[Sdf.Path]) -> Iterator[Sdf.Path]:
+    """Yield the colliders at or below prims; a shape may have one per group."""
+    for path in paths:
+        prim = composed.GetPrimAtPath(path)
+        for part in Usd.PrimRange(prim) if prim else ():
+            if part.HasAPI(UsdPhysics.CollisionAPI):
+                yield part.GetPath()
+
+
+def _filter_prims(
+    composed: Usd.Stage,
+    body: Sdf.Path,
+    roots: Iterable[Sdf.Path],
+    shapes: Iterable[Sdf.Path],
+) -> tuple[Sdf.Path, ...]:
+    """Return the prims that a filter of a body names: the body, or its colliders.
+
+    A filter of a body that is the root of an articulation would concern all of it.
+    """
+    if body not in roots:
+        return (body,)
+    return tuple(_colliders(composed, shapes))
+
+
+def _author_filtered_pairs(
+    layer: Sdf.Layer,
+    pairs: Iterable[tuple[str, str]],
+    paths: Mapping[str, tuple[Sdf.Path, ...]],
+) -> None:
+    """Write pairs of bodies.
+
+    Args:
+        layer: The layer.
+        pairs: Names of bodies.
+        paths: The prims that filters of each body name; none without colliders.
+    """
+    targets: dict[Sdf.Path, dict[Sdf.Path, None]] = {}
+    for first, second in pairs:
+        for path in paths[first]:
+            targets.setdefault(path, {}).update(dict.fromkeys(paths[second]))
+    for path, others in targets.items():
+        if not others:
+            continue
+        prim = over(layer, path)
+        _apply_once(prim, _FILTERED_PAIRS)
+        relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
+        relation.targetPathList.explicitItems = list(others)

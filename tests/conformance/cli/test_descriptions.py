@@ -1,0 +1,89 @@
+"""Robot description files on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.converter.simulation.robots import write_description, write_urdf
+from urdf_usd.conformance.cli.main import main
+
+
+def _urdf_usd(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_init_writes_a_file_that_convert_accepts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named after the robot, in the working folder; its path is on stdout."""
+    monkeypatch.chdir(tmp_path)
+    urdf = write_urdf(tmp_path)
+
+    written = _urdf_usd("init", urdf)
+
+    assert written.exit_code == 0
+    assert written.stdout == "two.toml\n"
+    done = _urdf_usd("convert", urdf, tmp_path / "out", "--with", "two.toml")
+    assert done.exit_code == 0
+    assert (tmp_path / "out/payload/Simulation.usda").exists()
+
+
+def test_init_does_not_overwrite(tmp_path: Path) -> None:
+    """The file stays as it was."""
+    file = write_description(tmp_path, "# mine\n")
+
+    refused = _urdf_usd("init", write_urdf(tmp_path), file)
+
+    assert refused.exit_code == 2
+    assert "exists and is not overwritten" in refused.stderr
+    assert file.read_text(encoding="utf-8") == "# mine\n"
+
+
+@pytest.mark.parametrize("command", ["convert", "check"])
+def test_invalid_description_is_reported_with_its_place(
+    tmp_path: Path, command: str
+) -> None:
+    """With exit status 2; nothing is written."""
+    urdf = write_urdf(tmp_path)
+    file = write_description(tmp_path, "[[joint]]\n")
+    target = tmp_path / "out"
+    if command == "check":
+        target.mkdir()
+
+    refused = _urdf_usd(command, urdf, target, "--with", file)
+
+    assert refused.exit_code == 2
+    assert f"{file}:1:1: error: 'joint' is not known here" in refused.stderr
+    assert list(tmp_path.rglob("*.usda")) == []
+
+
+def test_contradictory_profiles_are_refused(tmp_path: Path) -> None:
+    """The profile of the file counts if there is no option."""
+    urdf = write_urdf(tmp_path)
+    file = write_description(tmp_path, 'profile = "physx"')
+
+    refused = _urdf_usd(
+        "convert", urdf, tmp_path / "out", "--with", file, "--profile", "generic"
+    )
+    done = _urdf_usd("convert", urdf, tmp_path / "out", "--with", file)
+
+    assert refused.exit_code == 2
+    assert "--profile generic contradicts" in refused.stderr
+    assert done.exit_code == 0
+    physics = (tmp_path / "out/payload/Physics.usda").read_text(encoding="utf-8")
+    assert "PhysxJointAPI" in physics
+
+
+def test_schema_of_descriptions_is_printed() -> None:
+    """It names the tables of the file."""
+    printed = _urdf_usd("schema", "description")
+
+    schema = json.loads(printed.stdout)
+    assert set(schema["$defs"]["DescriptionTable"]["properties"]) == {
+        *("base", "filters", "joints", "pose", "profile", "self_collision"),
+        "sources",
+    }

@@ -1,0 +1,150 @@
+"""Assets of robot description files, checked as a run does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.direct import examine_here, examine_pair_here
+from tests.converter.simulation.robots import write_description, write_urdf
+from tests.converter.simulation.test_elements import write_described
+from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
+from urdf_usd.conformance.records.record import Grade, RobotRecord
+from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
+from urdf_usd.converter.options import Layout, Profile
+from urdf_usd.converter.simulation.description import load_description
+
+_TEXT = """\
+base = "fixed"
+self_collision = false
+[[joints]]
+match = "*"
+stiffness = 400
+damping = 40
+armature = 0.1
+[[joints]]
+match = "h[!a]nge"
+natural_frequency = 2.5
+[pose.joints]
+hinge = -0.5
+slide = 0.2
+"""
+
+
+def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
+    description = load_description(write_description(folder, text))
+    chosen = with_description(ConvertOptions(**options), description)  # type: ignore[arg-type]
+    return examine_here(write_urdf(folder), folder / "run", chosen)
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_promised_settings_are_those_of_the_asset(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """Every check is exact; usdphysics has no schema for two settings."""
+    record = _examined(tmp_path, _TEXT, profile=profile)
+
+    grades = {check.id: check.grade for check in record.checks}
+    lost = {"simulation.armature", "simulation.contacts"}
+    failing = {name for name, grade in grades.items() if grade is Grade.FAILS}
+    assert failing == (lost if profile is Profile.USDPHYSICS else set())
+    assert grades["simulation.gains"] is Grade.EXACT
+    assert grades["simulation.positions"] is Grade.EXACT
+    assert record.description is not None
+    assert record.description.settings == (
+        "drive: hinge, slide",
+        "armature: hinge, slide, follower",
+        "initial position: hinge, slide, follower",
+        "self-collision: off",
+    )
+
+
+def test_single_layer_has_the_promised_settings(tmp_path: Path) -> None:
+    """As the layered asset."""
+    record = _examined(tmp_path, _TEXT, layout=Layout.SINGLE)
+
+    assert record.verdict.conforms, record.reason
+
+
+def test_checks_of_settings_need_a_description(tmp_path: Path) -> None:
+    """Without one, records have no such checks."""
+    record = examine_here(write_urdf(tmp_path), tmp_path / "run")
+
+    made = {check.id for check in record.checks}
+    assert made.isdisjoint(check.id for check in SIMULATION_CHECKS)
+    assert record.description is None
+
+
+_SRDF = """\
+<robot name="two">
+  <group_state group="all" name="ready"><joint name="hinge" value="0.75"/></group_state>
+  <disable_collisions link1="base" link2="tool"/>
+</robot>
+"""
+_FILTERS = """\
+[pose]
+state = "ready"
+[filters]
+srdf = "two.srdf"
+overlap = true
+pairs = [["base", "finger"]]
+"""
+
+
+def test_promised_filters_are_those_of_the_asset(tmp_path: Path) -> None:
+    """Of the SRDF, of the file, and of colliders that overlap at rest."""
+    (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
+    finger = '<link name="finger">'
+    # It overlaps with the tool, which no joint connects to it.
+    shape = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
+    urdf = write_urdf(tmp_path)
+    text = urdf.read_text(encoding="utf-8")
+    wide = tmp_path / "wide.urdf"
+    wide.write_text(text.replace(finger, finger + shape), encoding="utf-8")
+    file = write_description(tmp_path, _FILTERS)
+    options = with_description(ConvertOptions(), load_description(file))
+
+    record = examine_here(wide, tmp_path / "run", options)
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.filters"].compared == 3
+    assert checks["simulation.positions"].compared == 2
+    rules = [one.rule for one in record.diagnostics]
+    assert "collision-overlap" in rules
+    assert record.description is not None
+    assert list(record.description.files) == ["two.srdf"]
+
+
+def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
+    """As without a description."""
+    stated = 'base = "fixed"\n[filters]\npairs = [["base", "tool"]]'
+    urdf = write_urdf(tmp_path)
+    description = load_description(write_description(tmp_path, stated))
+    options = with_description(ConvertOptions(), description)
+    asset = convert(urdf, tmp_path / "asset", options).root_layer
+
+    record = examine_pair_here(urdf, asset)
+
+    failing = [check.id for check in record.checks if check.grade is Grade.FAILS]
+    assert failing == ["collision.filters"]
+
+
+@pytest.mark.parametrize(
+    "sources", ["ros2_control = true\ngazebo = true", "transmissions = true"]
+)
+def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None:
+    """Read by the harness on its own."""
+    urdf = write_described(tmp_path)
+    text = f'[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n[sources]\n{sources}'
+    description = load_description(write_description(tmp_path, text))
+    options = with_description(ConvertOptions(), description)
+
+    record = examine_here(urdf, tmp_path / "run", options)
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.gains"].compared == 3
+    contacts = 5 if "gazebo" in sources else 0
+    assert checks["simulation.contacts"].compared == contacts

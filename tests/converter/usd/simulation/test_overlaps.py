@@ -1,0 +1,97 @@
+"""Bodies that overlap or touch, at distances known by formula."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.converter.usd.simulation.overlaps import bodies_in_contact
+
+_TURN = Rotation.from_rotvec([0.3, -0.5, 0.7])
+# A direction that is parallel to no axis.
+_AWAY = np.array([2.0, -3.0, 6.0]) / 7.0
+
+
+def _add(stage: Usd.Stage, kind: str, position: np.ndarray, **values: object) -> None:
+    index = len(list(stage.GetPseudoRoot().GetChildren()))
+    prim = stage.DefinePrim(f"/shape_{index}", kind)
+    for name, value in values.items():
+        prim.GetAttribute(name).Set(value)
+    UsdPhysics.CollisionAPI.Apply(prim)
+    x, y, z, w = _TURN.as_quat().tolist()
+    placed = UsdGeom.Xformable(prim)
+    placed.AddTranslateOp().Set(Gf.Vec3d(*position.tolist()))
+    placed.AddOrientOp(UsdGeom.XformOp.PrecisionDouble).Set(Gf.Quatd(w, x, y, z))
+
+
+def _found(stage: Usd.Stage) -> str:
+    body_of = {"/shape_0": "a", "/shape_1": "b"}
+    overlapping, touching = bodies_in_contact(stage, body_of, ())
+    assert not (overlapping and touching)
+    return "overlap" if overlapping else "touch" if touching else "apart"
+
+
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [(-0.01, "overlap"), (-2e-4, "overlap"), (0.0, "touch"), (2e-4, "apart")],
+)
+@pytest.mark.parametrize(
+    ("kind", "values", "reach"),
+    [
+        ("Sphere", {"radius": 0.2}, 0.2),
+        ("Capsule", {"radius": 0.1, "height": 0.6, "axis": "X"}, 0.4),
+        ("Cylinder", {"radius": 0.3, "height": 0.5, "axis": "Y"}, 0.25),
+        ("Cube", {"size": 0.4}, 0.2),
+    ],
+)
+def test_gap_along_the_axis_of_a_shape_decides(
+    kind: str, values: dict[str, object], reach: float, gap: float, expected: str
+) -> None:
+    """The shape is turned; a ball is on its axis."""
+    stage = Usd.Stage.CreateInMemory()
+    unit = {"X": [1.0, 0, 0], "Y": [0, 1.0, 0]}.get(
+        str(values.get("axis")), [0, 0, 1.0]
+    )
+    center = np.array([0.3, 0.1, -0.2])
+    _add(stage, kind, center, **values)
+    away = _TURN.apply(unit)
+    _add(stage, "Sphere", center + (reach + 0.15 + gap) * away, radius=0.15)
+
+    assert _found(stage) == expected
+
+
+@pytest.mark.parametrize(
+    ("shift", "expected"),
+    [(0.1, "overlap"), (0.0, "touch"), (-0.1, "apart")],
+)
+def test_hulls_of_meshes_are_tested(shift: float, expected: str) -> None:
+    """Corner against face, of boxes of which one is turned."""
+    stage = Usd.Stage.CreateInMemory()
+    corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    mesh = UsdGeom.Mesh.Define(stage, "/shape_0")
+    mesh.CreatePointsAttr((0.5 * corners).tolist())
+    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+    other = UsdGeom.Mesh.Define(stage, "/shape_1")
+    turned = Rotation.align_vectors([[1.0, 0, 0]], [[1.0, 1.0, 1.0]])[0]
+    along = 0.5 + math.sqrt(3) / 2 - shift
+    shifted = turned.apply(0.5 * corners) + np.array([along, 0.0, 0.0])
+    other.CreatePointsAttr(shifted.tolist())
+    UsdPhysics.CollisionAPI.Apply(other.GetPrim())
+
+    assert _found(stage) == expected
+
+
+def test_ignored_pairs_are_not_tested() -> None:
+    """And shapes of the same body neither."""
+    stage = Usd.Stage.CreateInMemory()
+    for _ in range(2):
+        _add(stage, "Sphere", _AWAY, radius=1.0)
+
+    body_of = {"/shape_0": "a", "/shape_1": "b"}
+    ignored = {frozenset({"a", "b"})}
+    assert bodies_in_contact(stage, body_of, ignored) == ((), ())
+    assert bodies_in_contact(stage, dict.fromkeys(body_of, "a"), ()) == ((), ())
