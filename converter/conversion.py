@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,14 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    BodyNesting,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+    Profile,
+)
 from urdf_usd.converter.robot.bodies import (
     Base,
     BaseOption,
@@ -24,6 +32,7 @@ from urdf_usd.converter.robot.bodies import (
     assign_bodies,
 )
 from urdf_usd.converter.robot.joint_chains import merge_chains
+from urdf_usd.converter.robot.mass_properties import has_mass
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
@@ -55,6 +64,9 @@ class ConvertOptions:
             default of the profile: siblings for PhysX, otherwise nested.
         base: Whether the base is fixed.
         massless: Treatment of moving groups of links without mass.
+        inertia: Treatment of missing and of impossible mass properties.
+        mass_density: Of links without mass, if these properties are those of shapes
+            [kg/m^3].
         materials: Shader networks of materials.
         merge_fixed: Merge links that are connected by fixed joints into one body,
             except across joints with ``dont_collapse``.
@@ -73,13 +85,15 @@ class ConvertOptions:
     Raises:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
             a layout without layers for a profile that prescribes them; or metadata for
-            a profile that has none.
+            a profile that has none; or a density that is not positive.
     """
 
     layout: Layout = Layout.LAYERED
     bodies: BodyNesting | None = None
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
+    inertia: InertiaOption = InertiaOption.KEEP
+    mass_density: float = DEFAULT_DENSITY
     materials: MaterialNetworks = MaterialNetworks.PREVIEW
     merge_fixed: bool = False
     keep_chains: bool = False
@@ -102,6 +116,8 @@ class ConvertOptions:
             raise ValueError(f"the profile {self.profile} prescribes layers")
         if self.metadata and self.profile is not Profile.SIMREADY:
             raise ValueError(f"the profile {self.profile} has no metadata")
+        if not 0.0 < self.mass_density < math.inf:
+            raise ValueError(f"the density {self.mass_density:g} is not positive")
 
     @property
     def nesting(self) -> BodyNesting:
@@ -187,11 +203,21 @@ def convert_parsed(
     changes: tuple[Diagnostic, ...] = ()
     if not options.keep_chains:
         robot, changes = drain(merge_chains(robot))
+    if options.inertia is InertiaOption.GEOMETRY:
+        from urdf_usd.converter.estimation import estimate_robot  # noqa: PLC0415  imports numpy and scipy
+
+        robot, estimates = drain(
+            estimate_robot(robot, options.base, options.mass_density)
+        )
+        changes = (*changes, *estimates)
     tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
-    diagnostics = (*parsed.diagnostics, *changes, *body_assignment.diagnostics)
+    changes = (*changes, *body_assignment.diagnostics)
+    if options.inertia is InertiaOption.KEEP:
+        changes = (*changes, *_negligible_mass(tree, body_assignment))
+    diagnostics = (*parsed.diagnostics, *changes)
     _refuse_warnings(diagnostics, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
@@ -208,6 +234,27 @@ def convert_parsed(
         base=body_assignment.base,
         diagnostics=diagnostics,
     )
+
+
+def _negligible_mass(
+    tree: Tree, body_assignment: BodyAssignment
+) -> tuple[Diagnostic, ...]:
+    """Report moving bodies that have shapes, and only an added mass or inertia."""
+    shaped = {
+        body_assignment.body_of[link.name] for link in tree.link.values() if link.shapes
+    }
+    found = [name for name in body_assignment.negligible if name in shaped]
+    if not found:
+        return ()
+    weighs = any(map(has_mass, tree.link.values()))
+    bodies = "1 moving body" if len(found) == 1 else f"{len(found)} moving bodies"
+    message = (
+        f"{bodies if weighs else 'no link has mass: ' + bodies} cannot be simulated, "
+        f"such as link {found[0]!r}: mass or inertia is negligible; "
+        "--inertia geometry computes both from shapes"
+    )
+    location = tree.link[found[0]].location
+    return (Diagnostic("mass-negligible", message, location),)
 
 
 def _build(

@@ -13,7 +13,9 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    density_option,
     env_option,
+    inertia_option,
     metadata_option,
     options_as,
     package_option,
@@ -47,6 +49,8 @@ class ConversionChoices:
     bodies: str | None
     base: str
     massless: str
+    inertia: str
+    mass_density: float
     materials: str
     merge_fixed: bool
     keep_chains: bool
@@ -75,6 +79,7 @@ class ConversionChoices:
         from urdf_usd.converter.conversion import ConvertOptions
         from urdf_usd.converter.options import (
             BodyNesting,
+            InertiaOption,
             Layout,
             MaterialNetworks,
             Profile,
@@ -87,6 +92,8 @@ class ConversionChoices:
             bodies=None if self.bodies is None else BodyNesting(self.bodies),
             base=BaseOption(self.base),
             massless=MasslessOption(self.massless),
+            inertia=InertiaOption(self.inertia),
+            mass_density=self.mass_density,
             materials=MaterialNetworks(self.materials),
             merge_fixed=self.merge_fixed,
             keep_chains=self.keep_chains,
@@ -135,6 +142,8 @@ conversion_options = options_as(
             help="Give moving links without mass a negligible mass, or refuse the "
             "robot.",
         ),
+        inertia_option,
+        density_option,
         click.option(
             "--materials",
             type=click.Choice(MATERIALS),

@@ -26,6 +26,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 # Values of enumerations whose modules import OpenUSD or msgspec, too slow for a help
 # text. A test compares them.
 BASES = ("auto", "fixed", "floating")
+INERTIAS = ("keep", "geometry")
 METADATA = (
     "author",
     "asset_license",
@@ -203,6 +204,23 @@ base_option = click.option(
     default="auto",
     show_default=True,
     help="Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
+)
+inertia_option = click.option(
+    "--inertia",
+    type=click.Choice(INERTIAS),
+    default="keep",
+    show_default=True,
+    help="Missing and impossible mass properties. keep: those of the URDF, and a "
+    "negligible mass where a body needs one; geometry: those of the shapes of the "
+    "link, which are marked as estimated.",
+)
+density_option = click.option(
+    "--mass-density",
+    metavar="KG_PER_M3",
+    type=click.FloatRange(min=0.0, min_open=True, max=1e6),
+    default=1000.0,
+    show_default=True,
+    help="Density of links without mass, for --inertia geometry.",
 )
 package_option = click.option(
     "--package",

@@ -50,6 +50,8 @@ def author_bodies(
         apply(prim, "PhysicsRigidBodyAPI")
         _author_mass(prim, body)
         own = tree.link[body.link].inertial
+        if own and own.estimated:
+            write_text(prim, "inertial:estimated", own.estimated)
         if not _is_own(body, own):
             _keep_inertial(prim, own)
     for name in tree.links:
@@ -60,6 +62,8 @@ def author_bodies(
             write_text(frame, "link", name)
             if link.inertial is not None:
                 _keep_inertial(frame, link.inertial)
+                if link.inertial.estimated:
+                    write_text(frame, "inertial:estimated", link.inertial.estimated)
         _author_colliders(layer, geometry, link, prims, library)
 
 

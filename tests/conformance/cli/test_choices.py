@@ -17,7 +17,13 @@ from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.conformance.records.schema import RECORDS
 from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
+from urdf_usd.converter.options import (
+    BodyNesting,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+    Profile,
+)
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.profiles.simready import METADATA
 
@@ -31,6 +37,7 @@ from urdf_usd.converter.usd.profiles.simready import METADATA
         (conversion.MASSLESS, MasslessOption),
         (conversion.MATERIALS, MaterialNetworks),
         (parameters.BASES, BaseOption),
+        (parameters.INERTIAS, InertiaOption),
         (parameters.FAIL_ON, FailOn),
         (lint.SEVERITIES, Severity),
         (tuple(console.SEVERITY_STYLES), Severity),
@@ -61,6 +68,8 @@ def test_defaults_are_those_of_the_library() -> None:
         bodies=None,
         base=str(defaults["base"]),
         massless=str(defaults["massless"]),
+        inertia=str(defaults["inertia"]),
+        mass_density=float(str(defaults["mass_density"])),
         materials=str(defaults["materials"]),
         merge_fixed=bool(defaults["merge_fixed"]),
         keep_chains=bool(defaults["keep_chains"]),
@@ -81,6 +90,8 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         bodies="flat",
         base="fixed",
         massless="error",
+        inertia="geometry",
+        mass_density=2700.0,
         materials="openpbr",
         merge_fixed=True,
         keep_chains=True,
@@ -96,6 +107,8 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         bodies=BodyNesting.FLAT,
         base=BaseOption.FIXED,
         massless=MasslessOption.ERROR,
+        inertia=InertiaOption.GEOMETRY,
+        mass_density=2700.0,
         materials=MaterialNetworks.OPENPBR,
         merge_fixed=True,
         keep_chains=True,
@@ -114,6 +127,8 @@ def test_metadata_is_passed_to_the_converter() -> None:
         bodies=None,
         base="auto",
         massless="regularise",
+        inertia="keep",
+        mass_density=1000.0,
         materials="preview",
         merge_fixed=False,
         keep_chains=False,
