@@ -64,7 +64,8 @@ def estimate_robot(robot: Robot, base: BaseOption, density: float) -> Findings[R
     meshes = _Meshes()
     links = []
     for link in robot.links:
-        inertial, changes = link.inertial, ()
+        inertial = link.inertial
+        changes: tuple[Diagnostic, ...] = ()
         if link.name in weightless:
             inertial, changes = _with_mass(link, density, meshes)
         elif inertial and has_mass(link) and not is_possible(inertial):

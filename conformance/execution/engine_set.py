@@ -291,13 +291,17 @@ class EngineSet:
             )
 
     def judge(
-        self, results: EngineResults, base: Base | None
+        self,
+        results: EngineResults,
+        base: Base | None,
+        estimated: frozenset[str] = frozenset(),
     ) -> Completed[Judgement] | Crashed:
         """Compare the outcomes as a step.
 
         Args:
             results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
+            estimated: Links whose mass properties were computed from shapes.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -320,6 +324,7 @@ class EngineSet:
                 simulators=simulators,
                 back=results.back,
                 expected_base=base,
+                estimated=estimated,
             )
         )
 

@@ -38,9 +38,11 @@ from urdf_usd.conformance.execution.fingerprint import Programs, fingerprint
 from urdf_usd.conformance.execution.portable_text import portable
 from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
 from urdf_usd.conformance.execution.tasks import (
+    Estimation,
     InstalledEngine,
     Reading,
     cache_meshes,
+    estimate_robot,
     file_digest,
     lint_robot,
     read_robot,
@@ -54,14 +56,19 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Base,
+    Configurations,
+    Observation,
+)
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
-from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.options import InertiaOption, VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
@@ -74,6 +81,7 @@ _READER_CRASHED = "the URDF reader crashed"
 _LINT_CRASHED = "lint crashed"
 _REFERENCE_CRASHED = f"{REFERENCE} crashed"
 _COMPARISON_CRASHED = "the comparison crashed"
+_ESTIMATION_CRASHED = "the estimation of mass from shapes crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +237,7 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(
+def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
@@ -238,6 +246,7 @@ def examine_pair(
     *,
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
+    density: float | None = None,
 ) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -249,6 +258,8 @@ def examine_pair(
         base: The base that the USD has to have; ``auto`` if the URDF decides.
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
+        density: Of links without mass, if missing mass properties are to be those of
+            shapes [kg/m^3]; None if the USD has to have those of the URDF.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
@@ -272,8 +283,12 @@ def examine_pair(
     if isinstance(composed, RobotRecord):
         return composed
     engine_set = EngineSet(workers, engines)
-    packages, configurations = subject.packages, reading.configurations
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
+    compared = _compared_urdf(workers, subject, reading, plain, base, density)
+    if isinstance(compared, RobotRecord):
+        return compared
+    plain, packages = compared.file, compared.packages
+    configurations = compared.configurations
     requests = (
         engine_set.request(Side.URDF, plain, packages, configurations),
         engine_set.request(Side.USD, Path(composed.usd), packages, configurations),
@@ -284,7 +299,7 @@ def examine_pair(
     results = engine_set.observe(requests, packages, configurations)
     required = None if base is BaseOption.AUTO else Base(base.value)
     found = (*reading.diagnostics, *composed.diagnostics)
-    record = _judge(engine_set, linted, results, required, found)
+    record = _judge(engine_set, linted, results, required, found, compared.estimated)
     record = _with_variants(record, linted, composed, reading.diagnostics)
     if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
@@ -358,11 +373,18 @@ class _Examination:
             return self._unreadable(subject, reading.diagnostics)
         out, place = self.assignment.out, self.assignment.place
         own = self.assignment.candidate == OWN
-        packages, configurations = subject.packages, reading.configurations
         urdf = self.assignment.source.path
         plain = _plain_urdf(urdf, reading, expansion_path(out, place))
+        compared = _compared_urdf(
+            self.workers, subject, reading, plain, self.options.base, self._density
+        )
+        if isinstance(compared, RobotRecord):
+            return compared
+        packages, configurations = compared.packages, compared.configurations
         # In parallel, the engines of the URDF run during lint and conversion.
-        there = self.engine_set.request(Side.URDF, plain, packages, configurations)
+        there = self.engine_set.request(
+            Side.URDF, compared.file, packages, configurations
+        )
         linted = _lint(self.workers, subject)
         if isinstance(linted, RobotRecord):
             return linted
@@ -402,12 +424,21 @@ class _Examination:
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
-        record = _judge(self.engine_set, linted, results, base, diagnostics)
+        record = _judge(
+            self.engine_set, linted, results, base, diagnostics, compared.estimated
+        )
         record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
         self.engine_set.draw(packages, results, configurations, scene_path(out, place))
         return record
+
+    @property
+    def _density(self) -> float | None:
+        """Density of links without mass, if our converter estimates them [kg/m^3]."""
+        own = self.assignment.candidate == OWN
+        estimates = own and self.options.inertia is InertiaOption.GEOMETRY
+        return self.options.mass_density if estimates else None
 
     def _unreadable(
         self, subject: Subject, diagnostics: Sequence[Diagnostic]
@@ -554,9 +585,10 @@ def _judge(
     results: EngineResults,
     base: Base | None,
     diagnostics: Sequence[Diagnostic],
+    estimated: frozenset[str] = frozenset(),
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    ending = engine_set.judge(results, base)
+    ending = engine_set.judge(results, base, estimated)
     if isinstance(ending, Crashed):
         reason = f"{_COMPARISON_CRASHED}: {ending.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
@@ -579,6 +611,61 @@ def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(reading.expanded)
     return file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ComparedUrdf:
+    """The URDF that engines read.
+
+    Attributes:
+        file: The file.
+        packages: Folder of each ROS package, by name.
+        configurations: Where the robot is compared.
+        estimated: Links whose mass properties were computed from shapes.
+    """
+
+    file: Path
+    packages: Mapping[str, str]
+    configurations: Configurations
+    estimated: frozenset[str] = frozenset()
+
+
+def _compared_urdf(
+    workers: RobotWorkers,
+    subject: Subject,
+    reading: Reading,
+    plain: Path,
+    base: BaseOption,
+    density: float | None,
+) -> _ComparedUrdf | RobotRecord:
+    """Return the URDF that engines read: as it is, or with estimated mass.
+
+    Args:
+        workers: Run the work.
+        subject: The robot.
+        reading: What was read of it.
+        plain: The URDF.
+        base: Requested base.
+        density: Of links without mass [kg/m^3]; None for the URDF as it is.
+
+    Returns:
+        The URDF; or a record with the reason why nothing can be estimated.
+    """
+    if density is None:
+        return _ComparedUrdf(plain, subject.packages, reading.configurations)
+    packages = {**dict(reading.packages), **subject.packages}
+    copy = workers.folder / f"{subject.id}-estimated.urdf"
+    estimation = Estimation(base, density)
+    ending = workers.call(estimate_robot, str(plain), packages, estimation, str(copy))
+    if isinstance(ending, Crashed):
+        return _crashed_record(subject, _ESTIMATION_CRASHED, ending)
+    if isinstance(ending.value, str):
+        reason = f"mass cannot be computed from shapes: {ending.value}"
+        return unread_record(
+            subject, Verdict.NOT_COMPARABLE, reason, reading.diagnostics
+        )
+    found = ending.value
+    return _ComparedUrdf(copy, packages, found.configurations, found.links)
 
 
 def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:

@@ -61,7 +61,11 @@ from urdf_usd.conformance.records.results import (
 )
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    InertiaOption,
+    VariantChoice,
+)
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
@@ -86,6 +90,9 @@ class CheckOptions:
             processor if None.
         variants: Variants to select in the USD.
         strict: Whether to refuse a USD that refers to files outside its folder.
+        inertia: Mass properties that the USD has to have where those of the URDF are
+            missing or impossible.
+        mass_density: Of links without mass, if these are those of shapes [kg/m^3].
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -97,6 +104,8 @@ class CheckOptions:
     jobs: int | None = None
     variants: tuple[VariantChoice, ...] = ()
     strict: bool = False
+    inertia: InertiaOption = InertiaOption.KEEP
+    mass_density: float = DEFAULT_DENSITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +155,16 @@ class RunOptions:
             "bodies": self.convert.nesting.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
+            **self._estimation(),
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",
             "engines": ", ".join(self.engines) or "all",
         }
+
+    def _estimation(self) -> dict[str, str]:
+        if self.convert.inertia is InertiaOption.KEEP:
+            return {}
+        density = f"{self.convert.mass_density:g} kg/m^3"
+        return {"inertia": self.convert.inertia.value, "mass-density": density}
 
 
 CHECK_DEFAULTS = CheckOptions()
@@ -208,6 +224,11 @@ def check(
                     options.base,
                     scene=drawing,
                     options=reading,
+                    density=(
+                        options.mass_density
+                        if options.inertia is InertiaOption.GEOMETRY
+                        else None
+                    ),
                 ),
             )
 

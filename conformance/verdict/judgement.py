@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import assert_never
 
@@ -42,6 +43,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
+    Description,
     Difference,
     Incomparable,
     ToleranceModel,
@@ -97,6 +99,7 @@ def judge(
     back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
+    estimated: AbstractSet[str] = frozenset(),
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
@@ -109,6 +112,8 @@ def judge(
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
             defines one.
+        estimated: Links whose mass properties are not those of the URDF file but were
+            computed from shapes: they are never exact.
 
     Raises:
         ValueError: There is no outcome of ``reference``.
@@ -141,6 +146,7 @@ def judge(
                 ),
                 back=back,
                 model=derive_tolerance_model(spec, tolerance or Tolerance()),
+                estimated=frozenset(estimated),
             )
             return _judge(inputs)
         case unknown:
@@ -159,6 +165,7 @@ class _Inputs:
         simulators: Observations of the other USD engines.
         back: Outcomes for the URDF written from the USD, if requested.
         model: Bounds and tolerances of all comparisons.
+        estimated: Links whose mass properties were computed from shapes.
     """
 
     spec: Observation
@@ -168,6 +175,7 @@ class _Inputs:
     simulators: tuple[Observation, ...]
     back: RoundTripOutcomes | None
     model: ToleranceModel
+    estimated: frozenset[str] = frozenset()
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
@@ -212,6 +220,8 @@ def _judge_check(
     comparison = with_losses(
         compare(check, inputs.requested, inputs.actual, inputs.model)
     )
+    if inputs.estimated and check.group == "mass" and not check.usd_alone:
+        comparison = _with_estimates(comparison, inputs)
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,
@@ -247,6 +257,45 @@ def _judge_check(
     record = _check_record(check, comparison, attribution, tuple(differences))
     explained = (known for result in results for known in result.deviations)
     return record, (*attribution.deviations, *explained)
+
+
+def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
+    """Mark differences of links and groups whose mass properties were estimated."""
+    if isinstance(comparison, Incomparable):
+        return comparison
+    within = {
+        group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups
+    }
+
+    def marked(difference: Difference) -> Difference:
+        item = difference.item
+        links = sorted(within.get(item, inputs.estimated & {item}))
+        if difference.subject.startswith("link "):
+            links = sorted(inputs.estimated & {item})
+        elif difference.subject == "robot":
+            links = sorted(inputs.estimated)
+        if not links:
+            return difference
+        return structs.replace(
+            difference,
+            estimated=True,
+            describe=partial(_describe_estimate, difference),
+        )
+
+    return replace(
+        comparison,
+        differences=tuple(map(marked, comparison.differences)),
+        reported=comparison.reported and tuple(map(marked, comparison.reported)),
+    )
+
+
+def _describe_estimate(difference: Difference) -> Description:
+    description = difference.describe()
+    if difference.grade is Grade.FAILS:
+        message = f"{description.message}; estimated from shapes"
+    else:
+        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
+    return structs.replace(description, message=message)
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:

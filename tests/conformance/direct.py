@@ -88,7 +88,10 @@ def examine_here(
 
 
 def examine_pair_here(
-    urdf: Path, usd: Path, options: ReadOptions = READ_DEFAULTS
+    urdf: Path,
+    usd: Path,
+    options: ReadOptions = READ_DEFAULTS,
+    density: float | None = None,
 ) -> RobotRecord:
     """Compare a USD with its URDF as a check does, with the engines of this project.
 
@@ -96,11 +99,18 @@ def examine_pair_here(
         urdf: The file.
         usd: Root layer.
         options: How the USD is read.
+        density: Of links without mass, if mass is computed from shapes [kg/m^3].
     """
     subject = Subject(urdf.stem, f"file:{urdf.name}", "unknown", urdf, usd.parent)
     workers = cast("RobotWorkers", DirectWorkers(usd.absolute().parent / "scratch"))
     record = examine_pair(
-        workers, subject, usd, _engines(), BaseOption.AUTO, options=options
+        workers,
+        subject,
+        usd,
+        _engines(),
+        BaseOption.AUTO,
+        options=options,
+        density=density,
     )
     if isinstance(record, ConversionError):
         raise record

@@ -98,7 +98,7 @@ def _placed_box() -> trimesh.Trimesh:
     place = np.eye(4)
     place[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
     place[:3, 3] = (0.1, -0.2, 0.3)
-    box = trimesh.creation.box((0.3, 0.2, 0.7))
+    box: trimesh.Trimesh = trimesh.creation.box((0.3, 0.2, 0.7))
     box.apply_transform(place)
     return box
 

@@ -14,10 +14,12 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    density_option,
     engine_option,
     env_option,
     existing_robot,
     fail_on_option,
+    inertia_option,
     package_option,
     require_engines,
     usd_strict_option,
@@ -67,6 +69,8 @@ _SHOWN = frozenset(
 @click.argument("usd", metavar="USD", type=click.Path(path_type=Path, exists=True))
 @engine_option
 @base_option
+@inertia_option
+@density_option
 @package_option
 @argument_option
 @env_option
@@ -95,6 +99,8 @@ def check_command(
     usd: Path,
     engines: tuple[str, ...],
     base: str,
+    inertia: str,
+    mass_density: float,
     packages: Packages,
     arguments: Arguments,
     environment: tuple[str, ...],
@@ -135,6 +141,7 @@ def check_command(
             )
             from urdf_usd.conformance.gate.decision import FailOn
             from urdf_usd.converter.diagnostics import Diagnostic
+            from urdf_usd.converter.options import InertiaOption
             from urdf_usd.converter.robot.bodies import BaseOption
             from urdf_usd.reports.terminal import (
                 terminal_selections,
@@ -154,6 +161,8 @@ def check_command(
             jobs=jobs,
             variants=variants,
             strict=strict,
+            inertia=InertiaOption(inertia),
+            mass_density=mass_density,
         )
         status.show("Comparing USD with URDF ...")
         selections = variant_combinations(usd, options) if all_variants else (options,)

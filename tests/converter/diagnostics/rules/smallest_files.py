@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.conversion import DEFAULTS
+from urdf_usd.converter.options import InertiaOption
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.writer.layers import DEEPEST
 
@@ -13,6 +14,8 @@ _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
 _MASS = f'<inertial><mass value="2"/>{_SPEC}</inertial>'
 A = f'<link name="a">{_MASS}</link>'
 B = f'<link name="b">{_MASS}</link>'
+_BOX = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
+_ESTIMATED = ConvertOptions(inertia=InertiaOption.GEOMETRY)
 _ENDS = '<parent link="a"/><child link="b"/>'
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLLADA = b"""<?xml version="1.0"?>
@@ -229,6 +232,15 @@ _MASS_RULES = {
     "link-massless-moving": SmallestFile(
         joint("").replace(B, '<link name="b"/>'),
         options=ConvertOptions(massless=MasslessOption.ERROR),
+    ),
+    "mass-negligible": SmallestFile(
+        joint("").replace(B, f'<link name="b">{_BOX}</link>')
+    ),
+    "mass-estimated": SmallestFile(
+        joint("").replace(B, f'<link name="b">{_BOX}</link>'), options=_ESTIMATED
+    ),
+    "inertia-estimated": SmallestFile(
+        link(f'<inertial><mass value="1"/></inertial>{_BOX}'), options=_ESTIMATED
     ),
     "inertia-regularised": SmallestFile(link('<inertial><mass value="1"/></inertial>')),
     "inertia-implausible": SmallestFile(link(_MASS.replace("5", "50"))),
