@@ -210,15 +210,31 @@ class Visual:
     custom: Custom = field(default=NO_CUSTOM, compare=False)
 
 
+class Approximation(StrEnum):
+    """How a mesh collides as a whole, also one of several groups.
+
+    Values are the tokens of UsdPhysics.
+    """
+
+    HULL = "convexHull"
+    TRIANGLES = "none"
+    SDF = "sdf"
+
+
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Collision shape."""
+    """Collision shape.
+
+    Attributes:
+        approximation: How a mesh collides; None for a convex hull of each group.
+    """
 
     name: str | None
     origin: Pose
     geometry: Geometry
     location: Location | None = field(default=None, compare=False, repr=False)
     custom: Custom = field(default=NO_CUSTOM, compare=False)
+    approximation: Approximation | None = field(default=None, compare=False)
 
 
 Shape: TypeAlias = Visual | Collision

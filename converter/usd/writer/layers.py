@@ -25,7 +25,7 @@ from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
+from urdf_usd.converter.robot.model import Collision, MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles import author_profile
 from urdf_usd.converter.usd.writer.bodies import author_bodies
@@ -251,10 +251,13 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                 use = uses.get(
                     key, MeshUse(link.location, visual=False, collider=False)
                 )
+                in_groups = (
+                    isinstance(shape, Collision) and shape.approximation is None
+                )
                 uses[key] = replace(
                     use,
-                    visual=use.visual or isinstance(shape, Visual),
-                    collider=use.collider or isinstance(shape, Collision),
+                    visual=use.visual or not in_groups,
+                    collider=use.collider or in_groups,
                 )
     if not uses:
         return MeshLibrary({}, {}, {}, {}, ())
