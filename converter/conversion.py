@@ -18,7 +18,9 @@ from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
+    NO_COLLIDER_RULES,
     BodyNesting,
+    ColliderRules,
     InertiaOption,
     Layout,
     MaterialNetworks,
@@ -33,7 +35,7 @@ from urdf_usd.converter.robot.bodies import (
 )
 from urdf_usd.converter.robot.joint_chains import merge_chains
 from urdf_usd.converter.robot.mass_properties import has_mass
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
@@ -67,6 +69,7 @@ class ConvertOptions:
         inertia: Treatment of missing and of impossible mass properties.
         mass_density: Of links without mass, if these properties are those of shapes
             [kg/m^3].
+        colliders: Which colliders replace those of the URDF.
         materials: Shader networks of materials.
         merge_fixed: Merge links that are connected by fixed joints into one body,
             except across joints with ``dont_collapse``.
@@ -94,6 +97,7 @@ class ConvertOptions:
     massless: MasslessOption = MasslessOption.REGULARISE
     inertia: InertiaOption = InertiaOption.KEEP
     mass_density: float = DEFAULT_DENSITY
+    colliders: ColliderRules = NO_COLLIDER_RULES
     materials: MaterialNetworks = MaterialNetworks.PREVIEW
     merge_fixed: bool = False
     keep_chains: bool = False
@@ -150,6 +154,8 @@ class Conversion:
 
 
 DEFAULTS = ConvertOptions()
+# Approximation of colliders of triangles.
+TRIANGLES = Approximation.TRIANGLES
 
 
 def convert(
@@ -210,6 +216,11 @@ def convert_parsed(
             estimate_robot(robot, options.base, options.mass_density)
         )
         changes = (*changes, *estimates)
+    if options.colliders:
+        from urdf_usd.converter.colliders import replace_colliders  # noqa: PLC0415  imports numpy and scipy
+
+        robot, replaced = drain(replace_colliders(robot, options.colliders, TRIANGLES))
+        changes = (*changes, *replaced)
     tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed

@@ -206,6 +206,9 @@ class ColliderTolerance:
         return self.fraction * size if self.length is None else self.length
 
 
+DEFAULT_TOLERANCE = ColliderTolerance()
+
+
 @dataclass(frozen=True, slots=True)
 class ColliderRules:
     """Which colliders replace those of a robot.
@@ -217,7 +220,7 @@ class ColliderRules:
     """
 
     rules: tuple[ColliderRule, ...] = ()
-    tolerance: ColliderTolerance = ColliderTolerance()
+    tolerance: ColliderTolerance = DEFAULT_TOLERANCE
 
     def kind_of(self, link: str) -> ColliderKind | None:
         """Return the colliders of a link; None for those of the URDF."""
@@ -231,3 +234,6 @@ class ColliderRules:
 
     def __bool__(self) -> bool:
         return bool(self.rules)
+
+
+NO_COLLIDER_RULES = ColliderRules()

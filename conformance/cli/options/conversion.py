@@ -13,6 +13,8 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    collider_tolerance_option,
+    colliders_option,
     density_option,
     env_option,
     inertia_option,
@@ -23,6 +25,7 @@ from urdf_usd.conformance.cli.options.parameters import (
 
 if TYPE_CHECKING:
     from urdf_usd.converter import ConvertOptions
+    from urdf_usd.converter.options import ColliderRule, ColliderTolerance
 
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
@@ -51,6 +54,8 @@ class ConversionChoices:
     massless: str
     inertia: str
     mass_density: float
+    colliders: tuple[ColliderRule, ...]
+    collider_tolerance: ColliderTolerance
     materials: str
     merge_fixed: bool
     keep_chains: bool
@@ -79,6 +84,7 @@ class ConversionChoices:
         from urdf_usd.converter.conversion import ConvertOptions
         from urdf_usd.converter.options import (
             BodyNesting,
+            ColliderRules,
             InertiaOption,
             Layout,
             MaterialNetworks,
@@ -94,6 +100,7 @@ class ConversionChoices:
             massless=MasslessOption(self.massless),
             inertia=InertiaOption(self.inertia),
             mass_density=self.mass_density,
+            colliders=ColliderRules(self.colliders, self.collider_tolerance),
             materials=MaterialNetworks(self.materials),
             merge_fixed=self.merge_fixed,
             keep_chains=self.keep_chains,
@@ -144,6 +151,8 @@ conversion_options = options_as(
         ),
         inertia_option,
         density_option,
+        colliders_option,
+        collider_tolerance_option,
         click.option(
             "--materials",
             type=click.Choice(MATERIALS),

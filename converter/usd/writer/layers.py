@@ -251,9 +251,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                 use = uses.get(
                     key, MeshUse(link.location, visual=False, collider=False)
                 )
-                in_groups = (
-                    isinstance(shape, Collision) and shape.approximation is None
-                )
+                in_groups = isinstance(shape, Collision) and shape.approximation is None
                 uses[key] = replace(
                     use,
                     visual=use.visual or not in_groups,
