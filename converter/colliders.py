@@ -27,6 +27,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.primitives import fit_primitive
 from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.solids import hull_solid, solid_of_mesh
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
 # Links that a diagnostic names.
 _MOST_NAMED = 8
@@ -142,7 +143,8 @@ def _of_shape(
     corners, _ = convex_hull(points)
     hull = replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:
-        size = float(np.linalg.norm(np.ptp(corners, axis=0)))
+        turned = corners @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
+        size = float(np.linalg.norm(np.ptp(turned, axis=0)))
         fit = fit_primitive(corners)
         if fit is not None and fit.distance <= tolerance.metres(size):
             primitive = replace(

@@ -10,7 +10,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from importlib import import_module, metadata
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ import numpy as np
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 
-# Concavity at which pieces are not cut further, as a fraction of the size; the library's
-# default.
+# Concavity at which pieces are not cut further, as a fraction of the size: the default
+# of the library.
 THRESHOLD = 0.05
 _SEED = 0
 _MISSING = "CoACD is not installed: pip install urdf-usd-conformance[coacd]"
@@ -45,7 +46,7 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     except ImportError as error:
         raise _error(_MISSING, location) from error
     triangles = _triangles(mesh)
-    digest = hashlib.sha256(f"{metadata.version('coacd')} {THRESHOLD} {_SEED}".encode())
+    digest = hashlib.sha256(f"{version('coacd')} {THRESHOLD} {_SEED}".encode())
     digest.update(mesh.points.astype("<f8").tobytes())
     digest.update(triangles.astype("<i4").tobytes())
     folder = _cache() / "coacd" / digest.hexdigest()

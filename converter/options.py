@@ -175,8 +175,8 @@ class ColliderTolerance:
 
     Attributes:
         length: [m]; None if it depends on the size.
-        fraction: Of the diagonal of the bounding box of the mesh, if ``length`` is
-            None.
+        fraction: Of the diagonal of the bounding box of the mesh along the axes of the
+            link, if ``length`` is None.
     """
 
     length: float | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from urdf_usd.conformance.checks.chosen_colliders import ColliderChoice
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
@@ -35,6 +36,7 @@ from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
+from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
@@ -295,6 +297,7 @@ class EngineSet:
         results: EngineResults,
         base: Base | None,
         estimated: frozenset[str] = frozenset(),
+        colliders: ColliderRules = NO_COLLIDER_RULES,
     ) -> Completed[Judgement] | Crashed:
         """Compare the outcomes as a step.
 
@@ -302,6 +305,7 @@ class EngineSet:
             results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
             estimated: Links whose mass properties were computed from shapes.
+            colliders: Colliders that the USD has to have instead of the URDF's.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -325,8 +329,21 @@ class EngineSet:
                 back=results.back,
                 expected_base=base,
                 estimated=estimated,
+                colliders=_choices(results.observation(REFERENCE), colliders),
             )
         )
+
+
+def _choices(
+    spec: Observation | None, rules: ColliderRules
+) -> dict[str, ColliderChoice]:
+    """Return the requested colliders of each link that has a rule."""
+    tolerance = rules.tolerance
+    return {
+        link.name: ColliderChoice(kind.value, tolerance.length, tolerance.fraction)
+        for link in (spec.links if spec else ())
+        if (kind := rules.kind_of(link.name))
+    }
 
 
 def _at_rest(reading: Observation) -> Observation:

@@ -68,7 +68,12 @@ from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
-from urdf_usd.converter.options import InertiaOption, VariantChoice
+from urdf_usd.converter.options import (
+    NO_COLLIDER_RULES,
+    ColliderRules,
+    InertiaOption,
+    VariantChoice,
+)
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
@@ -247,6 +252,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
     density: float | None = None,
+    colliders: ColliderRules = NO_COLLIDER_RULES,
 ) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -260,6 +266,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         options: How the USD is read.
         density: Of links without mass, if missing mass properties are to be those of
             shapes [kg/m^3]; None if the USD has to have those of the URDF.
+        colliders: Colliders that the USD has to have instead of the URDF's.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
@@ -299,7 +306,8 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     results = engine_set.observe(requests, packages, configurations)
     required = None if base is BaseOption.AUTO else Base(base.value)
     found = (*reading.diagnostics, *composed.diagnostics)
-    record = _judge(engine_set, linted, results, required, found, compared.estimated)
+    promise = _Promise(required, compared.estimated, colliders)
+    record = _judge(engine_set, linted, results, promise, found)
     record = _with_variants(record, linted, composed, reading.diagnostics)
     if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
@@ -424,9 +432,9 @@ class _Examination:
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
-        record = _judge(
-            self.engine_set, linted, results, base, diagnostics, compared.estimated
-        )
+        rules = self.options.colliders if own else NO_COLLIDER_RULES
+        promise = _Promise(base, compared.estimated, rules)
+        record = _judge(self.engine_set, linted, results, promise, diagnostics)
         record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
@@ -579,16 +587,32 @@ def _lint(workers: RobotWorkers, subject: Subject) -> Subject | RobotRecord:
     return replace(subject, findings=ending.value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """What the USD has to have by options, and not by the URDF.
+
+    Attributes:
+        base: Its base; None if the URDF decides.
+        estimated: Links whose mass properties were computed from shapes.
+        colliders: Colliders instead of the URDF's.
+    """
+
+    base: Base | None
+    estimated: frozenset[str]
+    colliders: ColliderRules
+
+
 def _judge(
     engine_set: EngineSet,
     subject: Subject,
     results: EngineResults,
-    base: Base | None,
+    promise: _Promise,
     diagnostics: Sequence[Diagnostic],
-    estimated: frozenset[str] = frozenset(),
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    ending = engine_set.judge(results, base, estimated)
+    ending = engine_set.judge(
+        results, promise.base, promise.estimated, promise.colliders
+    )
     if isinstance(ending, Crashed):
         reason = f"{_COMPARISON_CRASHED}: {ending.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)

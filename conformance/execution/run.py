@@ -63,6 +63,9 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
+    NO_COLLIDER_RULES,
+    ColliderKind,
+    ColliderRules,
     InertiaOption,
     VariantChoice,
 )
@@ -93,6 +96,7 @@ class CheckOptions:
         inertia: Mass properties that the USD has to have where those of the URDF are
             missing or impossible.
         mass_density: Of links without mass, if these are those of shapes [kg/m^3].
+        colliders: Colliders that the USD has to have instead of the URDF's.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -106,6 +110,7 @@ class CheckOptions:
     strict: bool = False
     inertia: InertiaOption = InertiaOption.KEEP
     mass_density: float = DEFAULT_DENSITY
+    colliders: ColliderRules = NO_COLLIDER_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +161,19 @@ class RunOptions:
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
             **self._estimation(),
+            **self._colliders(),
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",
             "engines": ", ".join(self.engines) or "all",
         }
+
+    def _colliders(self) -> dict[str, str]:
+        rules = self.convert.colliders
+        if not rules:
+            return {}
+        chosen = {"colliders": shlex.join(map(str, rules.rules))}
+        if any(rule.kind is ColliderKind.PRIMITIVES for rule in rules.rules):
+            chosen["collider-tolerance"] = str(rules.tolerance)
+        return chosen
 
     def _estimation(self) -> dict[str, str]:
         if self.convert.inertia is InertiaOption.KEEP:
@@ -229,6 +244,7 @@ def check(
                         if options.inertia is InertiaOption.GEOMETRY
                         else None
                     ),
+                    colliders=options.colliders,
                 ),
             )
 

@@ -14,12 +14,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
 from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, Check
+from urdf_usd.conformance.checks.chosen_colliders import (
+    ColliderChoice,
+    compare_chosen,
+)
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.checks.mass_values import moments_text
 from urdf_usd.conformance.engines.protocol import (
@@ -100,6 +105,7 @@ def judge(
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
     estimated: AbstractSet[str] = frozenset(),
+    colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
@@ -114,6 +120,8 @@ def judge(
             defines one.
         estimated: Links whose mass properties are not those of the URDF file but were
             computed from shapes: they are never exact.
+        colliders: Requested colliders by link, where they are not those of the URDF:
+            they are never exact.
 
     Raises:
         ValueError: There is no outcome of ``reference``.
@@ -147,6 +155,7 @@ def judge(
                 back=back,
                 model=derive_tolerance_model(spec, tolerance or Tolerance()),
                 estimated=frozenset(estimated),
+                colliders=colliders,
             )
             return _judge(inputs)
         case unknown:
@@ -166,6 +175,7 @@ class _Inputs:
         back: Outcomes for the URDF written from the USD, if requested.
         model: Bounds and tolerances of all comparisons.
         estimated: Links whose mass properties were computed from shapes.
+        colliders: Requested colliders by link, where they are not those of the URDF.
     """
 
     spec: Observation
@@ -175,7 +185,8 @@ class _Inputs:
     simulators: tuple[Observation, ...]
     back: RoundTripOutcomes | None
     model: ToleranceModel
-    estimated: frozenset[str] = frozenset()
+    estimated: frozenset[str]
+    colliders: Mapping[str, ColliderChoice]
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
@@ -222,6 +233,11 @@ def _judge_check(
     )
     if inputs.estimated and check.group == "mass" and not check.usd_alone:
         comparison = _with_estimates(comparison, inputs)
+    if inputs.colliders:
+        sides = inputs.requested, inputs.actual
+        comparison = with_losses(
+            compare_chosen(check.id, comparison, sides, inputs.model, inputs.colliders)
+        )
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,

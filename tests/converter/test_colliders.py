@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 import trimesh
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.converter import Conversion, ConvertOptions, convert
+from tests.converter.decompositions import fake_coacd
+from urdf_usd.converter import (
+    Conversion,
+    ConversionError,
+    ConvertOptions,
+    convert,
+)
 from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
 
 # Two boxes side by side, the second one smaller.
@@ -167,6 +174,38 @@ def test_pattern_without_link_is_reported(tmp_path: Path) -> None:
     rules = [d.rule for d in result.diagnostics]
     assert rules.count("collider-rule-unused") == 1
     assert "collider-replaced" not in rules
+
+
+def test_pieces_of_a_decomposition_are_colliders_and_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both uses of a file are one decomposition, and so is the next conversion."""
+    boxes = [((0.0, 0.0), (1.0, 2.0)), ((1.0, 0.0), (1.0, 1.0))]
+    calls = fake_coacd(monkeypatch, tmp_path, boxes)
+
+    result, stage = _converted(tmp_path, "*arm=decomposition")
+    again, _ = _converted(tmp_path, "*arm=decomposition")
+
+    pieces = [("right_arm", "Mesh", "convexHull")] * 4
+    assert [c for c in _colliders(stage) if c[0] == "right_arm"] == pieces
+    # A rod of 64 sides and two tetrahedra.
+    assert sorted(calls) == [8, 256]
+    texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
+    assert "rod.stl: 2 pieces" in texts[0]
+    assert again.diagnostics == result.diagnostics
+
+
+def test_decomposition_needs_coacd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the extra, and no asset is written."""
+    monkeypatch.setitem(sys.modules, "coacd", None)
+
+    with pytest.raises(ConversionError, match=r"\[coacd\]") as caught:
+        _converted(tmp_path, "decomposition")
+
+    assert [d.rule for d in caught.value.diagnostics] == ["collider-decomposition"]
+    assert not (tmp_path / "asset0").exists()
 
 
 @pytest.mark.parametrize("rules", [(), ("other=hull",)])

@@ -14,6 +14,8 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    collider_tolerance_option,
+    colliders_option,
     density_option,
     engine_option,
     env_option,
@@ -39,7 +41,11 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions
     from urdf_usd.conformance.gate.decision import FailOn
     from urdf_usd.conformance.records.record import RobotRecord
-    from urdf_usd.converter.options import VariantChoice
+    from urdf_usd.converter.options import (
+        ColliderRule,
+        ColliderTolerance,
+        VariantChoice,
+    )
     from urdf_usd.corpus import RobotSource
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -71,6 +77,8 @@ _SHOWN = frozenset(
 @base_option
 @inertia_option
 @density_option
+@colliders_option
+@collider_tolerance_option
 @package_option
 @argument_option
 @env_option
@@ -101,6 +109,8 @@ def check_command(
     base: str,
     inertia: str,
     mass_density: float,
+    colliders: tuple[ColliderRule, ...],
+    collider_tolerance: ColliderTolerance,
     packages: Packages,
     arguments: Arguments,
     environment: tuple[str, ...],
@@ -141,7 +151,7 @@ def check_command(
             )
             from urdf_usd.conformance.gate.decision import FailOn
             from urdf_usd.converter.diagnostics import Diagnostic
-            from urdf_usd.converter.options import InertiaOption
+            from urdf_usd.converter.options import ColliderRules, InertiaOption
             from urdf_usd.converter.robot.bodies import BaseOption
             from urdf_usd.reports.terminal import (
                 terminal_selections,
@@ -163,6 +173,7 @@ def check_command(
             strict=strict,
             inertia=InertiaOption(inertia),
             mass_density=mass_density,
+            colliders=ColliderRules(colliders, collider_tolerance),
         )
         status.show("Comparing USD with URDF ...")
         selections = variant_combinations(usd, options) if all_variants else (options,)

@@ -259,10 +259,10 @@ colliders_option = click.option(
     callback=_parse_colliders,
     multiple=True,
     help="Replace colliders by their convex hull (hull), convex pieces by CoACD "
-    "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), their "
-    "triangles (mesh) or nothing (none); "
-    "of all links, or of those that match a pattern such as 'left_*=none'. Repeatable. "
-    " [default: a convex hull of each mesh, or of each group of an OBJ file]",
+    "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
+    "their triangles (mesh) or nothing (none); of all links, or of those that match a "
+    "pattern such as 'left_*=none'. Repeatable.  "
+    "[default: a convex hull of each mesh, or of each group of an OBJ file]",
 )
 collider_tolerance_option = click.option(
     "--collider-tolerance",
