@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from urdf_usd.conformance.checks.chosen_colliders import ColliderChoice
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
@@ -34,6 +33,7 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.matching.labelling import Labelled, label_robot
 from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
+from urdf_usd.conformance.verdict.chosen_colliders import ColliderChoice
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules

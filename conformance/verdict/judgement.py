@@ -21,10 +21,6 @@ import numpy as np
 from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, Check
-from urdf_usd.conformance.checks.chosen_colliders import (
-    ColliderChoice,
-    compare_chosen,
-)
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.checks.mass_values import moments_text
 from urdf_usd.conformance.engines.protocol import (
@@ -61,6 +57,10 @@ from urdf_usd.conformance.verdict.attribution import (
     Disagreement,
     EngineComparison,
     attribute,
+)
+from urdf_usd.conformance.verdict.chosen_colliders import (
+    ColliderChoice,
+    compare_chosen,
 )
 from urdf_usd.conformance.verdict.round_trip import (
     RoundTripOutcomes,

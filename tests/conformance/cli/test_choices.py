@@ -19,6 +19,10 @@ from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     BodyNesting,
+    ColliderKind,
+    ColliderRule,
+    ColliderRules,
+    ColliderTolerance,
     InertiaOption,
     Layout,
     MaterialNetworks,
@@ -26,6 +30,8 @@ from urdf_usd.converter.options import (
 )
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.profiles.simready import METADATA
+
+_RULE = ColliderRule(ColliderKind.HULL, "left_*")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +76,8 @@ def test_defaults_are_those_of_the_library() -> None:
         massless=str(defaults["massless"]),
         inertia=str(defaults["inertia"]),
         mass_density=float(str(defaults["mass_density"])),
+        colliders=(),
+        collider_tolerance=ColliderTolerance.parse(str(defaults["collider_tolerance"])),
         materials=str(defaults["materials"]),
         merge_fixed=bool(defaults["merge_fixed"]),
         keep_chains=bool(defaults["keep_chains"]),
@@ -92,6 +100,8 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         massless="error",
         inertia="geometry",
         mass_density=2700.0,
+        colliders=(_RULE,),
+        collider_tolerance=ColliderTolerance(0.01),
         materials="openpbr",
         merge_fixed=True,
         keep_chains=True,
@@ -109,6 +119,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         massless=MasslessOption.ERROR,
         inertia=InertiaOption.GEOMETRY,
         mass_density=2700.0,
+        colliders=ColliderRules((_RULE,), ColliderTolerance(0.01)),
         materials=MaterialNetworks.OPENPBR,
         merge_fixed=True,
         keep_chains=True,
@@ -129,6 +140,8 @@ def test_metadata_is_passed_to_the_converter() -> None:
         massless="regularise",
         inertia="keep",
         mass_density=1000.0,
+        colliders=(),
+        collider_tolerance=ColliderTolerance(),
         materials="preview",
         merge_fixed=False,
         keep_chains=False,

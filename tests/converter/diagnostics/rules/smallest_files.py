@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.conversion import DEFAULTS
-from urdf_usd.converter.options import InertiaOption
+from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.writer.layers import DEEPEST
 
@@ -62,6 +62,10 @@ class SmallestFile:
 def robot(inside: str, attributes: str = 'name="r"') -> str:
     """Return a robot."""
     return f"<robot {attributes}>{inside}</robot>"
+
+
+def _colliders(rule: str) -> ConvertOptions:
+    return ConvertOptions(colliders=ColliderRules((ColliderRule.parse(rule),)))
 
 
 def link(inside: str) -> str:
@@ -233,6 +237,10 @@ _MASS_RULES = {
         joint("").replace(B, '<link name="b"/>'),
         options=ConvertOptions(massless=MasslessOption.ERROR),
     ),
+    "collider-replaced": SmallestFile(
+        link(f"{_MASS}{_BOX}"), options=_colliders("none")
+    ),
+    "collider-rule-unused": SmallestFile(robot(A), options=_colliders("z=none")),
     "mass-negligible": SmallestFile(
         joint("").replace(B, f'<link name="b">{_BOX}</link>')
     ),
