@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,16 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    NO_COLLIDER_RULES,
+    BodyNesting,
+    ColliderRules,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+    Profile,
+)
 from urdf_usd.converter.robot.bodies import (
     Base,
     BaseOption,
@@ -24,7 +34,8 @@ from urdf_usd.converter.robot.bodies import (
     assign_bodies,
 )
 from urdf_usd.converter.robot.joint_chains import merge_chains
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.mass_properties import has_mass
+from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
@@ -62,6 +73,10 @@ class ConvertOptions:
             nested.
         base: Whether the base is fixed.
         massless: Treatment of moving groups of links without mass.
+        inertia: Treatment of missing and of impossible mass properties.
+        mass_density: Of links without mass, if these properties are those of shapes
+            [kg/m^3].
+        colliders: Which colliders replace those of the URDF.
         materials: Shader networks of materials.
         merge_fixed: Merge links that are connected by fixed joints into one body,
             except across joints with ``dont_collapse``.
@@ -86,13 +101,16 @@ class ConvertOptions:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
             a layout without layers for a profile that prescribes them; or metadata for
             a profile that has none; or variants of simulators for a profile without
-            their schemas.
+            their schemas; or a density that is not positive.
     """
 
     layout: Layout = Layout.LAYERED
     bodies: BodyNesting | None = None
     base: BaseOption = BaseOption.AUTO
     massless: MasslessOption = MasslessOption.REGULARISE
+    inertia: InertiaOption = InertiaOption.KEEP
+    mass_density: float = DEFAULT_DENSITY
+    colliders: ColliderRules = NO_COLLIDER_RULES
     materials: MaterialNetworks = MaterialNetworks.PREVIEW
     merge_fixed: bool = False
     keep_chains: bool = False
@@ -119,6 +137,8 @@ class ConvertOptions:
             raise ValueError(f"the profile {self.profile} has no metadata")
         if self.physics_variants and self.profile is Profile.USDPHYSICS:
             raise ValueError(f"the profile {self.profile} has no schemas of simulators")
+        if not 0.0 < self.mass_density < math.inf:
+            raise ValueError(f"the density {self.mass_density:g} is not positive")
 
     @property
     def nesting(self) -> BodyNesting:
@@ -154,6 +174,8 @@ class Conversion:
 
 
 DEFAULTS = ConvertOptions()
+# Approximation of colliders of triangles.
+TRIANGLES = Approximation.TRIANGLES
 
 
 def with_description(
@@ -235,11 +257,26 @@ def convert_parsed(
     changes: tuple[Diagnostic, ...] = ()
     if not options.keep_chains:
         robot, changes = drain(merge_chains(robot))
+    if options.inertia is InertiaOption.GEOMETRY:
+        from urdf_usd.converter.estimation import estimate_robot  # noqa: PLC0415  imports numpy and scipy
+
+        robot, estimates = drain(
+            estimate_robot(robot, options.base, options.mass_density)
+        )
+        changes = (*changes, *estimates)
+    if options.colliders:
+        from urdf_usd.converter.colliders import replace_colliders  # noqa: PLC0415  imports numpy and scipy
+
+        robot, replaced = drain(replace_colliders(robot, options.colliders, TRIANGLES))
+        changes = (*changes, *replaced)
     tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
-    diagnostics = (*parsed.diagnostics, *changes, *body_assignment.diagnostics)
+    changes = (*changes, *body_assignment.diagnostics)
+    if options.inertia is InertiaOption.KEEP:
+        changes = (*changes, *_negligible_mass(tree, body_assignment))
+    diagnostics = (*parsed.diagnostics, *changes)
     simulation: Simulation | None = None
     if options.simulation is not None:
         # Imports msgspec.
@@ -266,6 +303,27 @@ def convert_parsed(
         base=body_assignment.base,
         diagnostics=diagnostics,
     )
+
+
+def _negligible_mass(
+    tree: Tree, body_assignment: BodyAssignment
+) -> tuple[Diagnostic, ...]:
+    """Report moving bodies that have shapes, and only an added mass or inertia."""
+    shaped = {
+        body_assignment.body_of[link.name] for link in tree.link.values() if link.shapes
+    }
+    found = [name for name in body_assignment.negligible if name in shaped]
+    if not found:
+        return ()
+    weighs = any(map(has_mass, tree.link.values()))
+    bodies = "1 moving body" if len(found) == 1 else f"{len(found)} moving bodies"
+    message = (
+        f"{bodies if weighs else 'no link has mass: ' + bodies} cannot be simulated, "
+        f"such as link {found[0]!r}: mass or inertia is negligible; "
+        "--inertia geometry computes both from shapes"
+    )
+    location = tree.link[found[0]].location
+    return (Diagnostic("mass-negligible", message, location),)
 
 
 def _build(

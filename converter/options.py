@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 
 class Layout(StrEnum):
@@ -104,3 +106,142 @@ class VariantChoice:
         """Return the form that :meth:`parse` reads."""
         prim = "" if self.prim is None else f"{self.prim}:"
         return f"{prim}{self.variant_set}={self.variant}"
+
+
+class InertiaOption(StrEnum):
+    """Treatment of missing and of impossible mass properties.
+
+    Attributes:
+        KEEP: They stay as in the URDF; what a body needs is added in a negligible
+            amount.
+        GEOMETRY: They are those of the shapes of the link, as homogeneous solids.
+    """
+
+    KEEP = "keep"
+    GEOMETRY = "geometry"
+
+
+DEFAULT_DENSITY = 1000.0
+"""Density of links without mass, that of water [kg/m^3]."""
+
+
+class ColliderKind(StrEnum):
+    """Colliders that replace those of a link.
+
+    Attributes:
+        HULL: The convex hull of each mesh, also of one with several groups.
+        DECOMPOSITION: Convex pieces of each mesh, by CoACD.
+        PRIMITIVES: A box, sphere, cylinder or capsule for each mesh whose convex hull
+            it fits, else that hull.
+        MESH: The triangles of each mesh.
+        NONE: No colliders.
+    """
+
+    HULL = "hull"
+    DECOMPOSITION = "decomposition"
+    PRIMITIVES = "primitives"
+    MESH = "mesh"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ColliderRule:
+    """Colliders of the links whose names match a pattern.
+
+    Attributes:
+        kind: The colliders.
+        links: Pattern of link names with ``*``, ``?`` and ``[...]``; None for all links
+            that match no pattern.
+    """
+
+    kind: ColliderKind
+    links: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ColliderRule:
+        """Read ``KIND`` or ``LINK_PATTERN=KIND``.
+
+        Raises:
+            ValueError: The kind does not exist, or the pattern is empty.
+        """
+        pattern, equals, kind = text.rpartition("=")
+        if equals and not pattern:
+            raise ValueError(f"{text!r} is not KIND or LINK_PATTERN=KIND")
+        if kind not in set(ColliderKind):
+            known = ", ".join(ColliderKind)
+            raise ValueError(f"{kind!r} is not a kind of collider: {known}")
+        return cls(ColliderKind(kind), pattern if equals else None)
+
+    def __str__(self) -> str:
+        """Return the form that :meth:`parse` reads."""
+        return self.kind.value if self.links is None else f"{self.links}={self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class ColliderTolerance:
+    """Largest distance between a fitted primitive and the convex hull of a mesh.
+
+    Attributes:
+        length: [m]; None if it depends on the size.
+        fraction: Of the diagonal of the bounding box of the mesh along the axes of the
+            link, if ``length`` is None.
+    """
+
+    length: float | None = None
+    fraction: float = 0.05
+
+    @classmethod
+    def parse(cls, text: str) -> ColliderTolerance:
+        """Read metres (``0.002``), or a percentage of the size (``5%``).
+
+        Raises:
+            ValueError: The text is no positive number.
+        """
+        digits = text.removesuffix("%")
+        value = float(digits)
+        if not 0.0 < value < math.inf:
+            raise ValueError(f"{text!r} is not positive")
+        return cls(value) if digits == text else cls(None, value / 100.0)
+
+    def __str__(self) -> str:
+        """Return the form that :meth:`parse` reads."""
+        if self.length is not None:
+            return f"{self.length:g}"
+        return f"{100.0 * self.fraction:g}%"
+
+    def metres(self, size: float) -> float:
+        """Return the distance for a mesh of a size [m]."""
+        return self.fraction * size if self.length is None else self.length
+
+
+DEFAULT_TOLERANCE = ColliderTolerance()
+
+
+@dataclass(frozen=True, slots=True)
+class ColliderRules:
+    """Which colliders replace those of a robot.
+
+    Attributes:
+        rules: Of the rules with a matching pattern the last one counts, else the last
+            one without pattern.
+        tolerance: Of fitted primitives.
+    """
+
+    rules: tuple[ColliderRule, ...] = ()
+    tolerance: ColliderTolerance = DEFAULT_TOLERANCE
+
+    def kind_of(self, link: str) -> ColliderKind | None:
+        """Return the colliders of a link; None for those of the URDF."""
+        named = [
+            rule.kind
+            for rule in self.rules
+            if rule.links is not None and fnmatchcase(link, rule.links)
+        ]
+        plain = [rule.kind for rule in self.rules if rule.links is None]
+        return next(iter((*reversed(named), *reversed(plain))), None)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules)
+
+
+NO_COLLIDER_RULES = ColliderRules()

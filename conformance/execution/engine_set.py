@@ -37,8 +37,10 @@ from urdf_usd.conformance.observation.robot import Base, Configurations, Observa
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.promises.description import read_promise, uses_overlaps
+from urdf_usd.conformance.verdict.chosen_colliders import ColliderChoice
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
+from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
@@ -334,6 +336,8 @@ class EngineSet:
         results: EngineResults,
         base: Base | None,
         promise: SimulationObservation | None = None,
+        estimated: frozenset[str] = frozenset(),
+        colliders: ColliderRules = NO_COLLIDER_RULES,
     ) -> Completed[Judgement] | Crashed:
         """Compare the outcomes as a step.
 
@@ -341,6 +345,8 @@ class EngineSet:
             results: Outcomes, among them those of the reference and of OpenUSD.
             base: The base that the USD has to have; None if the URDF decides.
             promise: What a robot description file states, if there is one.
+            estimated: Links whose mass properties were computed from shapes.
+            colliders: Colliders that the USD has to have instead of the URDF's.
         """
         urdf = {
             engine.name: results.outcomes[engine.name]
@@ -364,8 +370,22 @@ class EngineSet:
                 back=results.back,
                 expected_base=base,
                 promise=promise,
+                estimated=estimated,
+                colliders=_choices(results.observation(REFERENCE), colliders),
             )
         )
+
+
+def _choices(
+    spec: Observation | None, rules: ColliderRules
+) -> dict[str, ColliderChoice]:
+    """Return the requested colliders of each link that has a rule."""
+    tolerance = rules.tolerance
+    return {
+        link.name: ColliderChoice(kind.value, tolerance.length, tolerance.fraction)
+        for link in (spec.links if spec else ())
+        if (kind := rules.kind_of(link.name))
+    }
 
 
 def _at_rest(reading: Observation) -> Observation:

@@ -38,9 +38,11 @@ from urdf_usd.conformance.execution.fingerprint import Programs, fingerprint
 from urdf_usd.conformance.execution.portable_text import portable
 from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
 from urdf_usd.conformance.execution.tasks import (
+    Estimation,
     InstalledEngine,
     Reading,
     cache_meshes,
+    estimate_robot,
     file_digest,
     lint_robot,
     read_robot,
@@ -54,7 +56,12 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    Base,
+    Configurations,
+    Observation,
+)
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.records.record import (
     DescriptionRecord,
@@ -67,7 +74,12 @@ from urdf_usd.conformance.records.scene import scene_path
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
-from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.options import (
+    NO_COLLIDER_RULES,
+    ColliderRules,
+    InertiaOption,
+    VariantChoice,
+)
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
@@ -81,6 +93,7 @@ _READER_CRASHED = "the URDF reader crashed"
 _LINT_CRASHED = "lint crashed"
 _REFERENCE_CRASHED = f"{REFERENCE} crashed"
 _COMPARISON_CRASHED = "the comparison crashed"
+_ESTIMATION_CRASHED = "the estimation of mass from shapes crashed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +249,7 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(
+def examine_pair(  # noqa: PLR0911, PLR0913  # a return for each step that ends it, and one parameter per requirement
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
@@ -246,6 +259,8 @@ def examine_pair(
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
     description: Description | None = None,
+    density: float | None = None,
+    colliders: ColliderRules = NO_COLLIDER_RULES,
 ) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -258,6 +273,9 @@ def examine_pair(
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
         description: Robot description file with settings that the USD has to have.
+        density: Of links without mass, if missing mass properties are to be those of
+            shapes [kg/m^3]; None if the USD has to have those of the URDF.
+        colliders: Colliders that the USD has to have instead of the URDF's.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
@@ -281,8 +299,12 @@ def examine_pair(
     if isinstance(composed, RobotRecord):
         return composed
     engine_set = EngineSet(workers, engines)
-    packages, configurations = subject.packages, reading.configurations
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
+    compared = _compared_urdf(workers, subject, reading, plain, base, density)
+    if isinstance(compared, RobotRecord):
+        return compared
+    plain, packages = compared.file, compared.packages
+    configurations = compared.configurations
     requests = (
         engine_set.request(Side.URDF, plain, packages, configurations),
         engine_set.request(Side.USD, Path(composed.usd), packages, configurations),
@@ -293,7 +315,8 @@ def examine_pair(
     results = engine_set.observe(requests, packages, configurations)
     required = None if base is BaseOption.AUTO else Base(base.value)
     found = (*reading.diagnostics, *composed.diagnostics)
-    record = _judge(engine_set, linted, results, required, found, description)
+    promise = _Promise(required, compared.estimated, colliders)
+    record = _judge(engine_set, linted, results, promise, found, description)
     record = _with_variants(record, linted, composed, reading.diagnostics)
     if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
@@ -367,11 +390,18 @@ class _Examination:
             return self._unreadable(subject, reading.diagnostics)
         out, place = self.assignment.out, self.assignment.place
         own = self.assignment.candidate == OWN
-        packages, configurations = subject.packages, reading.configurations
         urdf = self.assignment.source.path
         plain = _plain_urdf(urdf, reading, expansion_path(out, place))
+        compared = _compared_urdf(
+            self.workers, subject, reading, plain, self.options.base, self._density
+        )
+        if isinstance(compared, RobotRecord):
+            return compared
+        packages, configurations = compared.packages, compared.configurations
         # In parallel, the engines of the URDF run during lint and conversion.
-        there = self.engine_set.request(Side.URDF, plain, packages, configurations)
+        there = self.engine_set.request(
+            Side.URDF, compared.file, packages, configurations
+        )
         linted = _lint(self.workers, subject)
         if isinstance(linted, RobotRecord):
             return linted
@@ -411,11 +441,13 @@ class _Examination:
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
+        rules = self.options.colliders if own else NO_COLLIDER_RULES
+        promise = _Promise(base, compared.estimated, rules)
         record = _judge(
             self.engine_set,
             linted,
             results,
-            base,
+            promise,
             diagnostics,
             # Other converters do not know the file.
             self.options.simulation if own else None,
@@ -425,6 +457,13 @@ class _Examination:
         record = with_output(record, subject, made.output)
         self.engine_set.draw(packages, results, configurations, scene_path(out, place))
         return record
+
+    @property
+    def _density(self) -> float | None:
+        """Density of links without mass, if our converter estimates them [kg/m^3]."""
+        own = self.assignment.candidate == OWN
+        estimates = own and self.options.inertia is InertiaOption.GEOMETRY
+        return self.options.mass_density if estimates else None
 
     def _unreadable(
         self, subject: Subject, diagnostics: Sequence[Diagnostic]
@@ -565,11 +604,26 @@ def _lint(workers: RobotWorkers, subject: Subject) -> Subject | RobotRecord:
     return replace(subject, findings=ending.value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """What the USD has to have by options, and not by the URDF.
+
+    Attributes:
+        base: Its base; None if the URDF decides.
+        estimated: Links whose mass properties were computed from shapes.
+        colliders: Colliders instead of the URDF's.
+    """
+
+    base: Base | None
+    estimated: frozenset[str]
+    colliders: ColliderRules
+
+
 def _judge(
     engine_set: EngineSet,
     subject: Subject,
     results: EngineResults,
-    base: Base | None,
+    promise: _Promise,
     diagnostics: Sequence[Diagnostic],
     description: Description | None = None,
 ) -> RobotRecord:
@@ -578,11 +632,13 @@ def _judge(
     if description is not None:
         attached = dict(description.attached)
         promised = engine_set.promise(description.text, attached, results)
-    promise = promised.value if isinstance(promised, Completed) else None
+    simulation = promised.value if isinstance(promised, Completed) else None
     ending = (
         promised
         if isinstance(promised, Crashed)
-        else engine_set.judge(results, base, promise)
+        else engine_set.judge(
+            results, promise.base, simulation, promise.estimated, promise.colliders
+        )
     )
     if isinstance(ending, Crashed):
         reason = f"{_COMPARISON_CRASHED}: {ending.reason}"
@@ -592,11 +648,11 @@ def _judge(
     record = judged_record(subject, judgement, results, diagnostics)
     if description is None:
         return record
-    return structs.replace(record, description=_described(description, promise))
+    return structs.replace(record, description=_described(description, simulation))
 
 
 def _described(
-    description: Description, promise: SimulationObservation | None
+    description: Description, simulation: SimulationObservation | None
 ) -> DescriptionRecord:
     return DescriptionRecord(
         file=Path(description.file).name,
@@ -605,7 +661,7 @@ def _described(
             Path(name).name: hashlib.sha256(content).hexdigest()
             for name, content in description.attached
         },
-        settings=promise.sources if promise else (),
+        settings=simulation.sources if simulation else (),
     )
 
 
@@ -623,6 +679,61 @@ def _plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(reading.expanded)
     return file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ComparedUrdf:
+    """The URDF that engines read.
+
+    Attributes:
+        file: The file.
+        packages: Folder of each ROS package, by name.
+        configurations: Where the robot is compared.
+        estimated: Links whose mass properties were computed from shapes.
+    """
+
+    file: Path
+    packages: Mapping[str, str]
+    configurations: Configurations
+    estimated: frozenset[str] = frozenset()
+
+
+def _compared_urdf(
+    workers: RobotWorkers,
+    subject: Subject,
+    reading: Reading,
+    plain: Path,
+    base: BaseOption,
+    density: float | None,
+) -> _ComparedUrdf | RobotRecord:
+    """Return the URDF that engines read: as it is, or with estimated mass.
+
+    Args:
+        workers: Run the work.
+        subject: The robot.
+        reading: What was read of it.
+        plain: The URDF.
+        base: Requested base.
+        density: Of links without mass [kg/m^3]; None for the URDF as it is.
+
+    Returns:
+        The URDF; or a record with the reason why nothing can be estimated.
+    """
+    if density is None:
+        return _ComparedUrdf(plain, subject.packages, reading.configurations)
+    packages = {**dict(reading.packages), **subject.packages}
+    copy = workers.folder / f"{subject.id}-estimated.urdf"
+    estimation = Estimation(base, density)
+    ending = workers.call(estimate_robot, str(plain), packages, estimation, str(copy))
+    if isinstance(ending, Crashed):
+        return _crashed_record(subject, _ESTIMATION_CRASHED, ending)
+    if isinstance(ending.value, str):
+        reason = f"mass cannot be computed from shapes: {ending.value}"
+        return unread_record(
+            subject, Verdict.NOT_COMPARABLE, reason, reading.diagnostics
+        )
+    found = ending.value
+    return _ComparedUrdf(copy, packages, found.configurations, found.links)
 
 
 def _required_base(option: BaseOption, spec: Observation | None) -> Base | None:

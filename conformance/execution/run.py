@@ -61,7 +61,14 @@ from urdf_usd.conformance.records.results import (
 )
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    NO_COLLIDER_RULES,
+    ColliderKind,
+    ColliderRules,
+    InertiaOption,
+    VariantChoice,
+)
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, UnavailableSource
@@ -89,6 +96,10 @@ class CheckOptions:
         strict: Whether to refuse a USD that refers to files outside its folder.
         simulation: Robot description file with settings that the USD has to have; its
             base counts if that of the options is ``auto``.
+        inertia: Mass properties that the USD has to have where those of the URDF are
+            missing or impossible.
+        mass_density: Of links without mass, if these are those of shapes [kg/m^3].
+        colliders: Colliders that the USD has to have instead of the URDF's.
     """
 
     base: BaseOption = BaseOption.AUTO
@@ -101,6 +112,9 @@ class CheckOptions:
     variants: tuple[VariantChoice, ...] = ()
     strict: bool = False
     simulation: Description | None = None
+    inertia: InertiaOption = InertiaOption.KEEP
+    mass_density: float = DEFAULT_DENSITY
+    colliders: ColliderRules = NO_COLLIDER_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +170,26 @@ class RunOptions:
             "bodies": self.convert.nesting.value,
             "base": self.convert.base.value,
             "massless": self.convert.massless.value,
+            **self._estimation(),
+            **self._colliders(),
             "merge-fixed": "yes" if self.convert.merge_fixed else "no",
             "engines": ", ".join(self.engines) or "all",
         }
+
+    def _colliders(self) -> dict[str, str]:
+        rules = self.convert.colliders
+        if not rules:
+            return {}
+        chosen = {"colliders": shlex.join(map(str, rules.rules))}
+        if any(rule.kind is ColliderKind.PRIMITIVES for rule in rules.rules):
+            chosen["collider-tolerance"] = str(rules.tolerance)
+        return chosen
+
+    def _estimation(self) -> dict[str, str]:
+        if self.convert.inertia is InertiaOption.KEEP:
+            return {}
+        density = f"{self.convert.mass_density:g} kg/m^3"
+        return {"inertia": self.convert.inertia.value, "mass-density": density}
 
 
 CHECK_DEFAULTS = CheckOptions()
@@ -219,6 +250,12 @@ def check(
                     scene=drawing,
                     options=reading,
                     description=options.simulation,
+                    density=(
+                        options.mass_density
+                        if options.inertia is InertiaOption.GEOMETRY
+                        else None
+                    ),
+                    colliders=options.colliders,
                 ),
             )
 

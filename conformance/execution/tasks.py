@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
@@ -45,6 +46,7 @@ from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.inputs import InputFile, input_files
 from urdf_usd.converter.lint import LINT_RULES, Finding, lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
+from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.files.uris import named_packages
 from urdf_usd.converter.urdf.writer.write import write
@@ -151,6 +153,57 @@ def read_robot(
         packages=named_packages(parsed.robot),
         ledger=converted_and_kept(parsed.robot),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Estimation:
+    """How mass properties are computed from shapes.
+
+    Attributes:
+        base: Requested base.
+        density: Of links without mass [kg/m^3].
+    """
+
+    base: BaseOption
+    density: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """A copy of a URDF with mass properties computed from shapes.
+
+    Attributes:
+        configurations: Where its robot is compared.
+        links: Links whose mass properties were computed.
+    """
+
+    configurations: Configurations
+    links: frozenset[str]
+
+
+def estimate_robot(
+    path: str, packages: Mapping[str, str], estimation: Estimation, target: str
+) -> Estimated | str:
+    """Write a copy of a URDF with mass properties computed from shapes.
+
+    Args:
+        path: The URDF.
+        packages: Folder of each ROS package, by name.
+        estimation: How they are computed.
+        target: File of the copy.
+
+    Returns:
+        What the engines need of it; as text, why there is none.
+    """
+    try:
+        copy = estimate_urdf(path, packages, estimation.base.value, estimation.density)
+        Path(target).write_bytes(copy.text)
+        robot = read_kept(target, packages).robot
+    except AbstentionError as abstention:
+        return " ".join(str(abstention).split())
+    except SourceError as error:
+        return error.diagnostics[0].message
+    return Estimated(questions(robot), copy.links)
 
 
 def lint_robot(

@@ -47,6 +47,8 @@ class Difference(msgspec.Struct, frozen=True):
         traces: The parts that cause the difference; ``item`` itself if empty.
         unknown: Whether the first side cannot be determined, so that the second does
             not fail.
+        estimated: Whether the first side is not that of the file, so that no second
+            side is exact.
     """
 
     item: str
@@ -58,12 +60,13 @@ class Difference(msgspec.Struct, frozen=True):
     configuration: str | None = None
     traces: tuple[str, ...] = ()
     unknown: bool = False
+    estimated: bool = False
 
     @property
     def grade(self) -> Grade:
         """Grade of this value, before attribution."""
         if self.amount <= self.bound:
-            return Grade.EXACT
+            return Grade.CLOSE if self.estimated else Grade.EXACT
         if self.amount <= self.tolerance:
             return Grade.CLOSE
         return Grade.NOT_COMPARABLE if math.isnan(self.amount) else Grade.FAILS

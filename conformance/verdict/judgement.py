@@ -12,7 +12,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -54,6 +56,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
+    Description,
     Difference,
     Incomparable,
     ToleranceModel,
@@ -66,6 +69,10 @@ from urdf_usd.conformance.verdict.attribution import (
     Disagreement,
     EngineComparison,
     attribute,
+)
+from urdf_usd.conformance.verdict.chosen_colliders import (
+    ColliderChoice,
+    compare_chosen,
 )
 from urdf_usd.conformance.verdict.round_trip import (
     RoundTripOutcomes,
@@ -110,6 +117,8 @@ def judge(
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
     promise: SimulationObservation | None = None,
+    estimated: AbstractSet[str] = frozenset(),
+    colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
@@ -123,6 +132,10 @@ def judge(
         expected_base: Base that the user requested; None for that of the URDF, if it
             defines one.
         promise: What a robot description file states, if there is one.
+        estimated: Links whose mass properties are not those of the URDF file but were
+            computed from shapes: they are never exact.
+        colliders: Requested colliders by link, where they are not those of the URDF:
+            they are never exact.
 
     Raises:
         ValueError: There is no outcome of ``reference``.
@@ -159,6 +172,8 @@ def judge(
                 ),
                 back=back,
                 model=derive_tolerance_model(spec, tolerance or Tolerance()),
+                estimated=frozenset(estimated),
+                colliders=colliders,
             )
             return _judge(inputs)
         case unknown:
@@ -177,6 +192,8 @@ class _Inputs:
         simulators: Observations of the other USD engines.
         back: Outcomes for the URDF written from the USD, if requested.
         model: Bounds and tolerances of all comparisons.
+        estimated: Links whose mass properties were computed from shapes.
+        colliders: Requested colliders by link, where they are not those of the URDF.
     """
 
     spec: Observation
@@ -186,6 +203,8 @@ class _Inputs:
     simulators: tuple[Observation, ...]
     back: RoundTripOutcomes | None
     model: ToleranceModel
+    estimated: frozenset[str]
+    colliders: Mapping[str, ColliderChoice]
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
@@ -231,6 +250,13 @@ def _judge_check(
     comparison = with_losses(
         compare(check, inputs.requested, inputs.actual, inputs.model)
     )
+    if inputs.estimated and check.group == "mass" and not check.usd_alone:
+        comparison = _with_estimates(comparison, inputs)
+    if inputs.colliders:
+        sides = inputs.requested, inputs.actual
+        comparison = with_losses(
+            compare_chosen(check.id, comparison, sides, inputs.model, inputs.colliders)
+        )
     comparisons = {
         name: EngineComparison(
             stated=outcome.observation,
@@ -266,6 +292,45 @@ def _judge_check(
     record = _check_record(check, comparison, attribution, tuple(differences))
     explained = (known for result in results for known in result.deviations)
     return record, (*attribution.deviations, *explained)
+
+
+def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
+    """Mark differences of links and groups whose mass properties were estimated."""
+    if isinstance(comparison, Incomparable):
+        return comparison
+    within = {
+        group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups
+    }
+
+    def marked(difference: Difference) -> Difference:
+        item = difference.item
+        links = sorted(within.get(item, inputs.estimated & {item}))
+        if difference.subject.startswith("link "):
+            links = sorted(inputs.estimated & {item})
+        elif difference.subject == "robot":
+            links = sorted(inputs.estimated)
+        if not links:
+            return difference
+        return structs.replace(
+            difference,
+            estimated=True,
+            describe=partial(_describe_estimate, difference),
+        )
+
+    return replace(
+        comparison,
+        differences=tuple(map(marked, comparison.differences)),
+        reported=comparison.reported and tuple(map(marked, comparison.reported)),
+    )
+
+
+def _describe_estimate(difference: Difference) -> Description:
+    description = difference.describe()
+    if difference.grade is Grade.FAILS:
+        message = f"{description.message}; estimated from shapes"
+    else:
+        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
+    return structs.replace(description, message=message)
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:

@@ -20,7 +20,9 @@ from enum import StrEnum
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.robot.mass_properties import (
     has_mass,
+    is_negligible,
     lumped_inertial,
+    principal_inertia,
     size_at_rest,
     usable_inertia,
 )
@@ -86,6 +88,7 @@ class BodyAssignment:
         body_of: For each link, the link whose body it belongs to; None for a frame
             fixed to the world.
         lumped: Links with mass that is included in the body of another link.
+        negligible: Links of moving bodies that have only an added mass or inertia.
         diagnostics: Decisions about massless links.
     """
 
@@ -93,6 +96,7 @@ class BodyAssignment:
     bodies: tuple[Body, ...]
     body_of: dict[str, str | None]
     lumped: frozenset[str]
+    negligible: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -122,9 +126,9 @@ def assign_bodies(
     Raises:
         AuthoringError: Moving links have no mass, and ``massless`` is ``error``.
     """
-    anchored = base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+    anchored = is_anchored(tree, base)
     groups = rigid_groups(tree)
-    if base is BaseOption.AUTO and not anchored and _is_static(tree):
+    if is_static(tree, base):
         return _static_assignment(tree)
     body_of: dict[str, str | None] = {}
     invented: list[str] = []
@@ -145,7 +149,7 @@ def assign_bodies(
         _refuse_massless(
             tree, [name for name in invented if _moves(tree, name, held_as)]
         )
-    bodies, notes = _bodies(tree, body_of, invented, held_as)
+    bodies, negligible, notes = _bodies(tree, body_of, invented, held_as)
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
         notes = [_floating_base(tree), *notes]
     return BodyAssignment(
@@ -157,11 +161,20 @@ def assign_bodies(
             for name in tree.links
             if has_mass(tree.link[name]) and body_of[name] != name
         ),
+        negligible=negligible,
         diagnostics=(*_frame_notes(tree, body_of), *notes),
     )
 
 
-def _is_static(tree: Tree) -> bool:
+def is_anchored(tree: Tree, base: BaseOption) -> bool:
+    """Return whether the root link is fixed to the world, or is the world."""
+    return base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+
+
+def is_static(tree: Tree, base: BaseOption) -> bool:
+    """Return whether a robot without mass and without moving joint is scenery."""
+    if base is not BaseOption.AUTO or is_world(tree):
+        return False
     still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
     return still and not any(has_mass(link) for link in tree.link.values())
 
@@ -173,7 +186,7 @@ def _static_assignment(tree: Tree) -> BodyAssignment:
         tree.link[tree.root].location,
     )
     return BodyAssignment(
-        Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (note,)
+        Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,)
     )
 
 
@@ -299,12 +312,13 @@ def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
 
 def _bodies(
     tree: Tree, body_of: dict[str, str | None], invented: list[str], base: Base
-) -> tuple[tuple[Body, ...], list[Diagnostic]]:
+) -> tuple[tuple[Body, ...], tuple[str, ...], list[Diagnostic]]:
     rest = rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
     size = size_at_rest(tree, rest)
     notes: list[Diagnostic] = []
     bodies = []
+    negligible = []
     members: dict[str, list[str]] = {}
     for link in tree.links:
         members.setdefault(body_of[link] or "", []).append(link)
@@ -320,15 +334,20 @@ def _bodies(
                 Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
             )
             notes.append(_regularised(tree, name, mass, base))
+            if _moves(tree, name, base):
+                negligible.append(name)
             continue
         mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
+        largest = max(abs(moment) for moment in principal_inertia(inertia)[0])
+        if is_negligible(largest, mass, size) and _moves(tree, name, base):
+            negligible.append(name)
         inertia, changes = usable_inertia(inertia, mass, size=size, total=total)
         notes += [
             Diagnostic(rule, f"link {name!r} {text}", location)
             for rule, text in changes
         ]
         bodies.append(Body(name, mass, center, inertia))
-    return tuple(bodies), notes
+    return tuple(bodies), tuple(negligible), notes
 
 
 def _regularised(tree: Tree, link: str, mass: float, base: Base) -> Diagnostic:

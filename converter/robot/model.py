@@ -8,6 +8,7 @@ language are applied by the reader.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
@@ -100,6 +101,18 @@ class Pose:
 IDENTITY = Pose()
 
 
+class Estimated(StrEnum):
+    """Mass properties that were computed from shapes.
+
+    Attributes:
+        INERTIA: The inertia; mass and centre of mass are those of the file.
+        MASS: Mass, centre of mass and inertia.
+    """
+
+    INERTIA = "inertia"
+    MASS = "mass"
+
+
 @dataclass(frozen=True, slots=True)
 class Inertial:
     """Mass properties of one link.
@@ -109,12 +122,15 @@ class Inertial:
         origin: Inertial frame in the link frame; its position is the centre of mass.
         inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, in the
             inertial frame [kg m^2].
+        estimated: Which of these were computed from shapes; None if the file states
+            them.
     """
 
     mass: float
     origin: Pose
     inertia: Vec6
     location: Location | None = field(default=None, compare=False, repr=False)
+    estimated: Estimated | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +210,31 @@ class Visual:
     custom: Custom = field(default=NO_CUSTOM, compare=False)
 
 
+class Approximation(StrEnum):
+    """How a mesh collides as a whole, also one of several groups.
+
+    Values are the tokens of UsdPhysics.
+    """
+
+    HULL = "convexHull"
+    TRIANGLES = "none"
+    SDF = "sdf"
+
+
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Collision shape."""
+    """Collision shape.
+
+    Attributes:
+        approximation: How a mesh collides; None for a convex hull of each group.
+    """
 
     name: str | None
     origin: Pose
     geometry: Geometry
     location: Location | None = field(default=None, compare=False, repr=False)
     custom: Custom = field(default=NO_CUSTOM, compare=False)
+    approximation: Approximation | None = field(default=None, compare=False)
 
 
 Shape: TypeAlias = Visual | Collision

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import pi
 from typing import Any, TypeAlias, assert_never
@@ -32,6 +34,11 @@ class Solid:
 
 
 EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
+# Least volume of a mesh as part of that of its convex hull. Less is a surface with
+# faces of both orientations.
+_LEAST_FILLED = 1e-3
+# Rounding of a volume, and of A + B >= C.
+_ROUNDING = 1e-6
 
 
 def primitive_solid(shape: Box | Cylinder | Capsule | Sphere) -> Solid:
@@ -98,6 +105,89 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
     corners = points[face_indices[fans]] - amid
     determinants = np.linalg.det(corners)
     return _sum(corners, determinants * np.sign(determinants.sum()), amid)
+
+
+def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bool:
+    """Return whether the faces of a mesh enclose a volume.
+
+    Every edge belongs to as many faces in one direction as in the other. Points with
+    equal coordinates in float32 are one point.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face.
+        face_indices: Points of all corners, face by face.
+    """
+    single = points.astype(np.float32) + np.float32(0.0)
+    _, same = np.unique(single, axis=0, return_inverse=True)
+    starts = same.reshape(-1).astype(np.int64)[face_indices]
+    following = np.arange(1, len(starts) + 1)
+    last = np.cumsum(face_counts, dtype=np.int64)
+    following[last - 1] = last - face_counts
+    ends = starts[following]
+    # Edges of no length have no direction.
+    forwards, backwards = (
+        np.sort((a * len(points) + b)[starts != ends])
+        for a, b in ((starts, ends), (ends, starts))
+    )
+    return bool(np.array_equal(forwards, backwards))
+
+
+def solid_of_mesh(
+    points: Matrix, face_counts: Indices, face_indices: Indices
+) -> tuple[Solid, bool]:
+    """Return the solid of a mesh, and whether it is that of its convex hull.
+
+    The hull is used if the surface is not closed, or if its volume and inertia are not
+    those of a solid: more than the hull, as of overlapping parts, or almost nothing, as
+    of faces of both orientations.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face.
+        face_indices: Points of all corners, face by face.
+    """
+    hull = hull_solid(points)
+    if not is_closed(points, face_counts, face_indices):
+        return hull, True
+    solid = mesh_solid(points, face_counts, face_indices)
+    share = solid.volume / hull.volume if hull.volume else 0.0
+    if not _LEAST_FILLED <= share <= 1 + _ROUNDING or not _is_possible(solid):
+        return hull, True
+    return solid, False
+
+
+def _is_possible(solid: Solid) -> bool:
+    """Return whether the inertia is that of a distribution of positive density."""
+    a, b, c = np.linalg.eigvalsh(solid.inertia).tolist()
+    return bool(a > 0 and a + b >= c * (1 - _ROUNDING))
+
+
+def joined_solid(parts: Iterable[tuple[Solid, Matrix]]) -> Solid:
+    """Return several solids as one; where they overlap, both count.
+
+    Args:
+        parts: Each solid, and the rigid (4, 4) transform from its frame to the common
+            one.
+    """
+    placed = [
+        (
+            solid.volume,
+            transform[:3, :3] @ solid.center + transform[:3, 3],
+            transform[:3, :3] @ solid.inertia @ transform[:3, :3].T,
+        )
+        for solid, transform in parts
+    ]
+    volume = math.fsum(own for own, _, _ in placed)
+    if volume <= 0:
+        return EMPTY
+    center = sum((own / volume * at for own, at, _ in placed), np.zeros(3))
+    inertia = np.zeros((3, 3))
+    for own, at, tensor in placed:
+        offset = at - center
+        about = offset @ offset * np.eye(3) - np.outer(offset, offset)
+        inertia += tensor + own * about
+    return Solid(volume, center, inertia)
 
 
 def _sum(corners: Matrix, determinants: Matrix, origin: Matrix) -> Solid:

@@ -24,6 +24,7 @@ from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConversionError, ConvertOptions
+from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource
 
@@ -88,7 +89,11 @@ def examine_here(
 
 
 def examine_pair_here(
-    urdf: Path, usd: Path, options: ReadOptions = READ_DEFAULTS
+    urdf: Path,
+    usd: Path,
+    options: ReadOptions = READ_DEFAULTS,
+    density: float | None = None,
+    colliders: ColliderRules = NO_COLLIDER_RULES,
 ) -> RobotRecord:
     """Compare a USD with its URDF as a check does, with the engines of this project.
 
@@ -96,11 +101,20 @@ def examine_pair_here(
         urdf: The file.
         usd: Root layer.
         options: How the USD is read.
+        density: Of links without mass, if mass is computed from shapes [kg/m^3].
+        colliders: Colliders that the USD has to have instead of the URDF's.
     """
     subject = Subject(urdf.stem, f"file:{urdf.name}", "unknown", urdf, usd.parent)
     workers = cast("RobotWorkers", DirectWorkers(usd.absolute().parent / "scratch"))
     record = examine_pair(
-        workers, subject, usd, _engines(), BaseOption.AUTO, options=options
+        workers,
+        subject,
+        usd,
+        _engines(),
+        BaseOption.AUTO,
+        options=options,
+        density=density,
+        colliders=colliders,
     )
     if isinstance(record, ConversionError):
         raise record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,15 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    collider_tolerance_option,
+    colliders_option,
+    density_option,
     description_option,
     engine_option,
     env_option,
     existing_robot,
     fail_on_option,
+    inertia_option,
     package_option,
     require_engines,
     usd_strict_option,
@@ -38,7 +43,11 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions
     from urdf_usd.conformance.gate.decision import FailOn
     from urdf_usd.conformance.records.record import RobotRecord
-    from urdf_usd.converter.options import VariantChoice
+    from urdf_usd.converter.options import (
+        ColliderRule,
+        ColliderTolerance,
+        VariantChoice,
+    )
     from urdf_usd.corpus import RobotSource
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -70,6 +79,10 @@ _SHOWN = frozenset(
 @engine_option
 @base_option
 @description_option
+@inertia_option
+@density_option
+@colliders_option
+@collider_tolerance_option
 @package_option
 @argument_option
 @env_option
@@ -100,6 +113,10 @@ def check_command(
     engines: tuple[str, ...],
     base: str,
     description: Path | None,
+    inertia: str,
+    mass_density: float,
+    colliders: tuple[ColliderRule, ...],
+    collider_tolerance: ColliderTolerance,
     packages: Packages,
     arguments: Arguments,
     environment: tuple[str, ...],
@@ -140,6 +157,7 @@ def check_command(
             )
             from urdf_usd.conformance.gate.decision import FailOn
             from urdf_usd.converter.diagnostics import Diagnostic
+            from urdf_usd.converter.options import ColliderRules, InertiaOption
             from urdf_usd.converter.robot.bodies import BaseOption
             from urdf_usd.converter.simulation.description import load_description
             from urdf_usd.reports.terminal import (
@@ -161,6 +179,9 @@ def check_command(
             variants=variants,
             strict=strict,
             simulation=None if description is None else load_description(description),
+            inertia=InertiaOption(inertia),
+            mass_density=mass_density,
+            colliders=ColliderRules(colliders, collider_tolerance),
         )
         status.show("Comparing USD with URDF ...")
         selections, skipped = (
@@ -206,14 +227,18 @@ def check_command(
         if not all(record.verdict.agrees for record in records):
             hint = "a report that shows the differences in 3D"
         click.echo(f"\nUse --html FILE for {hint}.")
-    codes = [_exit_code(record, FailOn(fail_on)) for record in records]
+    click.get_current_context().exit(_worst_exit_code(records, FailOn(fail_on)))
+
+
+def _worst_exit_code(records: Sequence[RobotRecord], fail_on: FailOn) -> ExitCode:
+    """Return the code of the most severe verdict among those that fail."""
+    codes = [_exit_code(record, fail_on) for record in records]
     severities = [record.verdict.severity for record in records]
-    # The most severe verdict among those that fail.
     _, _, code = max(
         (code is not ExitCode.DONE, severity, code)
         for code, severity in zip(codes, severities, strict=True)
     )
-    click.get_current_context().exit(code)
+    return code
 
 
 def _exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:

@@ -18,8 +18,12 @@ from urdf_usd.conformance.cli.options.parameters import (
     Packages,
     argument_option,
     base_option,
+    collider_tolerance_option,
+    colliders_option,
+    density_option,
     description_option,
     env_option,
+    inertia_option,
     metadata_option,
     options_as,
     package_option,
@@ -27,6 +31,7 @@ from urdf_usd.conformance.cli.options.parameters import (
 
 if TYPE_CHECKING:
     from urdf_usd.converter import ConvertOptions
+    from urdf_usd.converter.options import ColliderRule, ColliderTolerance
 
 
 # Values of enumerations of the converter, whose modules import OpenUSD; too slow for a
@@ -54,6 +59,10 @@ class ConversionChoices:
     bodies: str | None
     base: str
     massless: str
+    inertia: str
+    mass_density: float
+    colliders: tuple[ColliderRule, ...]
+    collider_tolerance: ColliderTolerance
     materials: str
     merge_fixed: bool
     keep_chains: bool
@@ -109,6 +118,8 @@ class ConversionChoices:
         from urdf_usd.converter.conversion import ConvertOptions
         from urdf_usd.converter.options import (
             BodyNesting,
+            ColliderRules,
+            InertiaOption,
             Layout,
             MaterialNetworks,
             Profile,
@@ -122,6 +133,9 @@ class ConversionChoices:
             bodies=None if self.bodies is None else BodyNesting(self.bodies),
             base=BaseOption(self.base),
             massless=MasslessOption(self.massless),
+            inertia=InertiaOption(self.inertia),
+            mass_density=self.mass_density,
+            colliders=ColliderRules(self.colliders, self.collider_tolerance),
             materials=MaterialNetworks(self.materials),
             merge_fixed=self.merge_fixed,
             keep_chains=self.keep_chains,
@@ -194,6 +208,10 @@ conversion_options = options_as(
             help="Give moving links without mass a negligible mass, or refuse the "
             "robot.",
         ),
+        inertia_option,
+        density_option,
+        colliders_option,
+        collider_tolerance_option,
         click.option(
             "--materials",
             type=click.Choice(MATERIALS),

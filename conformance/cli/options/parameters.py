@@ -14,7 +14,11 @@ from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import EXIT_CODES, CommandError
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.options import VariantChoice
+    from urdf_usd.converter.options import (
+        ColliderRule,
+        ColliderTolerance,
+        VariantChoice,
+    )
     from urdf_usd.corpus import RobotSource
 
 Packages: TypeAlias = tuple[tuple[str, Path], ...]
@@ -26,6 +30,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 # Values of enumerations whose modules import OpenUSD or msgspec, too slow for a help
 # text. A test compares them.
 BASES = ("auto", "fixed", "floating")
+INERTIAS = ("keep", "geometry")
 METADATA = (
     "author",
     "asset_license",
@@ -186,6 +191,32 @@ def _parse_variants(
     return choices
 
 
+def _parse_colliders(
+    _: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[ColliderRule, ...]:
+    """Parse ``[LINK_PATTERN=]KIND``."""
+    if not values:
+        return ()
+    from urdf_usd.converter.options import ColliderRule
+
+    try:
+        return tuple(map(ColliderRule.parse, values))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+
+
+def _parse_tolerance(
+    _: click.Context, parameter: click.Parameter, value: str
+) -> ColliderTolerance:
+    """Parse metres or a percentage."""
+    from urdf_usd.converter.options import ColliderTolerance
+
+    try:
+        return ColliderTolerance.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+
+
 def variant_option(text: str) -> Decorator:
     """Return the option ``--variant`` with the end of its help."""
     return click.option(
@@ -222,6 +253,44 @@ description_option = click.option(
     metavar="FILE",
     help="Robot description file (TOML) with drives, initial pose, collision filters, "
     "base and profile; see `urdf-usd schema description`.",
+)
+inertia_option = click.option(
+    "--inertia",
+    type=click.Choice(INERTIAS),
+    default="keep",
+    show_default=True,
+    help="Missing and impossible mass properties. keep: those of the URDF, and a "
+    "negligible mass where a body needs one; geometry: those of the shapes of the "
+    "link, which are marked as estimated.",
+)
+density_option = click.option(
+    "--mass-density",
+    metavar="KG_PER_M3",
+    type=click.FloatRange(min=0.0, min_open=True, max=1e6),
+    default=1000.0,
+    show_default=True,
+    help="Density of links without mass, for --inertia geometry.",
+)
+colliders_option = click.option(
+    "--colliders",
+    "colliders",
+    metavar="[LINK_PATTERN=]KIND",
+    callback=_parse_colliders,
+    multiple=True,
+    help="Replace colliders by their convex hull (hull), convex pieces by CoACD "
+    "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
+    "their triangles (mesh) or nothing (none); of all links, or of those that match a "
+    "pattern such as 'left_*=none'. Repeatable.  "
+    "[default: a convex hull of each mesh, or of each group of an OBJ file]",
+)
+collider_tolerance_option = click.option(
+    "--collider-tolerance",
+    metavar="METRES|PERCENT",
+    callback=_parse_tolerance,
+    default="5%",
+    show_default=True,
+    help="Largest distance of a fitted primitive from the convex hull: metres, or a "
+    "percentage of the size of the mesh.",
 )
 package_option = click.option(
     "--package",

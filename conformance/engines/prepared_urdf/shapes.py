@@ -96,7 +96,7 @@ def _without_meshes(
                 continue
             reference = mesh.get("filename", "")
             role = Role(str(shape.tag))
-            file = _find(reference, Path(request.path), request.packages)
+            file = find_mesh(reference, Path(request.path), request.packages)
             if file is not None and loads(role, file):
                 mesh.set("filename", str(file))
                 continue
@@ -116,10 +116,15 @@ def unstated(link: str, role: Role, reference: str) -> ShapeObservation:
     )
 
 
-def _find(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
+def find_mesh(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
     """Find a mesh file: relative to the URDF, or in a package above it.
 
     One that is too large is left out, as by the reference engine.
+
+    Args:
+        reference: As written in the URDF.
+        urdf: The URDF.
+        packages: Folders of ROS packages, by name.
     """
     candidates = _candidates(reference, urdf.absolute().parent, packages)
     found = next((path for path in candidates if path.is_file()), None)

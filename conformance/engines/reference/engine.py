@@ -145,8 +145,9 @@ def read_kept(
     return _read(path, changed, *named, environment)
 
 
-# A robot may consist of a xacro file and the URDF made from it.
-@lru_cache(maxsize=2)
+# A robot may consist of a xacro file, the URDF made from it, and a copy of that with
+# estimated mass.
+@lru_cache(maxsize=3)
 def _read(
     path: str,
     changed: int,

@@ -23,7 +23,7 @@ MASS_RULES = (
         "link-regularised",
         _W,
         "A moving massless link received a very small mass.",
-        "Give the link an <inertial>, or use --massless error.",
+        "Give the link an <inertial>, or use --inertia geometry or --massless error.",
     ),
     Rule(
         "base-regularised",
@@ -42,13 +42,33 @@ MASS_RULES = (
         _W,
         "A link with mass has no inertia about one or all axes; it received a "
         "small inertia.",
-        "Give the link an <inertia>.",
+        "Give the link an <inertia>, or use --inertia geometry.",
     ),
     Rule(
         "inertia-implausible",
         _W,
         "The inertia is physically impossible; it is kept as written.",
-        "Correct <inertia>: positive definite, A + B >= C for the principal moments.",
+        "Correct <inertia>: positive definite, A + B >= C for the principal moments; "
+        "or use --inertia geometry.",
+    ),
+    Rule(
+        "mass-negligible",
+        _W,
+        "Moving bodies with shapes have only the small mass or inertia that was added: "
+        "they cannot be simulated.",
+        "Use --inertia geometry, or give the links an <inertial>.",
+    ),
+    Rule(
+        "mass-estimated",
+        _N,
+        "A link without mass received mass and inertia of its shapes.",
+        "Check the mass; --mass-density sets the density.",
+    ),
+    Rule(
+        "inertia-estimated",
+        _N,
+        "A link with missing or impossible inertia received that of its shapes.",
+        "Give the link a correct <inertia> if it is known.",
     ),
     Rule("mass-negative", _E, "A mass is negative.", "Correct <mass>."),
     Rule(

@@ -57,6 +57,24 @@ SHAPES_RULES = (
         "Export the mesh again as STL, OBJ or DAE.",
     ),
     Rule(
+        "collider-replaced",
+        _N,
+        "Colliders were replaced, as --colliders requests.",
+        "Nothing; without --colliders they are those of the URDF.",
+    ),
+    Rule(
+        "collider-decomposition",
+        _E,
+        "A mesh cannot be divided into convex pieces.",
+        "Install CoACD with the extra `coacd`, or use other colliders for the link.",
+    ),
+    Rule(
+        "collider-rule-unused",
+        _W,
+        "A pattern of --colliders matches no link.",
+        "Correct the pattern; `urdf-usd inspect` lists the links.",
+    ),
+    Rule(
         "collider-concave",
         _N,
         "Groups of a collision mesh are not convex; each collides as its convex hull.",

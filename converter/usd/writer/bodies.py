@@ -6,7 +6,7 @@ from pxr import Gf, Sdf, UsdPhysics
 
 from urdf_usd.converter.robot.bodies import Body, BodyAssignment
 from urdf_usd.converter.robot.mass_properties import principal_inertia
-from urdf_usd.converter.robot.model import Inertial, Link, MeshFile
+from urdf_usd.converter.robot.model import Approximation, Inertial, Link, MeshFile
 from urdf_usd.converter.robot.rigid import rotate_inertia
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import (
@@ -50,6 +50,8 @@ def author_bodies(
         apply(prim, "PhysicsRigidBodyAPI")
         _author_mass(prim, body)
         own = tree.link[body.link].inertial
+        if own and own.estimated:
+            write_text(prim, "inertial:estimated", own.estimated)
         if not _is_own(body, own):
             _keep_inertial(prim, own)
     for name in tree.links:
@@ -60,6 +62,8 @@ def author_bodies(
             write_text(frame, "link", name)
             if link.inertial is not None:
                 _keep_inertial(frame, link.inertial)
+                if link.inertial.estimated:
+                    write_text(frame, "inertial:estimated", link.inertial.estimated)
         _author_colliders(layer, geometry, link, prims, library)
 
 
@@ -115,20 +119,25 @@ def _author_colliders(
     for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
         if not geometry.GetPrimAtPath(path):
             continue
-        groups = library.groups_of(shape.geometry)
+        groups = library.groups_of(shape)
         if groups:
             # Joins the groups to one <collision> again when the USD is read.
             write_flag(over(layer, path), "collision")
             for name in groups.names:
-                _author_collider(over(layer, path.AppendChild(name)), is_mesh=True)
+                _author_collider(
+                    over(layer, path.AppendChild(name)), Approximation.HULL
+                )
+        elif isinstance(shape.geometry, MeshFile):
+            approximation = shape.approximation or Approximation.HULL
+            _author_collider(over(layer, path), approximation)
         else:
-            is_mesh = isinstance(shape.geometry, MeshFile)
-            _author_collider(over(layer, path), is_mesh=is_mesh)
+            _author_collider(over(layer, path), None)
 
 
-def _author_collider(prim: Sdf.PrimSpec, *, is_mesh: bool) -> None:
+def _author_collider(prim: Sdf.PrimSpec, approximation: Approximation | None) -> None:
+    """Apply the schemas of a collider, with the approximation of a mesh."""
     apply(prim, "PhysicsCollisionAPI")
-    if is_mesh:
+    if approximation is not None:
         apply(prim, _MESH)
-        tokens = UsdPhysics.Tokens
-        write(prim, tokens.physicsApproximation, tokens.convexHull, _MESH)
+        name = UsdPhysics.Tokens.physicsApproximation
+        write(prim, name, approximation.value, _MESH)

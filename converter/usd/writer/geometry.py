@@ -89,7 +89,7 @@ def _author_shapes(
                 message = f"{path.name!r} of link {link.name!r} {text}"
                 diagnostics.append(Diagnostic(rule, message, link.location))
             continue
-        groups = library.groups_of(shape.geometry) if path in touched else None
+        groups = library.groups_of(shape)
         schema = "Xform" if groups else _SCHEMAS[type(shape.geometry)]
         gprim = define(layer, path, schema)
         if groups:

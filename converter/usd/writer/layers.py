@@ -33,7 +33,7 @@ from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Visual
+from urdf_usd.converter.robot.model import Collision, MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import author_profile
@@ -215,9 +215,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     several = physics_variants or profile is Profile.ISAAC
     simulators = _simulator_layers(profile) if several else {}
-    sublayers = _sublayers(
-        robot, profile, simulators, simulated=simulation is not None
-    )
+    sublayers = _sublayers(robot, profile, simulators, simulated=simulation is not None)
     layer = {name: _new_layer(payload / name) for name in sublayers}
     for name, path in simulators.items():
         layer[name] = _new_layer(folder / path)
@@ -264,18 +262,32 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
     _author_interface(robot, version, prims, composed, folder, choices, arc)
     if profile is Profile.SIMREADY:
-        from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415  imports numpy
-
+        variants = RUNNABLE_LAYERS if simulators else {}
         asset = folder / asset_name(robot)
-        interface = Sdf.Layer.FindOrOpen(str(asset))
-        bodies = body_assignment.bodies
-        mass = sum(body.mass for body in bodies)
-        simready.author_metadata(interface, metadata, len(bodies), mass)
-        if simulators:
-            simready.author_variants(interface, RUNNABLE_LAYERS, ENABLED)
-        interface.Save()
-        write_thumbnail(composed, thumbnail_path(asset))
+        _complete_interface(asset, composed, body_assignment, metadata, variants)
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
+
+
+def _complete_interface(
+    asset: Path,
+    stage: Usd.Stage,
+    body_assignment: BodyAssignment,
+    metadata: Mapping[str, str],
+    variants: Mapping[str, str],
+) -> None:
+    """Add what SimReady requires of the interface, and write the thumbnail."""
+    # These import numpy.
+    from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
+    from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415
+
+    interface = Sdf.Layer.FindOrOpen(str(asset))
+    bodies = body_assignment.bodies
+    mass = sum(body.mass for body in bodies)
+    simready.author_metadata(interface, metadata, len(bodies), mass)
+    if variants:
+        simready.author_variants(interface, variants, ENABLED)
+    interface.Save()
+    write_thumbnail(stage, thumbnail_path(asset))
 
 
 def _author_profiles(
@@ -395,10 +407,11 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                 use = uses.get(
                     key, MeshUse(link.location, visual=False, collider=False)
                 )
+                in_groups = isinstance(shape, Collision) and shape.approximation is None
                 uses[key] = replace(
                     use,
-                    visual=use.visual or isinstance(shape, Visual),
-                    collider=use.collider or isinstance(shape, Collision),
+                    visual=use.visual or not in_groups,
+                    collider=use.collider or in_groups,
                 )
     if not uses:
         return MeshLibrary({}, {}, {}, {}, ())

@@ -17,10 +17,22 @@ from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.conformance.records.schema import RECORDS
 from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
+from urdf_usd.converter.options import (
+    BodyNesting,
+    ColliderKind,
+    ColliderRule,
+    ColliderRules,
+    ColliderTolerance,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+    Profile,
+)
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
+
+_RULE = ColliderRule(ColliderKind.HULL, "left_*")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +44,7 @@ from urdf_usd.converter.usd.profiles.simready import METADATA
         (conversion.MASSLESS, MasslessOption),
         (conversion.MATERIALS, MaterialNetworks),
         (parameters.BASES, BaseOption),
+        (parameters.INERTIAS, InertiaOption),
         (parameters.FAIL_ON, FailOn),
         (lint.SEVERITIES, Severity),
         (tuple(console.SEVERITY_STYLES), Severity),
@@ -63,6 +76,10 @@ def test_defaults_are_those_of_the_library() -> None:
         bodies=None,
         base=str(defaults["base"]),
         massless=str(defaults["massless"]),
+        inertia=str(defaults["inertia"]),
+        mass_density=float(str(defaults["mass_density"])),
+        colliders=(),
+        collider_tolerance=ColliderTolerance.parse(str(defaults["collider_tolerance"])),
         materials=str(defaults["materials"]),
         merge_fixed=bool(defaults["merge_fixed"]),
         keep_chains=bool(defaults["keep_chains"]),
@@ -84,6 +101,10 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         bodies="flat",
         base="fixed",
         massless="error",
+        inertia="geometry",
+        mass_density=2700.0,
+        colliders=(_RULE,),
+        collider_tolerance=ColliderTolerance(0.01),
         materials="openpbr",
         merge_fixed=True,
         keep_chains=True,
@@ -100,6 +121,9 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         bodies=BodyNesting.FLAT,
         base=BaseOption.FIXED,
         massless=MasslessOption.ERROR,
+        inertia=InertiaOption.GEOMETRY,
+        mass_density=2700.0,
+        colliders=ColliderRules((_RULE,), ColliderTolerance(0.01)),
         materials=MaterialNetworks.OPENPBR,
         merge_fixed=True,
         keep_chains=True,
@@ -119,6 +143,10 @@ def test_metadata_is_passed_to_the_converter() -> None:
         bodies=None,
         base="auto",
         massless="regularise",
+        inertia="keep",
+        mass_density=1000.0,
+        colliders=(),
+        collider_tolerance=ColliderTolerance(),
         materials="preview",
         merge_fixed=False,
         keep_chains=False,

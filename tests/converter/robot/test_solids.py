@@ -7,6 +7,7 @@ import pytest
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
@@ -14,8 +15,11 @@ from urdf_usd.converter.robot.solids import (
     EMPTY,
     Solid,
     hull_solid,
+    is_closed,
+    joined_solid,
     mesh_solid,
     primitive_solid,
+    solid_of_mesh,
 )
 
 # Off the origin and rotated, so that no cross term is zero.
@@ -101,3 +105,100 @@ def test_flat_solids_are_empty() -> None:
 
     assert hull_solid(flat) is EMPTY
     assert mesh_solid(flat[:3], np.array([3]), np.arange(3)) is EMPTY
+
+
+def _arrays(
+    mesh: trimesh.Trimesh,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return a mesh in which no two triangles share a point, as in STL files."""
+    points = np.asarray(mesh.triangles, dtype=np.float64).reshape(-1, 3)
+    return points, np.full(len(mesh.faces), 3), np.arange(3 * len(mesh.faces))
+
+
+def _bracket() -> trimesh.Trimesh:
+    """Return a concave solid: an L, rotated and off the origin."""
+    outline = [(0, 0), (0.4, 0), (0.4, 0.1), (0.1, 0.1), (0.1, 0.5), (0, 0.5)]
+    triangles = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
+    mesh = trimesh.creation.extrude_triangulation(np.array(outline), triangles, 0.2)
+    mesh.apply_transform(_PLACE)
+    return mesh
+
+
+def test_closed_mesh_is_its_own_solid() -> None:
+    """Concave, and less than its convex hull."""
+    mesh = _bracket()
+
+    solid, is_hull = solid_of_mesh(*_arrays(mesh))
+
+    assert not is_hull
+    _assert_like(solid, mesh, rel=1e-7)
+    assert solid.volume < 0.9 * mesh.convex_hull.volume
+
+
+def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
+    """Without one triangle, the enclosed volume is not defined."""
+    mesh = _bracket()
+    points, counts, indices = _arrays(mesh)
+
+    solid, is_hull = solid_of_mesh(points, counts[1:], indices[3:])
+
+    assert is_hull
+    assert not is_closed(points, counts[1:], indices[3:])
+    _assert_like(solid, mesh.convex_hull, rel=1e-7)
+
+
+def test_mesh_with_one_face_turned_is_not_closed() -> None:
+    """Its signed volume is not that which it encloses."""
+    points, counts, indices = _arrays(_bracket())
+    indices[:3] = indices[2::-1]
+
+    assert not is_closed(points, counts, indices)
+
+
+def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None:
+    """Half a sphere with faces of both orientations."""
+    ball = trimesh.creation.icosphere(2, 0.3)
+    upper = ball.triangles[ball.triangles_center[:, 2] > 0.0]
+    points = np.concatenate([upper, upper[:, ::-1]]).reshape(-1, 3)
+    count = 2 * len(upper)
+
+    solid, is_hull = solid_of_mesh(points, np.full(count, 3), np.arange(3 * count))
+
+    assert is_hull
+    assert solid.volume == pytest.approx(
+        trimesh.convex.convex_hull(upper.reshape(-1, 3)).volume
+    )
+
+
+def test_polygons_and_triangles_are_closed_alike() -> None:
+    """Quads of a box."""
+    corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4)]
+    quads.append((1, 5, 7, 3))
+
+    counts, indices = np.full(6, 4), np.array(quads).reshape(-1)
+
+    assert is_closed(corners.astype(np.float64), counts, indices)
+    assert mesh_solid(corners * 1.0, counts, indices).volume == pytest.approx(1.0)
+
+
+def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
+    """A box and a ball, each with its own frame."""
+    shift = np.eye(4)
+    shift[:3, 3] = (-0.3, 0.9, 0.2)
+    box = trimesh.creation.box((0.3, 0.2, 0.7))
+    ball = trimesh.creation.icosphere(3, 0.25)
+    box.apply_transform(_PLACE)
+    parts = [
+        (primitive_solid(Box((0.3, 0.2, 0.7))), _PLACE),
+        (solid_of_mesh(*_arrays(ball))[0], shift),
+    ]
+    ball.apply_transform(shift)
+
+    _assert_like(joined_solid(parts), box + ball, rel=1e-7)
+
+
+def test_joined_solid_of_nothing_is_empty() -> None:
+    """Flat shapes have no volume."""
+    assert joined_solid([]) is EMPTY
+    assert joined_solid([(EMPTY, np.eye(4))]) is EMPTY

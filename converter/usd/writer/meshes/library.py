@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.robot.model import Geometry, MeshFile
+from urdf_usd.converter.robot.model import Collision, MeshFile, Shape
 
 if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
@@ -28,8 +28,8 @@ class MeshUse:
 
     Attributes:
         location: Link that uses it first.
-        visual: Whether it is visible.
-        collider: Whether it collides.
+        visual: Whether it is visible, or collides as a whole.
+        collider: Whether each of its groups collides.
     """
 
     location: Location | None
@@ -68,8 +68,11 @@ class MeshLibrary:
     unreadable: dict[str, str]
     diagnostics: tuple[Diagnostic, ...]
 
-    def groups_of(self, geometry: Geometry) -> ColliderGroups | None:
+    def groups_of(self, shape: Shape) -> ColliderGroups | None:
         """Return the groups of a collider; None if it is one shape."""
+        geometry = shape.geometry
+        if not (isinstance(shape, Collision) and shape.approximation is None):
+            return None
         if not isinstance(geometry, MeshFile) or geometry.path is None:
             return None
         return self.groups.get(mesh_key(geometry))

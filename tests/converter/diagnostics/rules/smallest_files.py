@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.conversion import DEFAULTS
+from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption
 from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
 from urdf_usd.converter.usd.writer.layers import DEEPEST
 
@@ -13,6 +14,8 @@ _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'
 _MASS = f'<inertial><mass value="2"/>{_SPEC}</inertial>'
 A = f'<link name="a">{_MASS}</link>'
 B = f'<link name="b">{_MASS}</link>'
+_BOX = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
+_ESTIMATED = ConvertOptions(inertia=InertiaOption.GEOMETRY)
 _ENDS = '<parent link="a"/><child link="b"/>'
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COLLADA = b"""<?xml version="1.0"?>
@@ -59,6 +62,10 @@ class SmallestFile:
 def robot(inside: str, attributes: str = 'name="r"') -> str:
     """Return a robot."""
     return f"<robot {attributes}>{inside}</robot>"
+
+
+def _colliders(rule: str) -> ConvertOptions:
+    return ConvertOptions(colliders=ColliderRules((ColliderRule.parse(rule),)))
 
 
 def link(inside: str) -> str:
@@ -229,6 +236,19 @@ _MASS_RULES = {
     "link-massless-moving": SmallestFile(
         joint("").replace(B, '<link name="b"/>'),
         options=ConvertOptions(massless=MasslessOption.ERROR),
+    ),
+    "collider-replaced": SmallestFile(
+        link(f"{_MASS}{_BOX}"), options=_colliders("none")
+    ),
+    "collider-rule-unused": SmallestFile(robot(A), options=_colliders("z=none")),
+    "mass-negligible": SmallestFile(
+        joint("").replace(B, f'<link name="b">{_BOX}</link>')
+    ),
+    "mass-estimated": SmallestFile(
+        joint("").replace(B, f'<link name="b">{_BOX}</link>'), options=_ESTIMATED
+    ),
+    "inertia-estimated": SmallestFile(
+        link(f'<inertial><mass value="1"/></inertial>{_BOX}'), options=_ESTIMATED
     ),
     "inertia-regularised": SmallestFile(link('<inertial><mass value="1"/></inertial>')),
     "inertia-implausible": SmallestFile(link(_MASS.replace("5", "50"))),

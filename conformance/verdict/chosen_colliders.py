@@ -1,0 +1,370 @@
+"""Colliders that replace those of the URDF, because the user requested it.
+
+They are compared with what the kind of collider promises, and are never exact:
+
+* none: the link has no collider.
+* hull: one convex hull for each mesh of the URDF, also for one of several groups.
+* mesh: the triangles of each mesh.
+* primitives: for each mesh a primitive whose support function is within the stated
+  distance, which is the distance of two convex surfaces; or the convex hull.
+* decomposition: convex pieces, none twice and none outside the mesh's extents. Together
+  they have the mesh's support function and, if it is closed, its volume.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from msgspec import structs
+
+from urdf_usd.conformance.checks.shape_pairs import (
+    CombinedSurface,
+    LinkShapes,
+    Shapes,
+    combined_surface,
+    named,
+    shapes_by_link,
+    worst_of,
+)
+from urdf_usd.conformance.checks.shapes import area, support, triangles, volume
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import (
+    Role,
+    ShapeKind,
+    ShapeObservation,
+)
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Description,
+    Difference,
+    ToleranceModel,
+    number,
+)
+
+_MEASURES = {
+    "collision.support": support,
+    "collision.area": area,
+    "collision.volume": volume,
+    "collision.triangles": triangles,
+}
+_PRIMITIVES = frozenset(
+    {ShapeKind.BOX, ShapeKind.SPHERE, ShapeKind.CYLINDER, ShapeKind.CAPSULE}
+)
+# Distance of the pieces of a decomposition from the mesh, as a part of its size, and of
+# their volume from that of a closed mesh: the concavity at which CoACD stops.
+_DECOMPOSED = 0.05
+# Part of the area of a closed surface that the sum of its area vectors may have.
+_CLOSED = 1e-3
+# Rounding of a distance that the converter computed in double precision.
+_SLACK = 1.001
+
+
+@dataclass(frozen=True, slots=True)
+class ColliderChoice:
+    """Colliders that replace those of a link.
+
+    Attributes:
+        kind: hull, decomposition, primitives, mesh or none.
+        length: Largest distance of a primitive from the convex hull [m]; None if it
+            depends on the size.
+        fraction: Of the diagonal of the bounds of the mesh, if ``length`` is None.
+    """
+
+    kind: str
+    length: float | None = None
+    fraction: float = 0.0
+
+    def distance(self, size: float) -> float:
+        """Return the largest distance for a mesh of a size [m]."""
+        return self.fraction * size if self.length is None else self.length
+
+
+def compare_chosen(
+    check: str,
+    comparison: Comparison,
+    sides: tuple[Observation, Observation],
+    model: ToleranceModel,
+    choices: Mapping[str, ColliderChoice],
+) -> Comparison:
+    """Compare the colliders of some links with what was requested for them.
+
+    Args:
+        check: Identifier of the check.
+        comparison: With the colliders of the URDF.
+        sides: Observations of the URDF and of the USD.
+        model: Bounds and tolerances.
+        choices: Requested colliders, by link.
+
+    Returns:
+        The comparison, with other differences for these links.
+    """
+    if not isinstance(comparison, Compared):
+        return comparison
+    if check != "collision.shapes" and check not in _MEASURES:
+        return comparison
+    kept = tuple(d for d in comparison.differences if d.item not in choices)
+    chosen = []
+    for shapes in shapes_by_link(*sides, Role.COLLISION, model):
+        choice = choices.get(shapes.link)
+        if choice is None:
+            continue
+        if check == "collision.shapes":
+            chosen.append(_present(shapes, choice, model))
+            continue
+        found = list(_measured(check, shapes, choice, model))
+        if found:
+            chosen.append(_marked(worst_of(found), choice))
+    differences = (*kept, *chosen)
+    reported = comparison.reported
+    if reported is not None:
+        reported = (*(d for d in reported if d.item not in choices), *chosen)
+    return replace(
+        comparison,
+        differences=differences,
+        reported=reported,
+        note=comparison.note if not differences else None,
+    )
+
+
+def _marked(difference: Difference, choice: ColliderChoice) -> Difference:
+    return structs.replace(
+        difference,
+        estimated=True,
+        describe=partial(_describe, difference, choice),
+    )
+
+
+def _describe(difference: Difference, choice: ColliderChoice) -> Description:
+    description = difference.describe()
+    allowed = max(difference.bound, difference.tolerance)
+    if difference.amount <= allowed:
+        message = f"{difference.subject}: colliders of kind {choice.kind}, as requested"
+    else:
+        message = f"{description.message}; {choice.kind} was requested"
+    return structs.replace(description, message=message)
+
+
+def _present(
+    shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
+) -> Difference:
+    """Check number and kinds of colliders."""
+    fault = _fault(shapes, choice, model)
+    subject = f"link {shapes.link}"
+    text = fault or f"{named(shapes.theirs)}: {choice.kind}, as requested"
+    return Difference(
+        item=shapes.link,
+        subject=subject,
+        amount=math.inf if fault else 0.0,
+        describe=lambda: Description(
+            f"{subject}: collision {text}",
+            expected=f"{choice.kind} for {named(shapes.ours)}",
+            actual=named(shapes.theirs),
+        ),
+        unknown=False,
+        estimated=True,
+    )
+
+
+def _fault(
+    shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
+) -> str | None:
+    """Return what is wrong with the colliders of a link, or None."""
+    theirs = shapes.theirs
+    if choice.kind == "none":
+        return f"has {named(theirs)}; none was requested" if theirs else None
+    if broken := [shape for shape in theirs if shape.surface is None or shape.problem]:
+        return f"{broken[0].name}: {broken[0].problem}"
+    pairs = _pairs(shapes, choice)
+    if pairs is None:
+        wholes = len(_wholes(shapes.ours))
+        return f"has {len(theirs)} colliders for {wholes} of the URDF"
+    for whole, found in pairs:
+        kept = whole[0].kind is not ShapeKind.MESH
+        if kept and [one.kind for one in found] != [whole[0].kind]:
+            return f"has {named(found)} for {named(whole)}"
+        if not (kept or all(_is_of_kind(one, choice.kind) for one in found)):
+            return f"has {named(found)}, not {choice.kind} of {named(whole)}"
+    return _doubled(theirs, model) if choice.kind == "decomposition" else None
+
+
+def _is_of_kind(shape: ShapeObservation, kind: str) -> bool:
+    is_hull = shape.kind is ShapeKind.MESH and shape.hull
+    match kind:
+        case "hull" | "decomposition":
+            return is_hull
+        case "mesh":
+            return shape.kind is ShapeKind.MESH and not shape.hull
+        case _:
+            return is_hull or shape.kind in _PRIMITIVES
+
+
+def _doubled(pieces: Shapes, model: ToleranceModel) -> str | None:
+    """Report a piece that is there twice."""
+    for index, one in enumerate(pieces):
+        here = combined_surface((one,))
+        for other in pieces[index + 1 :]:
+            apart = np.abs(combined_surface((other,)).reach - here.reach).max()
+            if apart <= model.tolerance.shape * here.size:
+                return f"has {one.name} twice"
+    return None
+
+
+def _wholes(shapes: Shapes) -> list[Shapes]:
+    """Return the shapes of the URDF, each with all groups of its mesh."""
+    by_source: dict[str, list[ShapeObservation]] = {}
+    for shape in shapes:
+        source, group, _ = shape.source.rpartition(" group ")
+        by_source.setdefault(source if group else shape.source, []).append(shape)
+    return [tuple(parts) for parts in by_source.values()]
+
+
+def _pairs(
+    shapes: LinkShapes, choice: ColliderChoice
+) -> list[tuple[Shapes, Shapes]] | None:
+    """Pair the shapes of the URDF with the nearest colliders.
+
+    Every collider of a decomposition belongs to the nearest shape that contains it.
+    None if there are too few or too many.
+    """
+    wholes = [w for w in _wholes(shapes.ours) if all(s.surface for s in w)]
+    theirs = list(shapes.theirs)
+    if not wholes or not all(shape.surface for shape in theirs):
+        return None
+    if choice.kind != "decomposition" and len(theirs) != len(wholes):
+        return None
+    outer = np.array([combined_surface(whole).reach for whole in wholes])
+    inner = np.array([combined_surface((shape,)).reach for shape in theirs])
+    found: list[list[ShapeObservation]] = [[] for _ in wholes]
+    if choice.kind == "decomposition":
+        # How far a piece lies outside a shape; of several around it, the smallest.
+        outside = np.maximum(inner[:, np.newaxis] - outer, 0.0).max(axis=2)
+        sizes = np.array([combined_surface(whole).size for whole in wholes])
+        outside = np.where(outside <= _DECOMPOSED * sizes, 0.0, outside)
+        for piece, row in zip(theirs, outside.tolist(), strict=True):
+            order = [
+                (distance, size) for distance, size in zip(row, sizes, strict=True)
+            ]
+            found[order.index(min(order))].append(piece)
+        return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
+    apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)
+    for place in np.argsort(apart, axis=None, kind="stable").tolist():
+        here, there = divmod(place, len(theirs))
+        taken = any(theirs[there] in each for each in found)
+        if not found[here] and not taken:
+            found[here].append(theirs[there])
+    return list(zip(wholes, map(tuple, found), strict=True))
+
+
+def _measured(
+    check: str, shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
+) -> Iterator[Difference]:
+    """Yield the differences of the colliders of a link in one measure."""
+    pairs = None if choice.kind == "none" else _pairs(shapes, choice)
+    for whole, found in pairs or ():
+        part = LinkShapes(shapes.link, whole, found)
+        ours, theirs = combined_surface(whole), combined_surface(found)
+        is_whole = found[0].kind is whole[0].kind and choice.kind != "decomposition"
+        if is_whole:
+            yield from _MEASURES[check](part, ours, theirs, model)
+        elif check == "collision.support":
+            allowed = choice.distance(ours.size)
+            if choice.kind == "decomposition":
+                allowed = _DECOMPOSED * ours.size
+            off = float(np.abs(theirs.reach - ours.reach).max())
+            yield _difference(
+                part,
+                off / ours.size,
+                allowed * _SLACK / ours.size,
+                partial(_far, part, off, allowed),
+            )
+        elif check == "collision.volume" and choice.kind == "decomposition":
+            yield from _volume_of_pieces(part, ours)
+        elif check == "collision.volume":
+            yield from _volume_of_primitive(part, ours, choice)
+
+
+def _difference(
+    part: LinkShapes,
+    amount: float,
+    tolerance: float,
+    describe: Callable[[], Description],
+) -> Difference:
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        tolerance=tolerance,
+        describe=describe,
+    )
+
+
+def _far(part: LinkShapes, off: float, allowed: float) -> Description:
+    return Description(
+        f"link {part.link}: {named(part.theirs)} is {number(off, 'm')} from "
+        f"{named(part.ours)}, not at most {number(allowed, 'm')}",
+        expected=f"at most {number(allowed, 'm')}",
+        actual=number(off, "m"),
+    )
+
+
+def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Difference]:
+    """Compare the volume of convex pieces with that of a closed mesh.
+
+    It is at most that of the convex hull, apart from the same tolerance.
+    """
+    if float(np.linalg.norm(ours.oriented)) > _CLOSED * ours.area:
+        return
+    solid = abs(ours.volume_about(ours.middle))
+    hulls = [shape.hull_volume for shape in part.theirs]
+    total = math.fsum(one for one in hulls if one is not None)
+    around = [shape.hull_volume for shape in part.ours]
+    most = math.fsum(one for one in around if one is not None)
+    if not most or None in hulls or None in around or solid > most:
+        return
+    excess = max(solid - total, total - most, 0.0) / most
+    yield _difference(
+        part,
+        excess,
+        _DECOMPOSED,
+        lambda: Description(
+            f"link {part.link}: {len(hulls)} pieces of {number(total, 'm^3')}; mesh "
+            f"{number(solid, 'm^3')}, its convex hull {number(most, 'm^3')}",
+            expected=f"{number(solid, 'm^3')} to {number(most, 'm^3')}",
+            actual=number(total, "m^3"),
+        ),
+    )
+
+
+def _volume_of_primitive(
+    part: LinkShapes, ours: CombinedSurface, choice: ColliderChoice
+) -> Iterator[Difference]:
+    """Compare the volume of a primitive with that of a convex hull.
+
+    Volumes of convex bodies at a distance d differ by at most d times the area of the
+    larger one grown by d, which is less than that of a box around it.
+    """
+    hull = part.ours[0].hull_volume if len(part.ours) == 1 else None
+    surface = part.theirs[0].surface
+    if not hull or surface is None:
+        return
+    distance = choice.distance(ours.size)
+    high, low = ours.reach[:3], ours.reach[3:6]
+    a, b, c = (high + low + 2 * distance).tolist()
+    allowed = 2 * (a * b + b * c + c * a) * distance / hull
+    found = surface.volume
+    yield _difference(
+        part,
+        abs(found - hull) / hull,
+        allowed,
+        lambda: Description(
+            f"link {part.link}: {named(part.theirs)} has {number(found, 'm^3')}, the "
+            f"convex hull {number(hull, 'm^3')}",
+            expected=number(hull, "m^3"),
+            actual=number(found, "m^3"),
+        ),
+    )

@@ -1,0 +1,189 @@
+"""Colliders that replace those of the URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from urdf_usd.converter.decomposition import decompose
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.hulls import Points, convex_hull
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
+from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.options import ColliderKind, ColliderRules, ColliderTolerance
+from urdf_usd.converter.robot.model import (
+    Approximation,
+    Collision,
+    Link,
+    MeshFile,
+    Robot,
+)
+from urdf_usd.converter.robot.primitives import fit_primitive
+from urdf_usd.converter.robot.rigid import compose
+from urdf_usd.converter.robot.solids import hull_solid, solid_of_mesh
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
+
+# Links that a diagnostic names.
+_MOST_NAMED = 8
+_WHAT: Mapping[ColliderKind, str] = MappingProxyType(
+    {
+        ColliderKind.HULL: "the convex hulls of their meshes",
+        ColliderKind.DECOMPOSITION: "convex pieces of their meshes",
+        ColliderKind.PRIMITIVES: "primitives, or the convex hulls of their meshes",
+        ColliderKind.MESH: "the triangles of their meshes",
+        ColliderKind.NONE: "nothing",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """A collider that replaces one of the URDF.
+
+    Attributes:
+        collision: The collider.
+        text: What it is, for a message.
+    """
+
+    collision: Collision
+    text: str
+
+
+def replace_colliders(
+    robot: Robot, rules: ColliderRules, triangles: Approximation
+) -> Findings[Robot]:
+    """Return a robot with the requested colliders.
+
+    Primitives of the URDF, and meshes that cannot be read, are kept.
+
+    Args:
+        robot: The robot.
+        rules: The colliders of each link.
+        triangles: How colliders of triangles are approximated.
+
+    Returns:
+        The robot; links without a rule are unchanged.
+    """
+    yield from _unused(robot, rules)
+    replaced: dict[ColliderKind, list[str]] = {}
+    links = []
+    for link in robot.links:
+        kind = rules.kind_of(link.name)
+        if kind is None or not link.collisions:
+            links.append(link)
+            continue
+        changed, texts = _of_link(link, kind, rules.tolerance, triangles)
+        if texts:
+            named = replaced.setdefault(kind, [])
+            named.append(f"{link.name!r} ({', '.join(texts)})")
+        links.append(changed)
+    for kind, named in replaced.items():
+        shown = ", ".join(named[:_MOST_NAMED])
+        more = len(named) - _MOST_NAMED
+        rest = f" and {more} more" if more > 0 else ""
+        links_are = "1 link is" if len(named) == 1 else f"{len(named)} links are"
+        message = f"colliders of {links_are} replaced by {_WHAT[kind]}: {shown}{rest}"
+        yield Diagnostic("collider-replaced", message, robot.location)
+    return replace(robot, links=tuple(links))
+
+
+def _unused(robot: Robot, rules: ColliderRules) -> Findings[None]:
+    """Report patterns that match no link."""
+    for rule in rules.rules:
+        pattern = rule.links
+        if pattern is not None and not any(
+            fnmatchcase(link.name, pattern) for link in robot.links
+        ):
+            message = f"no link matches {pattern!r}, for which colliders were requested"
+            yield Diagnostic("collider-rule-unused", message, robot.location)
+
+
+def _of_link(
+    link: Link,
+    kind: ColliderKind,
+    tolerance: ColliderTolerance,
+    triangles: Approximation,
+) -> tuple[Link, tuple[str, ...]]:
+    """Return a link with other colliders, and what they are."""
+    if kind is ColliderKind.NONE:
+        count = len(link.collisions)
+        text = "1 collider" if count == 1 else f"{count} colliders"
+        return replace(link, collisions=()), (text,)
+    found = [_of_shape(shape, kind, tolerance, triangles) for shape in link.collisions]
+    return (
+        replace(link, collisions=tuple(each.collision for each in found)),
+        tuple(each.text for each in found if each.text),
+    )
+
+
+def _of_shape(
+    shape: Collision,
+    kind: ColliderKind,
+    tolerance: ColliderTolerance,
+    triangles: Approximation,
+) -> _Replaced:
+    geometry = shape.geometry
+    mesh = _read(geometry) if isinstance(geometry, MeshFile) else None
+    if mesh is None or not isinstance(geometry, MeshFile):
+        return _Replaced(shape, "")
+    name = Path(geometry.path or "").name
+    if kind is ColliderKind.MESH:
+        return _Replaced(replace(shape, approximation=triangles), name)
+    if kind is ColliderKind.DECOMPOSITION:
+        file = decompose(geometry.path or "", mesh, shape.location)
+        pieces = replace(shape, geometry=replace(geometry, path=str(file)))
+        return _Replaced(pieces, f"{name}: {_pieces_text(mesh, file)}")
+    points = mesh.points * np.array(geometry.scale)
+    corners, _ = convex_hull(points)
+    hull = replace(shape, approximation=Approximation.HULL)
+    if kind is ColliderKind.PRIMITIVES:
+        turned = corners @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
+        size = float(np.linalg.norm(np.ptp(turned, axis=0)))
+        fit = fit_primitive(corners)
+        if fit is not None and fit.distance <= tolerance.metres(size):
+            primitive = replace(
+                shape, geometry=fit.shape, origin=compose(shape.origin, fit.pose)
+            )
+            kind_name = type(fit.shape).__name__.lower()
+            return _Replaced(
+                primitive,
+                f"{kind_name} for {name}, {fit.distance:.2g} m from the hull, "
+                f"volume {fit.volume_error:+.1%}",
+            )
+    return _Replaced(hull, f"hull of {name}{_excess(mesh, points)}")
+
+
+def _excess(mesh: PolygonMesh, points: Points) -> str:
+    """Return how much larger the convex hull is than a closed mesh."""
+    solid, is_hull = solid_of_mesh(points, mesh.face_counts, mesh.face_indices)
+    if is_hull or solid.volume <= 0:
+        return ""
+    return f", volume {hull_solid(points).volume / solid.volume - 1.0:+.1%}"
+
+
+def _pieces_text(mesh: PolygonMesh, file: Path) -> str:
+    """Return the number of pieces, and how much larger they are than a closed mesh."""
+    whole = read_mesh(file)
+    pieces = [group for _, group in split_groups(whole)] or [whole]
+    text = "1 piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
+    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
+    if is_hull or solid.volume <= 0:
+        return text
+    total = sum(hull_solid(piece.points).volume for piece in pieces)
+    return f"{text}, volume {total / solid.volume - 1.0:+.1%}"
+
+
+def _read(geometry: MeshFile) -> PolygonMesh | None:
+    if geometry.path is None:
+        return None
+    try:
+        return read_mesh(Path(geometry.path))
+    except MeshError:
+        # Reported when the mesh is written.
+        return None

@@ -1,0 +1,219 @@
+"""Mass and inertia of links from their shapes, as homogeneous solids.
+
+A link with mass keeps its mass and its centre of mass. If its inertia is missing or
+impossible, it receives that of its shapes about their common centre, scaled to its
+mass. Links without mass receive mass, centre of mass and inertia of their shapes at a
+given density, if no link that is connected to them by fixed joints has mass; a base
+that is fixed to the world only if no link of the robot has mass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
+from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.robot.bodies import BaseOption, is_anchored, is_static
+from urdf_usd.converter.robot.mass_properties import has_mass, principal_inertia
+from urdf_usd.converter.robot.model import (
+    Collision,
+    Estimated,
+    Inertial,
+    Link,
+    MeshFile,
+    Pose,
+    Robot,
+    Shape,
+)
+from urdf_usd.converter.robot.solids import (
+    EMPTY,
+    Solid,
+    joined_solid,
+    primitive_solid,
+    solid_of_mesh,
+)
+from urdf_usd.converter.robot.spatial import inertia_values, transform_from_pose
+from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
+
+# Square of the radius of gyration below which inertia is missing [m^2]: of 1 um.
+_POINT = 1e-12
+# A smaller fraction of the largest moment is no moment about an axis.
+_THIN = 1e-12
+# Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
+_TRIANGLE_SLACK = 1e-4
+
+
+def estimate_robot(robot: Robot, base: BaseOption, density: float) -> Findings[Robot]:
+    """Return a robot with mass and inertia from shapes where they are missing.
+
+    Args:
+        robot: The robot.
+        base: Requested base.
+        density: Of links without mass [kg/m^3].
+
+    Returns:
+        The robot; links whose shapes have no volume are unchanged.
+    """
+    tree = build_tree(robot)
+    weightless = _weightless(tree, base)
+    meshes = _Meshes()
+    links = []
+    for link in robot.links:
+        inertial = link.inertial
+        changes: tuple[Diagnostic, ...] = ()
+        if link.name in weightless:
+            inertial, changes = _with_mass(link, density, meshes)
+        elif inertial and has_mass(link) and not is_possible(inertial):
+            inertial, changes = _with_inertia(link, inertial, meshes)
+        yield from changes
+        links.append(replace(link, inertial=inertial))
+    return replace(robot, links=tuple(links))
+
+
+def is_possible(inertial: Inertial) -> bool:
+    """Return whether a body can have the inertia of an inertial with mass."""
+    moments, _ = principal_inertia(inertial.inertia)
+    a, b, c = sorted(moments)
+    return (
+        c > _POINT * inertial.mass
+        and a > _THIN * c
+        and a + b >= c * (1 - _TRIANGLE_SLACK)
+    )
+
+
+def _weightless(tree: Tree, base: BaseOption) -> frozenset[str]:
+    """Return the links whose mass is missing."""
+    massive = {name for name, link in tree.link.items() if has_mass(link)}
+    if is_static(tree, base):
+        return frozenset()
+    held = rigid_groups(tree)[0] if massive and is_anchored(tree, base) else ()
+    return frozenset(
+        name
+        for group in rigid_groups(tree)
+        if group != held and not massive.intersection(group)
+        for name in group
+    )
+
+
+def _with_mass(
+    link: Link, density: float, meshes: _Meshes
+) -> tuple[Inertial | None, tuple[Diagnostic, ...]]:
+    found = _solid(link, meshes)
+    if found.solid.volume <= 0:
+        return link.inertial, ()
+    solid = found.solid
+    x, y, z = (float(c) + 0.0 for c in solid.center)
+    inertial = Inertial(
+        mass=density * solid.volume,
+        origin=Pose((x, y, z)),
+        inertia=inertia_values(density * solid.inertia),
+        location=link.location,
+        estimated=Estimated.MASS,
+    )
+    message = (
+        f"link {link.name!r} has no mass; it received {inertial.mass:.4g} kg and the "
+        f"inertia of {found.text} at {density:g} kg/m^3"
+    )
+    return inertial, (Diagnostic("mass-estimated", message, link.location),)
+
+
+def _with_inertia(
+    link: Link, stated: Inertial, meshes: _Meshes
+) -> tuple[Inertial, tuple[Diagnostic, ...]]:
+    found = _solid(link, meshes)
+    if found.solid.volume <= 0:
+        return stated, ()
+    scale = stated.mass / found.solid.volume
+    inertial = replace(
+        stated,
+        origin=Pose(stated.origin.position),
+        inertia=inertia_values(scale * found.solid.inertia),
+        estimated=Estimated.INERTIA,
+    )
+    has = "impossible" if any(stated.inertia) else "no"
+    moments, _ = principal_inertia(inertial.inertia)
+    text = ", ".join(f"{moment:.4g}" for moment in sorted(moments))
+    message = (
+        f"link {link.name!r} has {stated.mass:.6g} kg and {has} inertia; it received "
+        f"that of {found.text}: principal moments {text} kg m^2"
+    )
+    return inertial, (Diagnostic("inertia-estimated", message, link.location),)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LinkSolid:
+    """The solid of a link's shapes, in its frame.
+
+    Attributes:
+        solid: Of density one.
+        text: Its origin, for a message.
+    """
+
+    solid: Solid
+    text: str
+
+
+def _solid(link: Link, meshes: _Meshes) -> _LinkSolid:
+    """Return the solid of the colliders of a link or, if that is empty, its visuals."""
+    for what, shapes in (("collision", link.collisions), ("visual", link.visuals)):
+        parts = [(shape, *_parts(shape, meshes)) for shape in shapes]
+        solid = joined_solid(
+            (piece, transform_from_pose(shape.origin))
+            for shape, pieces, _ in parts
+            for piece in pieces
+        )
+        if solid.volume > 0:
+            hulls = dict.fromkeys(name for _, _, name in parts if name)
+            text = f"its {what} {'shapes' if len(parts) > 1 else 'shape'}"
+            if hulls:
+                text += f" (convex hull of {', '.join(hulls)}, which is not closed)"
+            return _LinkSolid(solid, text)
+    return _LinkSolid(EMPTY, "")
+
+
+def _parts(shape: Shape, meshes: _Meshes) -> tuple[list[Solid], str | None]:
+    """Return the solids of a shape, and its mesh file if a convex hull is used."""
+    geometry = shape.geometry
+    if not isinstance(geometry, MeshFile):
+        return [primitive_solid(geometry)], None
+    mesh = meshes.read(geometry.path)
+    if mesh is None:
+        return [], None
+    pieces = [mesh]
+    if isinstance(shape, Collision):
+        # Each group is a collider.
+        pieces = [group for _, group in split_groups(mesh)] or pieces
+    solids = [
+        solid_of_mesh(
+            piece.points * np.array(geometry.scale),
+            piece.face_counts,
+            piece.face_indices,
+        )
+        for piece in pieces
+    ]
+    is_hull = any(hull for _, hull in solids)
+    name = Path(geometry.path or "").name
+    return [solid for solid, _ in solids], name if is_hull else None
+
+
+class _Meshes:
+    """The readable mesh files of a robot, each read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, PolygonMesh | None] = {}
+
+    def read(self, path: str | None) -> PolygonMesh | None:
+        if path is None:
+            return None
+        if path not in self._read:
+            try:
+                self._read[path] = read_mesh(Path(path))
+            except MeshError:
+                # Reported when the mesh is written.
+                self._read[path] = None
+        return self._read[path]

@@ -1,0 +1,147 @@
+"""Primitive shapes that fit the convex hull of points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Pose, Sphere
+from urdf_usd.converter.robot.solids import Matrix, hull_solid, primitive_solid
+from urdf_usd.converter.robot.spatial import pose_from_transform
+
+# Directions in which support functions are compared, besides the corners of boxes.
+_DIRECTIONS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A primitive that fits a convex hull.
+
+    Attributes:
+        shape: The primitive.
+        pose: Its frame in that of the points.
+        distance: Largest distance between both surfaces [m].
+        volume_error: Its volume relative to that of the hull, minus one.
+    """
+
+    shape: Box | Cylinder | Capsule | Sphere
+    pose: Pose
+    distance: float
+    volume_error: float
+
+
+def fit_primitive(points: Matrix) -> Fit | None:
+    """Return the primitive with the smallest distance from the convex hull of points.
+
+    Boxes, spheres, cylinders and capsules are tried along the coordinate axes and along
+    the principal axes of the hull. The distance of two convex surfaces is the largest
+    difference of their support functions (R. Schneider, "Convex Bodies", 1.8), here
+    over 512 directions and those of the corners of the box.
+
+    Args:
+        points: (N, 3) [m].
+
+    Returns:
+        The best fit, also if it is far from the hull; None if the hull is flat.
+    """
+    hull = hull_solid(points)
+    if hull.volume <= 0:
+        return None
+    _, principal = np.linalg.eigh(hull.inertia)
+    if np.linalg.det(principal) < 0:
+        principal[:, 0] = -principal[:, 0]
+    best: Fit | None = None
+    for axes in (np.eye(3), principal):
+        local = points @ axes
+        upper, lower = local.max(axis=0), local.min(axis=0)
+        corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+        corners = corners * (upper - lower)
+        corners /= np.linalg.norm(corners, axis=1)[:, np.newaxis]
+        directions = np.concatenate([_spread(), np.eye(3), -np.eye(3), corners])
+        reach = _reach(local, directions)
+        for shape, axis, center in _candidates(
+            local, lower, upper, axes.T @ hull.center
+        ):
+            turned = np.roll(directions, 2 - axis, axis=1)
+            own = _support(shape, turned) + directions @ center
+            distance = float(np.abs(own - reach).max())
+            if best is None or distance < best.distance * (1 - 1e-9):
+                transform = np.eye(4)
+                # Column j is the primitive's axis j: Z is the given axis.
+                transform[:3, :3] = np.roll(axes, 2 - axis, axis=1)
+                transform[:3, 3] = axes @ center
+                volume = primitive_solid(shape).volume
+                best = Fit(
+                    shape,
+                    pose_from_transform(transform),
+                    distance,
+                    volume / hull.volume - 1.0,
+                )
+    return best
+
+
+def _candidates(
+    points: Matrix, lower: Matrix, upper: Matrix, center: Matrix
+) -> Iterator[tuple[Box | Cylinder | Capsule | Sphere, int, Matrix]]:
+    """Yield primitives, the axis that is their Z axis, and their centre."""
+    middle, size = (lower + upper) / 2, upper - lower
+    x, y, z = size.tolist()
+    yield Box((x, y, z)), 2, middle
+    for about in (middle, center):
+        # The midpoint of the smallest and the largest support, sampled.
+        reach = _reach(points - about, _spread())
+        radius = float(reach.max() + reach.min()) / 2
+        yield Sphere(radius), 2, about
+    for axis in range(3):
+        across = [(axis + 1) % 3, (axis + 2) % 3]
+        angles = np.linspace(0, 2 * np.pi, 128, endpoint=False)
+        around = np.zeros((128, 3))
+        around[:, across[0]], around[:, across[1]] = np.cos(angles), np.sin(angles)
+        reach = _reach(points - middle, around)
+        radius = float(reach.max() + reach.min()) / 2
+        length = float(size[axis])
+        if radius <= 0:
+            continue
+        yield Cylinder(radius, length), axis, middle
+        if length >= 2 * radius:
+            yield Capsule(radius, length - 2 * radius), axis, middle
+
+
+def _support(shape: Box | Cylinder | Capsule | Sphere, directions: Matrix) -> Matrix:
+    """Return the support function of a primitive at its origin, in its own frame."""
+    x, y, z = np.abs(directions.T)
+    across = np.hypot(x, y)
+    reach: Matrix
+    match shape:
+        case Box((a, b, c)):
+            reach = (a * x + b * y + c * z) / 2
+        case Sphere(radius):
+            reach = np.full(len(directions), radius)
+        case Cylinder(radius, length):
+            reach = radius * across + length / 2 * z
+        case Capsule(radius, length):
+            reach = radius + length / 2 * z
+    return reach
+
+
+def _reach(points: Matrix, directions: Matrix) -> Matrix:
+    """Return the support function of points; sums of few terms start no threads."""
+    reach = np.full(len(directions), -np.inf)
+    for start in range(0, len(points), 1024):
+        block = points[start : start + 1024]
+        (x, y, z), (u, v, w) = block.T, directions.T
+        products = np.outer(x, u) + np.outer(y, v) + np.outer(z, w)
+        reach = np.maximum(reach, products.max(axis=0))
+    return reach
+
+
+def _spread() -> Matrix:
+    """Return evenly spread directions: a spiral with the golden angle."""
+    steps = np.arange(_DIRECTIONS)
+    z = 1.0 - (2.0 * steps + 1.0) / _DIRECTIONS
+    across = np.sqrt(1.0 - z * z)
+    turn = math.pi * (3.0 - math.sqrt(5.0)) * steps
+    return np.stack([across * np.cos(turn), across * np.sin(turn), z], axis=1)

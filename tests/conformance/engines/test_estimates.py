@@ -1,0 +1,218 @@
+"""Mass and inertia that the harness computes from shapes, compared with trimesh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import trimesh
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
+from urdf_usd.conformance.engines.protocol import AbstentionError
+
+_ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>'
+_WHOLE = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
+  iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
+_POINT = (
+    '<inertial><origin xyz="0.01 0.02 0.03" rpy="1 0 0"/><mass value="2.5"/></inertial>'
+)
+_BOX = '<collision><geometry><box size="0.3 0.2 0.7"/></geometry></collision>'
+
+
+def _place() -> NDArray[np.float64]:
+    place = np.eye(4)
+    place[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
+    place[:3, 3] = (0.1, -0.2, 0.3)
+    return place
+
+
+def _urdf(folder: Path, *links: str, kind: str = "continuous") -> str:
+    """Write a star: all further links are children of the first, named a."""
+    names = "abcdefgh"[: len(links)]
+    text = "".join(
+        f'<link name="{name}">{content}</link>'
+        for name, content in zip(names, links, strict=True)
+    )
+    text += "".join(
+        f'<joint name="to_{name}" type="{kind}"><parent link="a"/>'
+        f'<child link="{name}"/></joint>'
+        for name in names[1:]
+    )
+    file = folder / "robot.urdf"
+    file.write_text(f'<robot name="r">{text}</robot>')
+    return str(file)
+
+
+def _estimated(
+    path: str, base: str = "auto", density: float = 1000.0
+) -> dict[str, tuple[float, list[float], NDArray[np.float64]]]:
+    """Return mass, centre and tensor of the links that were estimated."""
+    copy = estimate_urdf(path, {}, base, density)
+    found = {}
+    for link in ET.fromstring(copy.text).iterfind("link"):
+        name = link.get("name", "")
+        if name not in copy.links:
+            continue
+        inertial = link.find("inertial")
+        assert inertial is not None
+        origin, mass, inertia = (
+            inertial.find(t) for t in ("origin", "mass", "inertia")
+        )
+        assert origin is not None
+        assert mass is not None
+        assert inertia is not None
+        assert origin.get("rpy") == "0 0 0"
+        xx, xy, xz, yy, yz, zz = (
+            float(inertia.get(key, "nan"))
+            for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        center = list(map(float, origin.get("xyz", "").split()))
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        found[name] = float(mass.get("value", "nan")), center, tensor
+    return found
+
+
+def _assert_like(
+    found: tuple[float, list[float], NDArray[np.float64]],
+    mesh: trimesh.Trimesh,
+    rel: float = 1e-9,
+) -> None:
+    mass, center, tensor = found
+    assert mass == pytest.approx(1000.0 * mesh.volume, rel=rel)
+    np.testing.assert_allclose(center, mesh.center_mass, atol=rel)
+    scale = float(np.abs(mesh.moment_inertia).max())
+    np.testing.assert_allclose(
+        tensor, 1000.0 * mesh.moment_inertia, rtol=0, atol=1000.0 * rel * scale
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "mesh", "rel"),
+    [
+        ('<box size="0.3 0.2 0.7"/>', trimesh.creation.box((0.3, 0.2, 0.7)), 1e-9),
+        ('<sphere radius="0.35"/>', trimesh.creation.icosphere(5, 0.35), 2e-3),
+        (
+            '<cylinder radius="0.2" length="0.9"/>',
+            trimesh.creation.cylinder(0.2, 0.9, sections=512),
+            2e-3,
+        ),
+        (
+            '<capsule radius="0.2" length="0.5"/>',
+            trimesh.creation.capsule(0.5, 0.2, count=(256, 256)),
+            2e-3,
+        ),
+    ],
+)
+def test_primitives_have_the_mass_properties_of_fine_meshes(
+    tmp_path: Path, shape: str, mesh: trimesh.Trimesh, rel: float
+) -> None:
+    """Rotated and off the origin, within the error of the tessellation."""
+    collision = f"<collision>{_ORIGIN}<geometry>{shape}</geometry></collision>"
+
+    found = _estimated(_urdf(tmp_path, _WHOLE, collision))
+
+    placed = mesh.copy()
+    placed.apply_transform(_place())
+    assert set(found) == {"b"}
+    _assert_like(found["b"], placed, rel)
+
+
+def _bracket() -> trimesh.Trimesh:
+    outline = [(0, 0), (0.4, 0), (0.4, 0.1), (0.1, 0.1), (0.1, 0.5), (0, 0.5)]
+    triangles = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
+    mesh: trimesh.Trimesh = trimesh.creation.extrude_triangulation(
+        np.array(outline), triangles, 0.2
+    )
+    return mesh
+
+
+@pytest.mark.parametrize("scale", [(0.5, 0.7, 1.1), (-0.5, 0.7, 1.1)])
+def test_closed_mesh_counts_itself_and_an_open_one_its_convex_hull(
+    tmp_path: Path, scale: tuple[float, float, float]
+) -> None:
+    """Concave, with different factors along the axes, also mirrored."""
+    mesh = _bracket()
+    mesh.export(tmp_path / "closed.stl")
+    trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
+    factors = " ".join(map(str, scale))
+    shape = (
+        f'<collision>{_ORIGIN}<geometry><mesh filename="{{}}.stl" scale="{factors}"/>'
+        "</geometry></collision>"
+    )
+
+    found = _estimated(
+        _urdf(tmp_path, _WHOLE, shape.format("closed"), shape.format("open"))
+    )
+
+    placed = trimesh.Trimesh(mesh.vertices * np.array(scale), mesh.faces)
+    placed.fix_normals()
+    placed.apply_transform(_place())
+    _assert_like(found["b"], placed, rel=1e-6)
+    _assert_like(found["c"], placed.convex_hull, rel=1e-6)
+
+
+def test_link_with_mass_keeps_mass_and_centre(tmp_path: Path) -> None:
+    """Its inertia is that of all its colliders about their common centre."""
+    far = (
+        '<collision><origin xyz="0.5 0 0"/><geometry><box size="0.1 0.1 0.1"/>'
+        "</geometry></collision>"
+    )
+    other = trimesh.creation.box((0.1, 0.1, 0.1))
+    other.apply_translation((0.5, 0, 0))
+    both = trimesh.creation.box((0.3, 0.2, 0.7)) + other
+
+    mass, center, tensor = _estimated(_urdf(tmp_path, _POINT + _BOX + far))["a"]
+
+    assert mass == 2.5
+    assert center == [0.01, 0.02, 0.03]
+    expected = 2.5 / both.volume * both.moment_inertia
+    np.testing.assert_allclose(tensor, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("links", "kind", "base", "estimated"),
+    [
+        ((_WHOLE, _BOX), "fixed", "auto", ""),
+        ((_WHOLE, _BOX), "revolute", "auto", "b"),
+        ((_BOX, _WHOLE), "revolute", "auto", "a"),
+        ((_BOX, _WHOLE), "revolute", "fixed", ""),
+        ((_BOX, _BOX), "revolute", "fixed", "ab"),
+        ((_BOX, _BOX), "fixed", "auto", ""),
+        ((_BOX, _BOX), "fixed", "floating", "ab"),
+        ((_BOX, ""), "revolute", "auto", "a"),
+        ((_WHOLE + _BOX, _POINT + _BOX), "fixed", "auto", "b"),
+    ],
+)
+def test_links_without_mass_are_estimated_where_a_body_needs_one(
+    tmp_path: Path, links: tuple[str, ...], kind: str, base: str, estimated: str
+) -> None:
+    """By the rules of docs/mapping.md."""
+    assert set(_estimated(_urdf(tmp_path, *links, kind=kind), base)) == set(estimated)
+
+
+def test_robot_on_a_world_link_has_a_fixed_base(tmp_path: Path) -> None:
+    """Links that are fixed to the world need no mass if others have one."""
+    file = tmp_path / "robot.urdf"
+    file.write_text(
+        f'<robot name="r"><link name="world"/><link name="a">{_BOX}</link>'
+        f'<link name="b">{_WHOLE}</link><link name="c">{_BOX}</link>'
+        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/></joint>'
+        '<joint name="k" type="revolute"><parent link="b"/><child link="c"/></joint>'
+        "</robot>"
+    )
+
+    assert set(_estimated(str(file))) == {"c"}
+    assert set(_estimated(str(file), "floating")) == {"a", "c"}
+
+
+def test_number_that_is_none_is_refused(tmp_path: Path) -> None:
+    """There is no value to compare with."""
+    shape = _BOX.replace("0.3 0.2", "0.3 wide")
+
+    with pytest.raises(AbstentionError, match="not 3 numbers"):
+        _estimated(_urdf(tmp_path, _WHOLE, shape))

@@ -1,0 +1,222 @@
+"""Assets with colliders that --colliders requests, and wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
+
+from tests.conformance.direct import examine_here, examine_pair_here
+from tests.converter.decompositions import fake_coacd
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
+
+# Two tetrahedra that together are not convex.
+_GROUPS = """v 0 0 0\nv 1 0 0.1\nv 0 1 0\nv 0.1 0 1
+v 2 0 0\nv 3 0 0\nv 2 1.2 0\nv 2 0.2 1.4
+o one\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4
+o two\nf 5 7 6\nf 5 6 8\nf 5 8 7\nf 6 7 8
+"""
+_PLACE = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
+_MASS = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
+  iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
+
+
+def _mesh(file: str) -> str:
+    return (
+        f'<collision>{_PLACE}<geometry><mesh filename="{file}" scale="0.1 0.1 0.2"/>'
+        "</geometry></collision>"
+    )
+
+
+def _robot(folder: Path) -> Path:
+    (folder / "groups.obj").write_text(_GROUPS)
+    trimesh.creation.cylinder(1.0, 6.0, sections=64).export(folder / "rod.stl")
+    urdf = folder / "r.urdf"
+    box = "<collision><geometry><box size='0.1 0.2 0.3'/></geometry></collision>"
+    urdf.write_text(
+        f'<robot name="r"><link name="trunk">{_MASS}{_mesh("groups.obj")}{box}</link>'
+        f'<link name="arm">{_MASS}{_mesh("rod.stl")}</link>'
+        '<joint name="j" type="revolute"><parent link="trunk"/><child link="arm"/>'
+        '<limit lower="-1" upper="1" effort="10" velocity="2"/></joint></robot>'
+    )
+    return urdf
+
+
+def _rules(*texts: str, tolerance: str = "2%") -> ColliderRules:
+    return ColliderRules(
+        tuple(map(ColliderRule.parse, texts)), ColliderTolerance.parse(tolerance)
+    )
+
+
+def _failed(record: RobotRecord) -> set[str]:
+    return {check.id for check in record.checks if check.grade is Grade.FAILS}
+
+
+@pytest.mark.parametrize("rule", ["hull", "primitives", "mesh", "none", "arm=none"])
+def test_requested_colliders_are_close_and_never_exact(
+    tmp_path: Path, rule: str
+) -> None:
+    """All other checks are as without the option."""
+    options = ConvertOptions(colliders=_rules(rule))
+
+    record = examine_here(_robot(tmp_path), tmp_path / "run", options)
+
+    assert record.verdict is Verdict.CLOSE, record.reason
+    grades = {check.id: check.grade for check in record.checks}
+    assert grades["collision.shapes"] is Grade.CLOSE
+    others = {g for name, g in grades.items() if not name.startswith("collision.")}
+    assert others <= {Grade.EXACT, Grade.NOT_APPLICABLE}
+    (check,) = (each for each in record.checks if each.id == "collision.shapes")
+    texts = [finding.message for finding in check.findings]
+    assert all(text.endswith("as requested") for text in texts)
+    assert len(texts) == (1 if "=" in rule else 2)
+
+
+def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
+    """Each kind fails where another one was requested, and without the option."""
+    urdf = _robot(tmp_path)
+    kinds = ("hull", "primitives", "mesh", "none")
+    for made in kinds:
+        options = ConvertOptions(colliders=_rules(made))
+        usd = convert(urdf, tmp_path / made, options).root_layer
+        found = {
+            asked
+            for asked in kinds
+            if not _failed(examine_pair_here(urdf, usd, colliders=_rules(asked)))
+        }
+        # A convex hull is also what remains where no primitive fits.
+        assert found == ({made, "primitives"} if made == "hull" else {made})
+        # Without the option, triangles are another form of the same surface.
+        plain = _failed(examine_pair_here(urdf, usd))
+        assert ("collision.shapes" in plain) is (made != "mesh")
+
+
+def _collider(stage: Usd.Stage, link: str) -> Usd.Prim:
+    """Return the first collider of a link; links are nested."""
+    return next(prim for prim in _colliders(stage) if _link_of(prim) == link)
+
+
+def _colliders(stage: Usd.Stage) -> list[Usd.Prim]:
+    return [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.CollisionAPI)]
+
+
+def _link_of(prim: Usd.Prim) -> str:
+    names = str(prim.GetPath()).split("/")
+    return next(name for name in reversed(names) if name in {"trunk", "arm"})
+
+
+def test_decomposition_is_close_and_wrong_pieces_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bracket of three boxes: shifted, lost, doubled, or one hull."""
+    boxes = [((0.2, 0.05), (0.4, 0.1)), ((0.05, 0.3), (0.1, 0.4))]
+    boxes.append(((0.35, 0.2), (0.1, 0.2)))
+    fake_coacd(monkeypatch, tmp_path, boxes)
+    outline = [(0, 0), (0.4, 0), (0.4, 0.3), (0.3, 0.3), (0.3, 0.1), (0.1, 0.1)]
+    outline += [(0.1, 0.5), (0, 0.5)]
+    triangles = [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6), (0, 6, 7)]
+    bracket = trimesh.creation.extrude_triangulation(
+        np.array(outline, dtype=float), triangles, 0.1
+    )
+    bracket.export(tmp_path / "bracket.stl")
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text(
+        f'<robot name="r"><link name="trunk">{_MASS}<collision>{_PLACE}<geometry>'
+        '<mesh filename="bracket.stl" scale="1 -1 1.5"/></geometry></collision></link>'
+        "</robot>"
+    )
+    rules = _rules("decomposition")
+    usd = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
+
+    def verdict(edit: Callable[[Usd.Stage], None]) -> tuple[Verdict, set[str]]:
+        stage = Usd.Stage.CreateNew(str(tmp_path / "asset" / f"{edit.__name__}.usda"))
+        stage.GetRootLayer().TransferContent(Sdf.Layer.FindOrOpen(str(usd)))
+        edit(stage)
+        stage.GetRootLayer().Save()
+        file = Path(stage.GetRootLayer().realPath)
+        record = examine_pair_here(urdf, file, colliders=rules)
+        return record.verdict, _failed(record)
+
+    def good(_: Usd.Stage) -> None:
+        """Change nothing."""
+
+    def shifted(stage: Usd.Stage) -> None:
+        UsdGeom.XformCommonAPI(_colliders(stage)[1]).SetTranslate((0.0, 0.1, 0.0))
+
+    def lost(stage: Usd.Stage) -> None:
+        _colliders(stage)[2].SetActive(False)
+
+    def doubled(stage: Usd.Stage) -> None:
+        path = _colliders(stage)[1].GetPath()
+        copy = stage.DefinePrim(path.ReplaceName("copy"))
+        copy.GetReferences().AddInternalReference(path)
+
+    assert verdict(good) == (Verdict.CLOSE, set())
+    assert "collision.support" in verdict(shifted)[1]
+    assert "collision.volume" in verdict(lost)[1]
+    assert "collision.shapes" in verdict(doubled)[1]
+
+
+def _shift(stage: Usd.Stage) -> None:
+    attribute = _collider(stage, "arm").GetAttribute("xformOp:translate")
+    attribute.Set(attribute.Get() + Gf.Vec3d(0, 0, 0.05))
+
+
+def _remove(stage: Usd.Stage) -> None:
+    _collider(stage, "arm").SetActive(False)
+
+
+def _double(stage: Usd.Stage) -> None:
+    path = _collider(stage, "arm").GetPath()
+    copy = stage.DefinePrim(path.ReplaceName("copy"))
+    copy.GetReferences().AddInternalReference(path)
+
+
+def _enlarge(stage: Usd.Stage) -> None:
+    prim = _collider(stage, "arm")
+    if cylinder := UsdGeom.Cylinder(prim):
+        cylinder.GetRadiusAttr().Set(1.3 * cylinder.GetRadiusAttr().Get())
+        cylinder.GetExtentAttr().Clear()
+        return
+    prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(
+        Gf.Vec3f(0.13, 0.1, 0.2)
+    )
+
+
+def _retype(stage: Usd.Stage) -> None:
+    prim = _collider(stage, "trunk")
+    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr()
+    token.Set("none" if token.Get() == "convexHull" else "convexHull")
+
+
+@pytest.mark.parametrize("kind", ["hull", "primitives", "mesh"])
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (_shift, "collision.support"),
+        (_remove, "collision.shapes"),
+        (_double, "collision.shapes"),
+        (_enlarge, "collision.support"),
+        (_retype, "collision.shapes"),
+    ],
+)
+def test_wrong_collider_fails(
+    tmp_path: Path, kind: str, edit: Callable[[Usd.Stage], None], check: str
+) -> None:
+    """Shifted, lost, doubled, enlarged, or approximated otherwise."""
+    urdf = _robot(tmp_path)
+    rules = _rules(kind)
+    asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules))
+    stage = Usd.Stage.Open(str(asset.root_layer))
+    edit(stage)
+    stage.GetRootLayer().Save()
+
+    record = examine_pair_here(urdf, asset.root_layer, colliders=rules)
+
+    assert check in _failed(record), record.reason

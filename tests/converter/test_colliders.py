@@ -1,0 +1,222 @@
+"""Colliders that --colliders requests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+from pxr import Usd, UsdGeom, UsdPhysics
+
+from tests.converter.decompositions import fake_coacd
+from urdf_usd.converter import (
+    Conversion,
+    ConversionError,
+    ConvertOptions,
+    convert,
+)
+from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
+
+# Two boxes side by side, the second one smaller.
+_GROUPS = """v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1
+v 2 0 0\nv 3 0 0\nv 2 1 0\nv 2 0 1
+o one\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4
+o two\nf 5 7 6\nf 5 6 8\nf 5 8 7\nf 6 7 8
+"""
+_PLACE = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
+
+
+def _shape(file: str, role: str = "collision", scale: str = "0.1 0.1 0.2") -> str:
+    return (
+        f'<{role}>{_PLACE}<geometry><mesh filename="{file}" scale="{scale}"/>'
+        f"</geometry></{role}>"
+    )
+
+
+def _converted(
+    folder: Path, *rules: str, tolerance: str = "5%"
+) -> tuple[Conversion, Usd.Stage]:
+    """Convert a robot of three links with meshes and a primitive."""
+    (folder / "groups.obj").write_text(_GROUPS)
+    rod = trimesh.creation.cylinder(1.0, 6.0, sections=64)
+    rod.export(folder / "rod.stl")
+    urdf = folder / "r.urdf"
+    primitive = "<collision><geometry><box size='1 2 3'/></geometry></collision>"
+    urdf.write_text(
+        f'<robot name="r"><link name="trunk">{_shape("groups.obj", "visual")}'
+        f"{_shape('groups.obj')}{primitive}</link>"
+        f'<link name="left_arm">{_shape("rod.stl", scale="0.1 0.1 -0.1")}</link>'
+        f'<link name="right_arm">{_shape("rod.stl")}{_shape("groups.obj")}</link>'
+        '<joint name="i" type="fixed"><parent link="trunk"/><child link="left_arm"/>'
+        '</joint><joint name="j" type="fixed"><parent link="trunk"/>'
+        '<child link="right_arm"/></joint></robot>'
+    )
+    options = ConvertOptions(
+        colliders=ColliderRules(
+            tuple(map(ColliderRule.parse, rules)), ColliderTolerance.parse(tolerance)
+        )
+    )
+    # Open layers are cached by their path.
+    asset = folder / f"asset{len(list(folder.glob('asset*')))}"
+    done = convert(urdf, asset, options)
+    return done, Usd.Stage.Open(str(done.root_layer))
+
+
+def _colliders(stage: Usd.Stage) -> list[tuple[str, str, str | None]]:
+    """Return link, type and approximation of each collider."""
+    found = []
+    for prim in Usd.PrimRange(stage.GetDefaultPrim()):
+        if not prim.HasAPI(UsdPhysics.CollisionAPI):
+            continue
+        token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
+        links = ("trunk", "left_arm", "right_arm")
+        parents = prim.GetPath().pathString.split("/")
+        link = next(name for name in reversed(parents) if name in links)
+        is_mesh = prim.HasAPI(UsdPhysics.MeshCollisionAPI)
+        found.append((link, str(prim.GetTypeName()), token if is_mesh else None))
+    return sorted(found, key=str)
+
+
+def test_hull_is_one_for_all_groups_of_a_mesh(tmp_path: Path) -> None:
+    """Without the option, each group is a collider."""
+    _, plain = _converted(tmp_path)
+    result, stage = _converted(tmp_path, "hull")
+
+    hull = ("Mesh", "convexHull")
+    assert [c for c in _colliders(plain) if c[0] == "trunk"] == [
+        ("trunk", "Cube", None),
+        ("trunk", *hull),
+        ("trunk", *hull),
+    ]
+    assert _colliders(stage) == [
+        ("left_arm", *hull),
+        ("right_arm", *hull),
+        ("right_arm", *hull),
+        ("trunk", "Cube", None),
+        ("trunk", *hull),
+    ]
+    texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
+    assert len(texts) == 1
+    assert "colliders of 3 links are replaced by the convex hulls" in texts[0]
+
+
+def test_links_without_matching_rule_keep_their_colliders(tmp_path: Path) -> None:
+    """A mesh is used both in groups and as a whole."""
+    _, stage = _converted(tmp_path, "right_*=hull", "left_arm=none")
+
+    hull = ("Mesh", "convexHull")
+    assert _colliders(stage) == [
+        ("right_arm", *hull),
+        ("right_arm", *hull),
+        ("trunk", "Cube", None),
+        ("trunk", *hull),
+        ("trunk", *hull),
+    ]
+
+
+def test_no_colliders_are_written_and_visuals_stay(tmp_path: Path) -> None:
+    """Also primitives of the URDF are left out."""
+    _, stage = _converted(tmp_path, "none")
+
+    assert not _colliders(stage)
+    assert any(prim.IsA(UsdGeom.Mesh) for prim in stage.Traverse())
+
+
+def test_primitives_replace_meshes_that_they_fit(tmp_path: Path) -> None:
+    """The rod is a cylinder, mirrored or stretched; two tetrahedra stay a hull."""
+    result, stage = _converted(tmp_path, "primitives", tolerance="2%")
+
+    assert _colliders(stage) == [
+        ("left_arm", "Cylinder", None),
+        ("right_arm", "Cylinder", None),
+        ("right_arm", "Mesh", "convexHull"),
+        ("trunk", "Cube", None),
+        ("trunk", "Mesh", "convexHull"),
+    ]
+    cylinders = [p for p in stage.Traverse() if p.IsA(UsdGeom.Cylinder)]
+    sizes = [
+        [p.GetAttribute(name).Get() for name in ("radius", "height")] for p in cylinders
+    ]
+    np.testing.assert_allclose(sizes, [[0.1, 0.6], [0.1, 1.2]], rtol=5e-3)
+    (text,) = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
+    assert "cylinder for rod.stl" in text
+    assert "hull of groups.obj" in text
+
+
+def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
+    """A cylinder differs from its 64 facets by half of 0.1 (1 - cos(pi / 64))."""
+    _, coarse = _converted(tmp_path, "left_arm=primitives", tolerance="0.0002")
+    _, fine = _converted(tmp_path, "left_arm=primitives", tolerance="0.00002")
+
+    kinds = [
+        [kind for link, kind, _ in _colliders(stage) if link == "left_arm"]
+        for stage in (coarse, fine)
+    ]
+    assert kinds == [["Cylinder"], ["Mesh"]]
+
+
+def test_triangles_are_marked_as_such(tmp_path: Path) -> None:
+    """As one mesh for all groups."""
+    _, stage = _converted(tmp_path, "trunk=mesh")
+
+    assert [c for c in _colliders(stage) if c[0] == "trunk"] == [
+        ("trunk", "Cube", None),
+        ("trunk", "Mesh", "none"),
+    ]
+
+
+def test_pattern_without_link_is_reported(tmp_path: Path) -> None:
+    """A misspelt name would otherwise have no effect."""
+    result, _ = _converted(tmp_path, "rigth_*=hull")
+
+    rules = [d.rule for d in result.diagnostics]
+    assert rules.count("collider-rule-unused") == 1
+    assert "collider-replaced" not in rules
+
+
+def test_pieces_of_a_decomposition_are_colliders_and_cached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both uses of a file are one decomposition, and so is the next conversion."""
+    boxes = [((0.0, 0.0), (1.0, 2.0)), ((1.0, 0.0), (1.0, 1.0))]
+    calls = fake_coacd(monkeypatch, tmp_path, boxes)
+
+    result, stage = _converted(tmp_path, "*arm=decomposition")
+    again, _ = _converted(tmp_path, "*arm=decomposition")
+
+    pieces = [("right_arm", "Mesh", "convexHull")] * 4
+    assert [c for c in _colliders(stage) if c[0] == "right_arm"] == pieces
+    # A rod of 64 sides and two tetrahedra.
+    assert sorted(calls) == [8, 256]
+    texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
+    assert "rod.stl: 2 pieces" in texts[0]
+    assert again.diagnostics == result.diagnostics
+
+
+def test_decomposition_needs_coacd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the extra, and no asset is written."""
+    monkeypatch.setitem(sys.modules, "coacd", None)
+
+    with pytest.raises(ConversionError, match=r"\[coacd\]") as caught:
+        _converted(tmp_path, "decomposition")
+
+    assert [d.rule for d in caught.value.diagnostics] == ["collider-decomposition"]
+    assert not (tmp_path / "asset0").exists()
+
+
+@pytest.mark.parametrize("rules", [(), ("other=hull",)])
+def test_assets_are_the_same_without_a_matching_rule(
+    tmp_path: Path, rules: tuple[str, ...]
+) -> None:
+    """Byte for byte."""
+    contents = []
+    for given in ((), rules):
+        folder = _converted(tmp_path, *given)[0].root_layer.parent
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        contents.append({f.relative_to(folder): f.read_bytes() for f in files})
+
+    assert contents[0] == contents[1]

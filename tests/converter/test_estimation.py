@@ -1,0 +1,244 @@
+"""Mass and inertia from shapes, compared with trimesh and formulas."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trimesh
+from numpy.typing import NDArray
+from pxr import Usd
+from scipy.spatial.transform import Rotation
+
+from urdf_usd.converter import Conversion, ConvertOptions, convert
+from urdf_usd.converter.options import InertiaOption
+from urdf_usd.converter.robot.bodies import BaseOption
+
+_BALL = 4 / 3 * np.pi * 0.1**3
+_SPHERE = '<geometry><sphere radius="0.1"/></geometry>'
+_BOX = """<collision><origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>
+  <geometry><box size="0.3 0.2 0.7"/></geometry></collision>"""
+_WHOLE = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
+  iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
+
+
+def _inertial(tensor: str, mass: float = 2.5) -> str:
+    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    given = [*tensor.split(), "0", "0", "0"]
+    values = " ".join(f'{n}="{v}"' for n, v in zip(names, given, strict=False))
+    return (
+        f'<inertial><origin xyz="0.01 0.02 0.03" rpy="0.5 0 0"/><mass value="{mass}"/>'
+        f"<inertia {values}/></inertial>"
+    )
+
+
+def _urdf(folder: Path, *links: str, kind: str = "continuous") -> Path:
+    """Write a chain of links, named from a onwards."""
+    names = "abcdefgh"[: len(links)]
+    bodies = "".join(
+        f'<link name="{name}">{content}</link>'
+        for name, content in zip(names, links, strict=True)
+    )
+    joints = "".join(
+        f'<joint name="{parent}{child}" type="{kind}"><parent link="{parent}"/>'
+        f'<child link="{child}"/><origin xyz="0 0.4 0"/></joint>'
+        for parent, child in itertools.pairwise(names)
+    )
+    file = folder / "arm.urdf"
+    file.write_text(f'<robot name="arm">{bodies}{joints}</robot>')
+    return file
+
+
+def _converted(
+    urdf: Path, *, base: BaseOption = BaseOption.AUTO, density: float = 1000.0
+) -> Conversion:
+    options = ConvertOptions(
+        inertia=InertiaOption.GEOMETRY, mass_density=density, base=base
+    )
+    return convert(urdf, urdf.parent / "asset", options)
+
+
+def _value(conversion: Conversion, link: str, name: str) -> Any:  # noqa: ANN401  of any type
+    stage = Usd.Stage.Open(str(conversion.root_layer))
+    prim = next(p for p in stage.Traverse() if p.GetName() == link)
+    return prim.GetAttribute(name).Get()
+
+
+def _mass(conversion: Conversion, link: str) -> float:
+    return float(_value(conversion, link, "physics:mass"))
+
+
+def _center(conversion: Conversion, link: str) -> list[float]:
+    return list(_value(conversion, link, "physics:centerOfMass"))
+
+
+def _tensor(conversion: Conversion, link: str) -> NDArray[np.float64]:
+    quat = _value(conversion, link, "physics:principalAxes")
+    turn = Rotation.from_quat(
+        [quat.real, *quat.imaginary], scalar_first=True
+    ).as_matrix()
+    moments = np.array(_value(conversion, link, "physics:diagonalInertia"))
+    tensor: NDArray[np.float64] = turn @ np.diag(moments) @ turn.T
+    return tensor
+
+
+def _marks(conversion: Conversion, link: str) -> str | None:
+    value = _value(conversion, link, "urdf:inertial:estimated")
+    return None if value is None else str(value)
+
+
+def _rules(conversion: Conversion) -> list[str]:
+    return [found.rule for found in conversion.diagnostics]
+
+
+def _placed_box() -> trimesh.Trimesh:
+    place = np.eye(4)
+    place[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
+    place[:3, 3] = (0.1, -0.2, 0.3)
+    box: trimesh.Trimesh = trimesh.creation.box((0.3, 0.2, 0.7))
+    box.apply_transform(place)
+    return box
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        "0 0 0",
+        "0.1 0.1 0",
+        "0.1 0.1 0.3",
+        "0.1 0.2 -0.1",
+        "1e-14 1e-14 1e-14",
+        "0.1 0.1 0.1 0.2",
+    ],
+    ids=["zero", "rod", "triangle", "negative", "tiny", "products"],
+)
+def test_missing_or_impossible_inertia_is_that_of_the_shapes(
+    tmp_path: Path, tensor: str
+) -> None:
+    """Scaled to the mass of the link, whose centre of mass stays."""
+    result = _converted(_urdf(tmp_path, _inertial(tensor) + _BOX))
+
+    box = _placed_box()
+    expected = 2.5 / box.volume * box.moment_inertia
+    np.testing.assert_allclose(_tensor(result, "a"), expected, rtol=0, atol=1e-7)
+    assert _center(result, "a") == pytest.approx([0.01, 0.02, 0.03], rel=1e-6)
+    assert _mass(result, "a") == 2.5
+    assert _marks(result, "a") == "inertia"
+    assert _rules(result) == ["inertia-estimated"]
+
+
+def test_possible_inertia_is_kept(tmp_path: Path) -> None:
+    """The layers are those of a conversion without the option."""
+    urdf = _urdf(tmp_path, _WHOLE + _BOX, _WHOLE + _BOX)
+
+    result = _converted(urdf)
+
+    kept = convert(urdf, tmp_path / "kept")
+    for layer in ("Physics.usda", "Geometry.usda"):
+        texts = [
+            (each.root_layer.parent / "payload" / layer).read_text()
+            for each in (result, kept)
+        ]
+        assert texts[0] == texts[1]
+    assert not result.diagnostics
+
+
+def test_moving_link_without_mass_receives_that_of_its_shapes(tmp_path: Path) -> None:
+    """Mass, centre and inertia at the given density."""
+    result = _converted(_urdf(tmp_path, _WHOLE, _BOX), density=2700.0)
+
+    box = _placed_box()
+    assert _mass(result, "b") == pytest.approx(2700.0 * box.volume, rel=1e-6)
+    assert _center(result, "b") == pytest.approx([0.1, -0.2, 0.3], rel=1e-6)
+    np.testing.assert_allclose(
+        _tensor(result, "b"), 2700.0 * box.moment_inertia, rtol=0, atol=1e-4
+    )
+    assert _marks(result, "b") == "mass"
+    assert _marks(result, "a") is None
+    assert _rules(result) == ["mass-estimated"]
+
+
+def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None:
+    """Colliders precede them otherwise."""
+    visual = f"<visual>{_SPHERE}</visual>"
+    flat = '<collision><geometry><box size="1 1 0"/></geometry></collision>'
+
+    result = _converted(_urdf(tmp_path, _WHOLE, visual, visual + _BOX, visual + flat))
+
+    masses = [_mass(result, name) for name in "bcd"]
+    expected = [1000 * _BALL, 1000 * 0.3 * 0.2 * 0.7, 1000 * _BALL]
+    assert masses == pytest.approx(expected, rel=1e-6)
+
+
+def test_link_that_is_fixed_to_a_massive_one_stays_a_frame(tmp_path: Path) -> None:
+    """Its shapes belong to a body with mass."""
+    result = _converted(_urdf(tmp_path, _WHOLE, _BOX, kind="fixed"))
+
+    assert _rules(result) == ["link-massless"]
+
+
+def test_fixed_base_needs_no_mass(tmp_path: Path) -> None:
+    """A floating one is a moving body."""
+    urdf = _urdf(tmp_path, _BOX, _WHOLE)
+
+    assert "mass-estimated" not in _rules(_converted(urdf, base=BaseOption.FIXED))
+    assert _mass(_converted(urdf), "a") == pytest.approx(42.0, rel=1e-6)
+
+
+def test_robot_without_any_mass_receives_the_mass_of_all_shapes(tmp_path: Path) -> None:
+    """Also that of a base that is fixed to the world."""
+    result = _converted(_urdf(tmp_path, _BOX, _BOX), base=BaseOption.FIXED)
+
+    assert [_mass(result, n) for n in "ab"] == pytest.approx([42.0, 42.0], rel=1e-6)
+
+
+def test_scenery_stays_static(tmp_path: Path) -> None:
+    """Without mass and moving joints, unless a base is requested."""
+    urdf = _urdf(tmp_path, _BOX)
+
+    assert _rules(_converted(urdf)) == ["robot-static"]
+    assert _mass(_converted(urdf, base=BaseOption.FLOATING), "a") == pytest.approx(42)
+
+
+def test_mesh_that_is_not_closed_counts_as_its_convex_hull(tmp_path: Path) -> None:
+    """The diagnostic names the file; the scale is applied."""
+    mesh = trimesh.creation.box((1.0, 1.0, 1.0))
+    trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
+    mesh.export(tmp_path / "closed.stl")
+    shape = (
+        '<collision><geometry><mesh filename="{}.stl" scale="-0.1 0.2 0.3"/>'
+        "</geometry></collision>"
+    )
+
+    result = _converted(
+        _urdf(tmp_path, _WHOLE, shape.format("open"), shape.format("closed"))
+    )
+
+    assert [_mass(result, n) for n in "bc"] == pytest.approx([6.0, 6.0], rel=1e-6)
+    texts = [one.message for one in result.diagnostics if one.rule == "mass-estimated"]
+    assert ["open.stl, which is not closed" in text for text in texts] == [True, False]
+
+
+def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> None:
+    """It names the option; without shapes there is nothing that the option could do."""
+    shaped = convert(_urdf(tmp_path, _BOX, _BOX, _BOX), tmp_path / "asset")
+    inertia = convert(_urdf(tmp_path, _inertial("0 0 0") + _BOX), tmp_path / "asset")
+    bare = convert(_urdf(tmp_path, _WHOLE, "", _WHOLE), tmp_path / "asset")
+
+    texts = [
+        [one.message for one in each.diagnostics if one.rule == "mass-negligible"]
+        for each in (shaped, inertia, bare)
+    ]
+    assert [len(each) for each in texts] == [1, 1, 0]
+    assert "no link has mass: 3 moving bodies cannot be simulated" in texts[0][0]
+    assert "--inertia geometry" in texts[1][0]
+
+
+@pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
+def test_density_is_positive(density: float) -> None:
+    """Refused before anything is read."""
+    with pytest.raises(ValueError, match="is not positive"):
+        ConvertOptions(mass_density=density)
