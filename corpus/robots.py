@@ -71,6 +71,7 @@ class RobotSource:
             then be only part of a robot.
         included: Whether another xacro file of that folder includes it.
         mirrored: Whether its files are in a mirror, which may be incomplete.
+        case: Text of the case that it is of the feature suite, as JSON.
     """
 
     id: str
@@ -84,6 +85,7 @@ class RobotSource:
     searched: bool = False
     included: bool = False
     mirrored: bool = False
+    case: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

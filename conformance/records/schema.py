@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from urdf_usd.conformance.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
+from urdf_usd.conformance.records.suite_case import Case
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the name in commands and file names.
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "robot": RobotRecord,
     "summary": RunSummary,
+    "case": Case,
 }
 # JSON has no numbers for these.
 _BEYOND = {"enum": ["inf", "-inf", "nan"]}

@@ -6,7 +6,7 @@ import click
 
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 
-RECORDS = ("robot", "summary")
+RECORDS = ("robot", "summary", "case")
 
 
 @click.command(
@@ -19,7 +19,7 @@ def schema_command(*, record: str) -> None:
     """Print the JSON Schema of a RECORD.
 
     robot: results/<id>.json of a run, and the file of check --json. summary:
-    summary.json of a run. Infinite values and NaN are the strings inf, -inf and nan.
+    summary.json of a run. case: a case of the feature suite. Infinite values and NaN are the strings inf, -inf and nan.
     """
     from urdf_usd.conformance.records.schema import schema_text
 
