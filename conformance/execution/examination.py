@@ -79,6 +79,7 @@ from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus.robots import SuiteCase
 
 _Result = TypeVar("_Result")
 # Hashes of what was read of a robot.
@@ -166,7 +167,7 @@ def examine_isolated(
     source = assignment.source
     if isinstance(result, RobotRecord) and source.case and result.case is None:
         ending = CaseOutcome.CRASHED, result.reason
-        case = _case_record(source, read_case(source.case), ending)
+        case = _case_record(source, source.case, read_case(source.case.text), ending)
         result = structs.replace(result, case=case)
     if assignment.timed and isinstance(result, RobotRecord):
         took = time.perf_counter() - begin
@@ -221,7 +222,8 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
             names = (*assignment.names, *map(str, assignment.variants))
         searched = subject.searched, subject.included, subject.mirrored
         case = assignment.source.case
-        robot = (source_record(subject), searched, names, read, case)
+        expected = case and case.text
+        robot = (source_record(subject), searched, names, read, expected)
         return fingerprint(
             robot, options, assignment.engines, limits, assignment.programs
         )
@@ -481,15 +483,15 @@ class _Examination:
         results = self.engine_set.observe((usd,), subject.packages)
         return _Examined(record, results=results)
 
-    def compare_with_case(self, text: str, examined: _Examined) -> CaseRecord:
+    def compare_with_case(self, where: SuiteCase, examined: _Examined) -> CaseRecord:
         """Compare a case of the feature suite with what became of it.
 
         Args:
-            text: The case.
+            where: The case.
             examined: The robot.
         """
         source, record = self.assignment.source, examined.record
-        case = read_case(text)
+        case = read_case(where.text)
         expected = case.expected
         readings: tuple[CaseReadingRecord, ...] = ()
         if examined.results is not None and not expected.refused:
@@ -512,7 +514,7 @@ class _Examination:
             crash=record.reason,
             rules=rules,
         )
-        return _case_record(source, case, ending, readings)
+        return _case_record(source, where, case, ending, readings)
 
     def _outcomes_at_poses(
         self, expected: Expected, results: EngineResults
@@ -569,17 +571,19 @@ class _Examination:
 
 def _case_record(
     source: RobotSource,
+    where: SuiteCase,
     case: Case,
     ending: tuple[CaseOutcome, str],
     readings: tuple[CaseReadingRecord, ...] = (),
 ) -> CaseRecord:
     """Record a case of the feature suite, with its outcome and the reason of it."""
-    version, chapter, name = source.reference.partition(":")[2].split("/")
     outcome, reason = ending
     return CaseRecord(
-        version=version,
-        chapter=chapter,
-        name=name,
+        version=where.version,
+        chapter=where.chapter,
+        title=where.title,
+        name=where.name,
+        number=where.number,
         case=case,
         outcome=outcome,
         reason=reason,

@@ -174,8 +174,10 @@ class _Comparison:
         self, subject: str, name: str, wanted: float | str | None, found: float | None
     ) -> None:
         number = None if wanted is None else float(wanted)
-        if name in {"damping", "friction"}:
-            number, found = number or 0.0, found or 0.0
+        if name in _ABSENT:
+            # An absent value and this one are equal.
+            number = _ABSENT[name] if number is None else number
+            found = _ABSENT[name] if found is None else found
         agrees = number == found or (
             number is not None and found is not None and _near(number, found)
         )
@@ -392,6 +394,9 @@ _NUMBERS = (
     ("damping", Quantity.DYNAMICS),
     ("friction", Quantity.DYNAMICS),
 )
+
+
+_ABSENT = {"lower": -math.inf, "upper": math.inf, "damping": 0.0, "friction": 0.0}
 
 
 def _misfit(values: AppearanceValues, found: Appearance) -> int:

@@ -279,7 +279,9 @@ class CaseRecord(_Record, frozen=True, kw_only=True):
     Attributes:
         version: Version of the suite.
         chapter: Chapter, by name.
+        title: Title of the chapter.
         name: Name in its chapter.
+        number: Place in the suite, from 1.
         case: The case.
         outcome: Result, by the engine of OpenUSD.
         reason: Why it does not pass; empty if it does.
@@ -289,7 +291,9 @@ class CaseRecord(_Record, frozen=True, kw_only=True):
 
     version: str
     chapter: str
+    title: str
     name: str
+    number: int
     case: Case
     outcome: CaseOutcome
     reason: str

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.references import Scheme, suite_parts
-from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.corpus.robots import (
+    Origin,
+    RobotSource,
+    SuiteCase,
+    UnknownRobotError,
+)
 
 ROOT = Path(__file__).parent.parent / "suite"
 MANIFEST = "manifest.json"
@@ -82,7 +88,10 @@ def locate_all(target: str) -> tuple[RobotSource, ...]:
         close = difflib.get_close_matches(wanted, sorted({*cases, *chapters}), n=3)
         hint = f"; close to it: {', '.join(close)}" if close else ""
         raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
-    return tuple(_case(version, name) for name in found)
+    titles = {one["name"]: one["title"] for one in manifest(version)["chapters"]}
+    return tuple(
+        _case(version, titles, cases.index(name) + 1, name) for name in found
+    )
 
 
 def _names(version: str) -> tuple[str, ...]:
@@ -94,14 +103,24 @@ def _names(version: str) -> tuple[str, ...]:
     )
 
 
-def _case(version: str, name: str) -> RobotSource:
+def _case(
+    version: str, titles: Mapping[str, str], number: int, name: str
+) -> RobotSource:
     folder = ROOT / version
     full = f"{version}/{name}"
+    chapter, _, own = name.partition("/")
     return RobotSource(
         id=identifier(Scheme.SUITE, full),
         reference=f"{Scheme.SUITE}:{full}",
         path=folder / f"{name}.urdf",
         packages=((PACKAGE, folder),),
         origin=Origin(license=_LICENSE),
-        case=(folder / f"{name}.json").read_text(encoding="utf-8"),
+        case=SuiteCase(
+            version=version,
+            chapter=chapter,
+            title=titles[chapter],
+            name=own,
+            number=number,
+            text=(folder / f"{name}.json").read_text(encoding="utf-8"),
+        ),
     )

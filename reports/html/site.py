@@ -35,6 +35,8 @@ def write_site(
     robots: Sequence[RobotRecord],
     directory: Path,
     scenes: Path | None = None,
+    *,
+    cases: bool = False,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -44,6 +46,7 @@ def write_site(
         directory: Target folder.
         scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
             robot whose scene is damaged has no 3D view.
+        cases: Whether the folder has the page of the feature suite.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -67,7 +70,7 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots))
+    _write(index, _render_run(environment, summary, robots, cases=cases))
     return index
 
 
@@ -106,7 +109,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def _render_run(
-    environment: Environment, summary: RunSummary, robots: Sequence[RobotRecord]
+    environment: Environment,
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    *,
+    cases: bool,
 ) -> str:
     """Return the self-contained page of a run."""
     script = Script(text=template_asset("pages.js"))
@@ -114,6 +121,7 @@ def _render_run(
     ordered = overview.most_urgent_first(robots)
     return environment.get_template("index.html.j2").render(
         summary=summary,
+        cases=cases,
         robots=ordered,
         title=overview.headline(robots),
         converted=sum(bool(robot.checks) for robot in robots),
