@@ -69,7 +69,10 @@ class Reference:
         """Whether it is a corpus rather than one robot."""
         if self.target is None or self.scheme in _OF_MANY:
             return True
-        return self.scheme is Scheme.SUITE and len(suite_parts(self.target)[1]) < 2
+        if self.scheme is not Scheme.SUITE:
+            return False
+        _, chapter, case = suite_parts(self.target)
+        return not (chapter and case)
 
     @property
     def portable(self) -> str:
@@ -82,12 +85,17 @@ class Reference:
         return self.scheme if self.target is None else f"{self.scheme}:{self.target}"
 
 
-def suite_parts(target: str) -> tuple[str | None, tuple[str, ...]]:
-    """Split a target of the feature suite: its version if stated, chapter and case."""
-    parts = tuple(filter(None, target.strip().split("/")))
-    if parts and _VERSION.fullmatch(parts[0]):
-        return parts[0], parts[1:]
-    return None, parts
+def suite_parts(target: str) -> tuple[str | None, str, str]:
+    """Split a target of the feature suite into version, chapter and case.
+
+    Parts that it does not state are None, or empty.
+    """
+    version: str | None = None
+    first, _, rest = target.strip().strip("/").partition("/")
+    if _VERSION.fullmatch(first):
+        version = first
+        first, _, rest = rest.partition("/")
+    return version, first, rest
 
 
 def portable_path(target: str) -> str:

@@ -61,7 +61,8 @@ def compare_case(expected: Expected, observation: Observation) -> CaseReadingRec
 
     Args:
         expected: The values.
-        observation: Of the USD, at :func:`~urdf_usd.conformance.expectations.poses.configurations_of` it.
+        observation: Of the USD, at the configurations of the case, see
+            :func:`~urdf_usd.conformance.expectations.poses.configurations_of`.
     """
     comparison = _Comparison(expected, observation)
     comparison.compare()
@@ -113,7 +114,9 @@ class _Comparison:
         if Quantity.VISUAL in states:
             self._shapes(Role.VISUAL)
 
-    def _equal(self, subject: str, quantity: str, wanted: object, found: object) -> None:
+    def _equal(
+        self, subject: str, quantity: str, wanted: object, found: object
+    ) -> None:
         self._agree(subject, quantity, wanted, found, agrees=wanted == found)
 
     def _agree(
@@ -152,7 +155,9 @@ class _Comparison:
             else:
                 self._joint(f"joint {name}", values, joint)
 
-    def _joint(self, subject: str, values: JointValues, joint: JointObservation) -> None:
+    def _joint(
+        self, subject: str, values: JointValues, joint: JointObservation
+    ) -> None:
         states = self.observation.states
         if Quantity.JOINT_TYPES in states and values.type is not UNSET:
             self._equal(subject, "type", values.type, joint.type)
@@ -187,14 +192,16 @@ class _Comparison:
         self, subject: str, wanted: MimicValues | None, joint: JointObservation
     ) -> None:
         mimic = joint.mimic
-        found = mimic and (mimic.leader, mimic.multiplier, mimic.offset)
+        if wanted is None or mimic is None:
+            agrees = wanted is None and mimic is None
+        else:
+            agrees = (
+                wanted.joint == mimic.leader
+                and _near(wanted.multiplier, mimic.multiplier)
+                and _near(wanted.offset, mimic.offset)
+            )
         stated = wanted and (wanted.joint, wanted.multiplier, wanted.offset)
-        agrees = stated == found or (
-            stated is not None
-            and found is not None
-            and stated[0] == found[0]
-            and all(map(_near, stated[1:], found[1:]))
-        )
+        found = mimic and (mimic.leader, mimic.multiplier, mimic.offset)
         self._agree(subject, "mimic", stated, found, agrees=agrees)
 
     def _masses(self) -> None:
@@ -333,7 +340,7 @@ class _Comparison:
             trial = _Comparison(self.expected, self.observation)
             for number, (wanted, shape) in enumerate(zip(values, order, strict=True)):
                 name = f"{subject} {number + 1}" if len(values) > 1 else subject
-                trial._shape(name, wanted, shape)  # noqa: SLF001  of the same class
+                trial._shape(name, wanted, shape)
             if best is None or len(trial.failures) < len(best.failures):
                 best = trial
         if best is not None:

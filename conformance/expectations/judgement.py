@@ -63,16 +63,14 @@ def judge_case(
         crash: Why there is neither a USD nor a refusal.
         rules: Rules that the converter reported; None if it has others.
     """
-    missing = [] if rules is None else sorted({*expected.diagnostics} - {*rules})
-    unreported = f"not reported: {', '.join(missing)}" if missing else ""
     if not written and refusal is None:
         return CaseOutcome.CRASHED, crash
+    missing = [] if rules is None else sorted({*expected.diagnostics} - {*rules})
+    differences = [f"not reported: {', '.join(missing)}"] if missing else []
     if expected.refused:
         if written:
-            return CaseOutcome.FAIL, "a USD was written of a file that must be refused"
-        if unreported:
-            return CaseOutcome.FAIL, unreported
-        return CaseOutcome.REFUSED, ""
+            differences = ["a USD was written of a file that must be refused"]
+        return _outcome(CaseOutcome.REFUSED, differences)
     if not written:
         return CaseOutcome.REFUSED_WRONGLY, refusal or ""
     reading = next((one for one in readings if one.engine == _DECISIVE), None)
@@ -80,13 +78,21 @@ def judge_case(
         why = reading.reason if reading and reading.reason else "nothing was compared"
         return CaseOutcome.CRASHED, f"the USD cannot be read: {why}"
     differences = [
-        f"{one.subject}: {one.quantity} {one.actual}, expected {one.expected}"
-        for one in reading.failures
+        *(
+            f"{one.subject}: {one.quantity} {one.actual}, expected {one.expected}"
+            for one in reading.failures
+        ),
+        *differences,
     ]
-    if unreported:
-        differences.append(unreported)
+    return _outcome(CaseOutcome.PASS, differences)
+
+
+def _outcome(
+    passed: CaseOutcome, differences: Sequence[str]
+) -> tuple[CaseOutcome, str]:
+    """Return the outcome of a case by what is not as expected."""
     if not differences:
-        return CaseOutcome.PASS, ""
+        return passed, ""
     more = len(differences) - _SHOWN
     text = "; ".join(differences[:_SHOWN])
     return CaseOutcome.FAIL, f"{text}; and {more} more" if more > 0 else text

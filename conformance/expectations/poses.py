@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.records.suite_case import Expected
 
+
 def configurations_of(expected: Expected) -> Configurations:
     """Return the configurations of the poses of a case, preceded by zero."""
     names = sorted({name for pose in expected.poses for name in pose.q})

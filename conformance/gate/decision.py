@@ -131,8 +131,7 @@ def apply_gate(
     failing = {failure.place for failure in current}
     graded = _grades(records)
     read = any(
-        record.verdict not in _NOT_READ or record.case is not None
-        for record in records
+        record.verdict not in _NOT_READ or record.case is not None for record in records
     )
     passes = Gate.FAILS if new or worse else Gate.PASSES
     return GateResult(

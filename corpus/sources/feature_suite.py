@@ -49,7 +49,7 @@ def locate(target: str) -> RobotSource:
     """Find one case.
 
     Args:
-        target: ``<chapter>/<case>``, preceded by ``<version>/`` if it is not the latest.
+        target: ``<chapter>/<case>``, after ``<version>/`` if it is not the latest.
 
     Raises:
         UnknownRobotError: There is no such case.
@@ -62,13 +62,13 @@ def locate_all(target: str) -> tuple[RobotSource, ...]:
     """Find the cases of a version or a chapter, or one case.
 
     Args:
-        target: ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two may be
-            preceded by ``<version>/``.
+        target: ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also
+            after ``<version>/``.
 
     Raises:
         UnknownRobotError: There is no such version, chapter or case.
     """
-    stated, parts = suite_parts(target)
+    stated, chapter, case = suite_parts(target)
     known = versions()
     version = stated or known[-1]
     if version not in known:
@@ -77,7 +77,7 @@ def locate_all(target: str) -> tuple[RobotSource, ...]:
             f"{', '.join(known)}"
         )
     cases = _names(version)
-    wanted = "/".join(parts)
+    wanted = f"{chapter}/{case}" if case else chapter
     found = [
         name
         for name in cases
@@ -89,9 +89,7 @@ def locate_all(target: str) -> tuple[RobotSource, ...]:
         hint = f"; close to it: {', '.join(close)}" if close else ""
         raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
     titles = {one["name"]: one["title"] for one in manifest(version)["chapters"]}
-    return tuple(
-        _case(version, titles, cases.index(name) + 1, name) for name in found
-    )
+    return tuple(_case(version, titles, cases.index(name) + 1, name) for name in found)
 
 
 def _names(version: str) -> tuple[str, ...]:

@@ -35,9 +35,17 @@ FILES = "suite"
 OUTCOMES = {
     CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
     CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
-    CaseOutcome.FAIL: ("✗", "fails", "a value differs, or an invalid file was converted"),
+    CaseOutcome.FAIL: (
+        "✗",
+        "fails",
+        "a value differs, or an invalid file was converted",
+    ),
     CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
-    CaseOutcome.CRASHED: ("!", "crashed", "the converter or the reader of the USD crashed"),
+    CaseOutcome.CRASHED: (
+        "!",
+        "crashed",
+        "the converter or the reader of the USD crashed",
+    ),
 }
 
 
@@ -193,7 +201,11 @@ def _scores(
 def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str:
     parts = []
     for converter in converters:
-        found = [row.results[converter.name][1] for row in rows if converter.name in row.results]
+        found = [
+            row.results[converter.name][1]
+            for row in rows
+            if converter.name in row.results
+        ]
         passed = sum(one.outcome.passes for one in found)
         parts.append(f"{converter.name} passes {passed} of {len(found)} cases")
     return "; ".join(parts)
@@ -201,7 +213,5 @@ def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str
 
 def _sheet(robot: RobotRecord, *, several: bool) -> str:
     """Return the address of the page of a robot."""
-    place = ("robots", page_name(robot))
-    if several:
-        place = (CONVERTERS, robot.candidate, *place)  # type: ignore[assignment]
-    return "/".join(map(quote, place))
+    above = (CONVERTERS, robot.candidate) if several else ()
+    return "/".join(map(quote, (*above, "robots", page_name(robot))))

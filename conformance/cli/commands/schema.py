@@ -19,7 +19,8 @@ def schema_command(*, record: str) -> None:
     """Print the JSON Schema of a RECORD.
 
     robot: results/<id>.json of a run, and the file of check --json. summary:
-    summary.json of a run. case: a case of the feature suite. Infinite values and NaN are the strings inf, -inf and nan.
+    summary.json of a run. case: a case of the feature suite. Infinite values and NaN
+    are the strings inf, -inf and nan.
     """
     from urdf_usd.conformance.records.schema import schema_text
 
