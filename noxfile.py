@@ -41,8 +41,8 @@ SIMREADY = (
 EXCHANGE = "usd-exchange==3.0.1"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 # Converters run in folders of their own.
-ISAAC_IMPORT = Path("tests/consumers/isaac_import.py").absolute()
-ISAAC_ARGUMENTS = f"{shlex.quote(str(ISAAC_IMPORT))} {{urdf}} {{out}} [{{name}}={{path}}]"
+ISAAC_IMPORT = shlex.quote(str(Path("tests/consumers/isaac_import.py").absolute()))
+ISAAC_ARGUMENTS = f"{ISAAC_IMPORT} {{urdf}} {{out}} [{{name}}={{path}}]"
 
 FUZZ_CASES = Path("tests/data/fuzz")
 # All is well; an input takes too much time; too much memory; a death.

@@ -16,7 +16,7 @@ from tests.reports import records
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import DiagnosticRecord, RobotRecord, Verdict
 from urdf_usd.conformance.records.results import record_json
-from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
+from urdf_usd.conformance.records.schema import record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
@@ -154,7 +154,7 @@ def test_badge_counts_readable_robots(
     assert f"; {judged * robot.compared:,} values compared" in str(title)
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize("kind", ["robot", "summary"])
 def test_records_match_their_schema(kind: str) -> None:
     """For every verdict."""
     schema = record_schema(kind)
