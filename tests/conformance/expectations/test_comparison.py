@@ -63,7 +63,7 @@ def _changed(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str
             for key, item in value.items():
                 inner = _changed(item, (*path, key))
                 yield from ((at, {**value, key: one}) for at, one in inner)
-        case list():
+        case list() | tuple():
             for index, item in enumerate(value):
                 for at, one in _changed(item, (*path, index)):
                     yield at, [*value[:index], one, *value[index + 1 :]]
