@@ -154,3 +154,21 @@ def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
         ("link arm", "existence", "no"),
         ("link base", "number of colliders", "0"),
     ]
+
+
+def test_visual_may_be_split(tmp_path: Path) -> None:
+    """Its parts have the bounds and the area of both, unless it is a primitive."""
+    name = "geometry/several-shapes"
+    observation = _observe(name, CASES[name].case.expected, tmp_path)
+    # Boxes of 0.1 x 0.2 x 0.3 and 0.1 x 0.2 x 0.4, at heights of 0.2 and 0.6.
+    both = {"lower": [-0.05, -0.1, 0.05], "upper": [0.05, 0.1, 0.8], "area": 0.5}
+
+    def failures(**values: object) -> int:
+        content = {"visuals": {"base": [both | values]}}
+        expected = msgspec.convert(content, Expected)
+        return len(compare_case(expected, observation).failures)
+
+    assert failures() == 0
+    assert failures(area=0.28) == 1
+    assert failures(upper=[0.05, 0.1, 0.35]) == 1
+    assert failures(kind="box") == 1
