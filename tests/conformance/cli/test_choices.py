@@ -87,6 +87,7 @@ def test_defaults_are_those_of_the_library() -> None:
         arguments=(),
         environment=(),
         metadata=(),
+        description=None,
     )
 
     assert chosen.options() == ConvertOptions()
@@ -112,6 +113,7 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         arguments=(("hand", "true"),),
         environment=("NAME",),
         metadata=(),
+        description=None,
     )
 
     assert chosen.options() == ConvertOptions(
@@ -154,6 +156,7 @@ def test_metadata_is_passed_to_the_converter() -> None:
         arguments=(),
         environment=(),
         metadata=given,
+        description=None,
     )
 
     assert chosen.options().metadata == given

@@ -79,7 +79,7 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     assert [link.get("name") for link in reduced.findall("link")] == ["l1"]
     assert not reduced.findall("joint")
     (mesh,) = reduced.iter("mesh")
-    assert (out / mesh.get("filename")).read_text().startswith("solid")
+    assert (out / mesh.get("filename", "")).read_text().startswith("solid")
     report = (out / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# wrong: check mass.link.mass fails")
     assert "urdf-usd run arm.urdf --out report" in report

@@ -32,7 +32,12 @@ def test_page_is_opened_in_the_browser(
 ) -> None:
     """Its path is printed; the asset was temporary."""
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url))
+
+    def remember(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", remember)
 
     result = CliRunner().invoke(main, ["view", str(urdf)])
 

@@ -102,8 +102,10 @@ def test_only_what_the_failure_needs_is_left(path: str, expected: str) -> None:
 def _has_mesh_below_mass(text: bytes) -> bool:
     robot = etree.fromstring(text)
     parents = {
-        joint.find("child").get("link"): joint.find("parent").get("link")
+        end.get("link"): parent.get("link")
         for joint in robot.findall("joint")
+        for end in joint.iter("child")
+        for parent in joint.iter("parent")
     }
     massive = set(robot.xpath("link[.//mass/@value > 3.9]/@name"))
     name = next(iter(robot.xpath("link[.//mesh]/@name")), None)
