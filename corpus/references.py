@@ -19,8 +19,10 @@ A robot is
   rd:<module>                      robot_descriptions, e.g. rd:panda_description
   erd:<name>                       example-robot-data, e.g. erd:panda
   pybullet:<path>                  pybullet_data, e.g. pybullet:kuka_iiwa/model.urdf
+  suite:<chapter>/<case>           the feature suite, e.g. suite:joints/axis-oblique
 A corpus is a robot, or
   pybullet, rd, erd                all robots of that source
+  suite:, suite:<chapter>          cases of the feature suite, see docs/suite.md
   dir:<folder>                     every .urdf and .xacro below a folder
   list:<file.toml>                 the robots listed in a file, see docs/corpora.md"""
 
@@ -34,14 +36,22 @@ class Scheme(StrEnum):
     PYBULLET = "pybullet"
     DESCRIPTIONS = "rd"
     EXAMPLES = "erd"
+    SUITE = "suite"
 
 
 # The target is a path, which may be absolute.
 _OF_PATHS = frozenset({Scheme.FILE, Scheme.FOLDER, Scheme.LIST})
 _OF_MANY = frozenset({Scheme.FOLDER, Scheme.LIST})
 
-WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES)
+WHOLE_CORPORA = (
+    Scheme.PYBULLET,
+    Scheme.DESCRIPTIONS,
+    Scheme.EXAMPLES,
+    Scheme.SUITE,
+)
 
+# Versions of the feature suite.
+_VERSION = re.compile(r"\d{4}\.\d{2}")
 _LISTS = ".toml"
 # At least two characters: one letter before a colon is a Windows drive.
 _PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
@@ -57,7 +67,12 @@ class Reference:
     @property
     def whole(self) -> bool:
         """Whether it is a corpus rather than one robot."""
-        return self.target is None or self.scheme in _OF_MANY
+        if self.target is None or self.scheme in _OF_MANY:
+            return True
+        if self.scheme is not Scheme.SUITE:
+            return False
+        _, chapter, case = suite_parts(self.target)
+        return not (chapter and case)
 
     @property
     def portable(self) -> str:
@@ -68,6 +83,19 @@ class Reference:
 
     def __str__(self) -> str:
         return self.scheme if self.target is None else f"{self.scheme}:{self.target}"
+
+
+def suite_parts(target: str) -> tuple[str | None, str, str]:
+    """Split a target of the feature suite into version, chapter and case.
+
+    Parts that it does not state are None, or empty.
+    """
+    version: str | None = None
+    first, _, rest = target.strip().strip("/").partition("/")
+    if _VERSION.fullmatch(first):
+        version = first
+        first, _, rest = rest.partition("/")
+    return version, first, rest
 
 
 def portable_path(target: str) -> str:
@@ -90,6 +118,8 @@ def parse_reference(text: str) -> Reference:
     scheme, target = match["scheme"], match["target"]
     if scheme not in tuple(Scheme):
         raise _refusal(text, f"{scheme!r} is not a source", _guess(scheme))
+    if scheme == Scheme.SUITE and not target.strip():
+        return Reference(Scheme.SUITE, None)
     if not target.strip():
         hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
         raise _refusal(text, "nothing follows the colon", hint)

@@ -163,6 +163,8 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
             return sources.description_catalogue.names()
         case Scheme.EXAMPLES:
             return sources.example_robots.names()
+        case Scheme.SUITE:
+            return sources.feature_suite.names()
         case Scheme.FILE | Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}: needs a path")
         case _:
@@ -236,6 +238,9 @@ def _robots(
     if target is not None and scheme is Scheme.FOLDER:
         yield from sources.files.locate_all(target, start)
         return
+    if scheme is Scheme.SUITE:
+        yield from sources.feature_suite.locate_all(target or "")
+        return
     try:
         targets = robot_names(scheme) if target is None else (target,)
     except UnavailableError as error:
@@ -263,6 +268,8 @@ def _candidate(
             return sources.description_catalogue.offer(target, mirror)
         case Scheme.EXAMPLES:
             return sources.example_robots.locate(target)
+        case Scheme.SUITE:
+            return sources.feature_suite.locate(target)
         case Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
         case _:

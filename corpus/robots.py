@@ -55,6 +55,27 @@ NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True)
+class SuiteCase:
+    """A case of the feature suite.
+
+    Attributes:
+        version: Version of the suite.
+        chapter: Chapter, by name.
+        title: Title of the chapter.
+        name: Name in its chapter.
+        number: Place in the suite, from 1.
+        text: What is expected, as JSON.
+    """
+
+    version: str
+    chapter: str
+    title: str
+    name: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RobotSource:
     """One robot in a file.
 
@@ -71,6 +92,7 @@ class RobotSource:
             then be only part of a robot.
         included: Whether another xacro file of that folder includes it.
         mirrored: Whether its files are in a mirror, which may be incomplete.
+        case: The case of the feature suite that it is.
     """
 
     id: str
@@ -84,6 +106,7 @@ class RobotSource:
     searched: bool = False
     included: bool = False
     mirrored: bool = False
+    case: SuiteCase | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,19 @@ def test_wheel_has_one_package(site: Path) -> None:
     assert not [path for path in site.rglob("*") if path.is_symlink()]
 
 
+def test_wheel_has_the_feature_suite(site: Path) -> None:
+    """All of its files, and no others."""
+
+    def files(folder: Path) -> set[str]:
+        paths = (path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix() for path in paths}
+
+    suite = files(site / "urdf_usd" / "corpus" / "suite")
+
+    assert suite == files(ROOT / "corpus" / "suite")
+    assert len(suite) > 300
+
+
 def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) -> None:
     """A project with its own `converter` imports that, and the plugin imports ours."""
     project = tmp_path / "project"

@@ -14,6 +14,7 @@ import msgspec
 
 from urdf_usd.conformance.records.history import HistoryEntry
 from urdf_usd.conformance.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
+from urdf_usd.conformance.records.suite_case import Case
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the name in commands and file names.
@@ -21,6 +22,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "history": HistoryEntry,
     "robot": RobotRecord,
     "summary": RunSummary,
+    "case": Case,
 }
 # JSON has no numbers for these.
 _BEYOND = {"enum": ["inf", "-inf", "nan"]}

@@ -6,7 +6,7 @@ import click
 
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 
-RECORDS = ("history", "robot", "summary")
+RECORDS = ("history", "robot", "summary", "case")
 DESCRIPTION = "description"
 
 
@@ -20,8 +20,8 @@ def schema_command(*, record: str) -> None:
     """Print the JSON Schema of a RECORD, or of robot description files.
 
     robot: results/<id>.json of a run, and the file of check --json. summary:
-    summary.json of a run. Infinite values and NaN are the strings inf, -inf and nan.
-    description: the TOML file of --with.
+    summary.json of a run. case: a case of the feature suite. Infinite values and NaN
+    are the strings inf, -inf and nan. description: the TOML file of --with.
     """
     if record == DESCRIPTION:
         import msgspec

@@ -1,0 +1,438 @@
+"""The expected values of all cases, by formulas, MuJoCo and PyBullet."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import mujoco
+import numpy as np
+import pybullet
+import pytest
+import trimesh
+from msgspec import UNSET
+
+from tests.corpus.suite.suite_cases import (
+    Array,
+    SuiteRobot,
+    Tree,
+    all_cases,
+    matrix_of,
+    numbers,
+    pose,
+    rotation_of,
+)
+from urdf_usd.conformance.records.suite_case import ShapeValues
+
+CASES = {robot.name: robot for robot in all_cases()}
+VALID = {name: one for name, one in CASES.items() if not one.case.expected.refused}
+POSED = [name for name, one in VALID.items() if one.case.expected.poses]
+WITH_BODIES = [name for name, one in VALID.items() if one.case.expected.bodies]
+# Rounding of expected values, which have twelve digits.
+ROUNDING = 1e-10
+
+
+@pytest.mark.parametrize("name", POSED)
+def test_poses_are_products_of_transforms(name: str) -> None:
+    """Of translations, Rz Ry Rx and rotations about axes."""
+    robot = VALID[name]
+    tree, expected = Tree.of(robot), robot.case.expected
+
+    for at in expected.poses:
+        above = np.linalg.inv(tree.frame(expected.root, at.q))
+        for link, values in at.links.items():
+            frame = above @ tree.frame(link, at.q)
+            if values.position is not UNSET:
+                assert frame[:3, 3] == pytest.approx(values.position, abs=ROUNDING)
+            if values.rotation_wxyz is not UNSET:
+                turned = matrix_of(np.array(values.rotation_wxyz))
+                assert frame[:3, :3] == pytest.approx(turned, abs=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, one in VALID.items() if one.case.expected.bodies]
+)
+def test_mass_properties_are_sums(name: str) -> None:
+    """Of the inertials of welded links, rotated and moved to one frame."""
+    robot = VALID[name]
+    tree = Tree.of(robot)
+
+    for body in robot.case.expected.bodies:
+        mass, center, inertia = tree.lumped(body.links)
+        if body.mass_below is not UNSET:
+            assert not mass
+            assert 0 < body.mass_below < 1e-5
+        if body.mass is not UNSET:
+            assert mass == pytest.approx(body.mass, rel=ROUNDING)
+        if body.com is not UNSET:
+            assert center == pytest.approx(body.com, abs=ROUNDING)
+        if body.inertia is not UNSET:
+            upper = inertia[np.triu_indices(3)]
+            size = math.hypot(*body.inertia)
+            assert upper == pytest.approx(body.inertia, abs=ROUNDING * size)
+
+
+def test_total_masses_are_sums() -> None:
+    """Of all inertials, the first of each link."""
+    for name, robot in VALID.items():
+        total = robot.case.expected.total_mass
+        if total is not UNSET:
+            tree = Tree.of(robot)
+            links = [link.get("name", "") for link in tree.root.iterfind("link")]
+            found = sum(tree.own_mass(link)[0] for link in links)
+            assert found == pytest.approx(total, rel=ROUNDING), name
+
+
+def test_values_of_joints_are_those_of_the_urdf() -> None:
+    """Where the URDF has the attribute, and the type of the joint uses it."""
+    compared = 0
+    places = {
+        **dict.fromkeys(("lower", "upper", "effort", "velocity"), "limit"),
+        **dict.fromkeys(("damping", "friction"), "dynamics"),
+    }
+    for name, robot in VALID.items():
+        root = Tree.of(robot).root
+        for joint_name, values in robot.case.expected.joints.items():
+            joint = root.find(f"joint[@name='{joint_name}']")
+            assert joint is not None, name
+            for key, place in places.items():
+                element = joint.find(place)
+                stated = None if element is None else element.get(key)
+                wanted = getattr(values, key)
+                free = joint.get("type") == "continuous" and key in {"lower", "upper"}
+                if stated is not None and wanted is not UNSET and not free:
+                    assert float(wanted) == float(stated), name
+                    compared += 1
+            mimic = joint.find("mimic")
+            if mimic is not None and values.mimic:
+                stated_mimic = values.mimic
+                assert mimic.get("joint") == stated_mimic.joint
+                assert float(mimic.get("multiplier", 1)) == stated_mimic.multiplier
+                assert float(mimic.get("offset", 0)) == stated_mimic.offset
+                compared += 1
+    assert compared > 50
+
+
+# trimesh turns glTF by other rules, and ignores units of COLLADA.
+_NOT_BY_TRIMESH = frozenset({"gltf", "dae"})
+
+
+def _shapes() -> list[tuple[str, ET.Element, ShapeValues]]:
+    """List the shapes whose elements are in the order of the expected values."""
+    found = []
+    for name, robot in VALID.items():
+        root = Tree.of(robot).root
+        expected = robot.case.expected
+        roles = ("visual", expected.visuals), ("collision", expected.colliders)
+        for role, links in roles:
+            for link, values in links.items():
+                elements = root.findall(f"link[@name='{link}']/{role}")
+                if len(elements) == len(values):
+                    pairs = zip(elements, values, strict=True)
+                    found += [(name, one, value) for one, value in pairs]
+    return found
+
+
+def _frame_of(shape: ET.Element) -> Array:
+    """Return the (4, 4) pose of a visual or collision in its link."""
+    origin = shape.find("origin")
+    place = numbers(None if origin is None else origin.get("xyz"))
+    return pose(rotation_of(origin, 1.0), place)
+
+
+def test_primitives_have_sizes_and_bounds_of_formulas() -> None:
+    """Of a turned box, half the edges times the absolute values of the rotation."""
+    compared = 0
+    for name, element, values in _shapes():
+        geometry = element.find("geometry")
+        assert geometry is not None
+        shape, frame = geometry[0], _frame_of(element)
+        if shape.tag == "mesh":
+            continue
+        size, half = _half_extents(shape)
+        place = frame[:3, 3]
+        if values.size is not UNSET:
+            assert values.size == pytest.approx(size), name
+        if values.position is not UNSET:
+            assert values.position == pytest.approx(place), name
+        compared += 1
+        if shape.tag == "box" or np.array_equal(frame[:3, :3], np.eye(3)):
+            reach = np.abs(frame[:3, :3]) @ half
+            _compare_bounds(name, values, np.array([place - reach, place + reach]))
+    assert compared > 30
+
+
+def test_meshes_have_measures_that_trimesh_reads() -> None:
+    """Scaled, rotated and moved; of a mirrored mesh the volume is positive."""
+    compared = 0
+    for name, element, values in _shapes():
+        mesh = element.find("geometry/mesh")
+        if mesh is None:
+            continue
+        file = _mesh_file(CASES[name], mesh)
+        if not file.is_file() or file.suffix[1:] in _NOT_BY_TRIMESH:
+            continue
+        solid = trimesh.load_mesh(file, skip_materials=True)
+        assert isinstance(solid, trimesh.Trimesh)
+        scale = np.diag([*numbers(mesh.get("scale"), 3, 1), 1])
+        solid.apply_transform(_frame_of(element) @ scale)
+        if values.volume is not UNSET:
+            assert abs(solid.volume) == pytest.approx(values.volume, rel=1e-6), name
+        if values.area is not UNSET:
+            assert solid.area == pytest.approx(values.area, rel=1e-6), name
+        _compare_bounds(name, values, solid.bounds)
+        compared += 1
+    assert compared > 30
+
+
+def _compare_bounds(name: str, values: ShapeValues, bounds: Array) -> None:
+    for bound, wanted in zip(bounds, (values.lower, values.upper), strict=True):
+        if wanted is not UNSET:
+            assert wanted == pytest.approx(bound, abs=1e-7), name
+
+
+def _mesh_file(robot: SuiteRobot, mesh: ET.Element) -> Path:
+    name = mesh.get("filename", "")
+    folder = robot.source.path.parent
+    if name.startswith("package://suite/"):
+        return folder.parent / name.removeprefix("package://suite/")
+    return folder / name
+
+
+def _half_extents(shape: ET.Element) -> tuple[list[float], Array]:
+    """Return the size of a primitive as in cases, and half its extents."""
+    if shape.tag == "box":
+        size = numbers(shape.get("size"))
+        return size.tolist(), size / 2
+    radius, length = (float(shape.get(key, "0")) for key in ("radius", "length"))
+    if shape.tag == "sphere":
+        return [radius], np.full(3, radius)
+    cap = radius if shape.tag == "capsule" else 0.0
+    return [radius, length], np.array([radius, radius, length / 2 + cap])
+
+
+def test_colors_are_linear_values_of_the_rgba() -> None:
+    """By the formula of IEC 61966-2-1, for materials with a colour in the URDF."""
+    compared = 0
+    for name, element, values in _shapes():
+        color = element.find("material/color")
+        if color is None or values.appearances is UNSET:
+            continue
+        (appearance,) = values.appearances
+        red, green, blue, alpha = (
+            min(1.0, component) for component in numbers(color.get("rgba"), 4)
+        )
+        linear = [
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+            for c in (red, green, blue)
+        ]
+        assert appearance.color == pytest.approx(linear, abs=ROUNDING), name
+        if appearance.opacity is not UNSET:
+            assert appearance.opacity == alpha, name
+        compared += 1
+    assert compared > 10
+
+
+def _without_shapes(robot: SuiteRobot) -> str:
+    """Return a URDF without shapes and materials, which need files."""
+    root = ET.fromstring(robot.source.path.read_bytes())
+    for link in root.iterfind("link"):
+        for role in ("visual", "collision"):
+            for shape in link.findall(role):
+                link.remove(shape)
+    return ET.tostring(root, encoding="unicode")
+
+
+# Cases whose file MuJoCo 4 refuses, or reads differently, with the reason.
+_QUATERNION = "quat_xyzw is not read"
+_PLANAR = "not one joint with three coordinates"
+MUJOCO = {
+    "frames/quaternion": _QUATERNION,
+    "frames/quaternion-not-normalised": _QUATERNION,
+    "joints/planar": _PLANAR,
+    "joints/planar-oblique": _PLANAR,
+    "joints/planar-x": _PLANAR,
+    "joints/two-in-a-row-without-mass": "a moving body without mass is refused",
+    "numbers/too-many-numbers": "a vector of more numbers is refused",
+    "numbers/trailing-commas": "a comma is refused",
+}
+# The same of PyBullet 3.2.7.
+PYBULLET = {
+    "frames/quaternion": _QUATERNION,
+    "frames/quaternion-not-normalised": _QUATERNION,
+    "joints/axis-not-normalised-prismatic": "the length of the axis scales the travel",
+    "joints/planar": _PLANAR,
+    "joints/planar-oblique": _PLANAR,
+    "joints/planar-x": _PLANAR,
+}
+# Bodies whose mass properties MuJoCo does not read as they are written.
+MUJOCO_MASSES = {
+    "inertial/triangle-inequality-violated": "refused",
+}
+
+
+def _mujoco_frames(robot: SuiteRobot) -> list[dict[str, Array]]:
+    """Return the poses of links at each pose of a case, relative to the root."""
+    model = _mujoco_model(robot)
+    data = mujoco.MjData(model)
+    expected, found = robot.case.expected, []
+    for at in expected.poses:
+        data.qpos[:] = model.qpos0
+        for name, value in at.q.items():
+            joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
+            data.qpos[model.jnt_qposadr[joint]] = value
+        mujoco.mj_kinematics(model, data)
+        frames = {}
+        for link in (expected.root, *at.links):
+            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link)
+            frames[link] = pose(data.xmat[body].reshape(3, 3), data.xpos[body])
+        above = np.linalg.inv(frames[expected.root])
+        found.append({link: above @ frame for link, frame in frames.items()})
+    return found
+
+
+def test_mujoco_computes_the_expected_masses() -> None:
+    """Of links that are not welded to others."""
+    found, compared = {}, 0
+    for name, robot in VALID.items():
+        bodies = [
+            body
+            for body in robot.case.expected.bodies
+            if len(body.links) == 1 and body.inertia is not UNSET
+        ]
+        if not bodies:
+            continue
+        try:
+            model = _mujoco_model(robot)
+        except ValueError as error:
+            found[name] = str(error)
+            continue
+        for body in bodies:
+            # The root link is part of MuJoCo's world.
+            if body.links[0] == "base":
+                continue
+            index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, body.links[0])
+            turned = matrix_of(model.body_iquat[index])
+            tensor = turned @ np.diag(model.body_inertia[index]) @ turned.T
+            upper = tensor[np.triu_indices(3)]
+            assert model.body_mass[index] == pytest.approx(body.mass), name
+            assert model.body_ipos[index] == pytest.approx(body.com), name
+            size = math.hypot(*body.inertia)
+            assert upper == pytest.approx(body.inertia, abs=1e-7 * size), name
+            compared += 1
+    assert found.keys() == MUJOCO_MASSES.keys(), found
+    assert compared > 15
+
+
+def _mujoco_model(robot: SuiteRobot) -> mujoco.MjModel:
+    """Compile a URDF, with a body for every link."""
+    spec = mujoco.MjSpec.from_string(_without_shapes(robot))
+    spec.compiler.fusestatic = False
+    return spec.compile()
+
+
+def _pybullet_frames(robot: SuiteRobot, folder: Path) -> list[dict[str, Array]]:
+    """Return the poses of links at each pose of a case, relative to the root."""
+    file = folder / "robot.urdf"
+    file.write_text(_without_shapes(robot), encoding="utf-8")
+    client = pybullet.connect(pybullet.DIRECT)
+    try:
+        body = pybullet.loadURDF(
+            str(file),
+            flags=pybullet.URDF_USE_INERTIA_FROM_FILE,
+            physicsClientId=client,
+        )
+        infos = [
+            pybullet.getJointInfo(body, index, physicsClientId=client)
+            for index in range(pybullet.getNumJoints(body, physicsClientId=client))
+        ]
+        joints = {info[1].decode(): info[0] for info in infos}
+        links = {info[12].decode(): info[0] for info in infos}
+        root = pybullet.getBodyInfo(body, physicsClientId=client)[0].decode()
+        expected, found = robot.case.expected, []
+        for at in expected.poses:
+            for index in joints.values():
+                pybullet.resetJointState(body, index, 0, physicsClientId=client)
+            for name, value in at.q.items():
+                pybullet.resetJointState(
+                    body, joints[name], value, physicsClientId=client
+                )
+            frames = {
+                link: _pybullet_link(body, links[link], client)
+                for link in (expected.root, *at.links)
+                if link != root
+            }
+            frames[root] = _pybullet_base(body, client)
+            above = np.linalg.inv(frames[expected.root])
+            found.append({link: above @ frame for link, frame in frames.items()})
+        return found
+    finally:
+        pybullet.disconnect(client)
+
+
+def _pybullet_link(body: int, index: int, client: int) -> Array:
+    state: Any = pybullet.getLinkState(
+        body, index, computeForwardKinematics=True, physicsClientId=client
+    )
+    x, y, z, w = state[5]
+    return pose(matrix_of(np.array([w, x, y, z])), np.array(state[4]))
+
+
+def _pybullet_base(body: int, client: int) -> Array:
+    """Return the pose of the link frame of the base, which has the inertial's."""
+    (px, py, pz), (x, y, z, w) = pybullet.getBasePositionAndOrientation(
+        body, physicsClientId=client
+    )
+    info: Any = pybullet.getDynamicsInfo(body, -1, physicsClientId=client)
+    inner, turned = info[3], info[4]
+    there = pose(matrix_of(np.array([w, x, y, z])), np.array([px, py, pz]))
+    u, v, s, t = turned
+    own = pose(matrix_of(np.array([t, u, v, s])), np.array(inner))
+    return there @ np.linalg.inv(own)
+
+
+def _disagreement(
+    robot: SuiteRobot, found: list[dict[str, Array]], allowed: float
+) -> str:
+    for at, frames in zip(robot.case.expected.poses, found, strict=True):
+        for link, values in at.links.items():
+            if values.position is not UNSET:
+                apart = math.dist(frames[link][:3, 3], values.position)
+                if apart > allowed * max(1.0, math.hypot(*values.position)):
+                    return f"position of {link} differs by {apart:.2g} m"
+            if values.rotation_wxyz is not UNSET:
+                turned = matrix_of(np.array(values.rotation_wxyz))
+                off = float(np.abs(frames[link][:3, :3] - turned).max())
+                if off > allowed:
+                    return f"rotation of {link} differs by {off:.2g}"
+    return ""
+
+
+def test_mujoco_computes_the_expected_poses() -> None:
+    """But for files that it refuses or reads differently."""
+    found = {}
+    for name in POSED:
+        try:
+            frames = _mujoco_frames(VALID[name])
+            problem = _disagreement(VALID[name], frames, 1e-9)
+        except (ValueError, IndexError) as error:
+            problem = str(error).splitlines()[0]
+        if problem:
+            found[name] = problem
+    assert found.keys() == MUJOCO.keys(), found
+
+
+def test_pybullet_computes_the_expected_poses(tmp_path: Path) -> None:
+    """But for files that it refuses or reads differently."""
+    found = {}
+    for name in POSED:
+        try:
+            frames = _pybullet_frames(VALID[name], tmp_path)
+            problem = _disagreement(VALID[name], frames, 2e-6)
+        except (pybullet.error, KeyError, TypeError) as error:
+            problem = f"{type(error).__name__} {error}"
+        if problem:
+            found[name] = problem
+    assert found.keys() == PYBULLET.keys(), found
