@@ -103,6 +103,13 @@ ARROWS = (
         "conformance.engines.protocol",
         "conformance.engines.openusd.names",
     ),
+    # Expected values are compared with observations, by formulas of its own.
+    _arrow(
+        "conformance.expectations",
+        "conformance.observation",
+        "conformance.records",
+        "conformance.engines.protocol",
+    ),
     _arrow("conformance.converters", "conformance.records"),
     # Reads robot description files without the converter.
     _arrow(

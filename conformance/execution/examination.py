@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate, ReadyUsds
-from urdf_usd.conformance.engines.protocol import Crashed, Side
+from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     judged_record,
@@ -33,7 +33,11 @@ from urdf_usd.conformance.execution.conversion import (
     first_error,
     make_usd,
 )
-from urdf_usd.conformance.execution.engine_set import EngineResults, EngineSet
+from urdf_usd.conformance.execution.engine_set import (
+    USD_ENGINE,
+    EngineResults,
+    EngineSet,
+)
 from urdf_usd.conformance.execution.fingerprint import Programs, fingerprint
 from urdf_usd.conformance.execution.portable_text import portable
 from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
@@ -56,6 +60,8 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.expectations.judgement import compare_readings, judge_case
+from urdf_usd.conformance.expectations.poses import configurations_of
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -71,6 +77,14 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.conformance.records.results import write_seconds
 from urdf_usd.conformance.records.scene import scene_path
+from urdf_usd.conformance.records.suite_case import (
+    Case,
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
+    Expected,
+    read_case,
+)
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
@@ -84,6 +98,7 @@ from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus.robots import SuiteCase
 
 _Result = TypeVar("_Result")
 # Hashes of what was read of a robot.
@@ -169,6 +184,11 @@ def examine_isolated(
         result = record_errors(
             subject_of(assignment), lambda: examine(workers, assignment)
         )
+    source = assignment.source
+    if isinstance(result, RobotRecord) and source.case and result.case is None:
+        ending = CaseOutcome.CRASHED, result.reason
+        case = _case_record(source, source.case, read_case(source.case.text), ending)
+        result = structs.replace(result, case=case)
     if assignment.timed and isinstance(result, RobotRecord):
         took = time.perf_counter() - begin
         write_seconds(assignment.out, assignment.place, examination=took)
@@ -221,7 +241,9 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
         if assignment.candidate != OWN:
             names = (*assignment.names, *map(str, assignment.variants))
         searched = subject.searched, subject.included, subject.mirrored
-        robot = (source_record(subject), searched, names, read)
+        case = assignment.source.case
+        expected = case and case.text
+        robot = (source_record(subject), searched, names, read, expected)
         return fingerprint(
             robot, options, assignment.engines, limits, assignment.programs
         )
@@ -244,7 +266,11 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     examination = _Examination(
         workers, EngineSet(workers, assignment.engines), assignment, options
     )
-    record = examination.examine(subject, ending.value)
+    examined = examination.examine(subject, ending.value)
+    record = examined.record
+    if assignment.source.case is not None:
+        case = examination.compare_with_case(assignment.source.case, examined)
+        record = structs.replace(record, case=case)
     broke = workers.crashed or record.verdict is Verdict.CRASHED
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
@@ -368,6 +394,21 @@ def _has_other_structure(record: RobotRecord) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Examined:
+    """What became of a robot.
+
+    Attributes:
+        record: The record.
+        refusal: Why there is no USD, if the URDF was refused.
+        results: Outcomes of engines, if there is a USD.
+    """
+
+    record: RobotRecord
+    refusal: str | None = None
+    results: EngineResults | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class _Examination:
     """The conversion and comparison of a robot that was read.
@@ -384,10 +425,15 @@ class _Examination:
     assignment: Assignment
     options: ConvertOptions
 
-    def examine(self, subject: Subject, reading: Reading | SourceError) -> RobotRecord:
+    def examine(self, subject: Subject, reading: Reading | SourceError) -> _Examined:
         """Convert and compare."""
         if isinstance(reading, SourceError):
-            return self._unreadable(subject, reading.diagnostics)
+            record = self._unreadable(subject, reading.diagnostics)
+            refused = _Examined(record, first_error(reading.diagnostics))
+            if self.assignment.source.case and self.assignment.candidate != OWN:
+                # A case is about the converter, whatever our reader makes of it.
+                return self._examine_unread(subject, record)
+            return refused
         out, place = self.assignment.out, self.assignment.place
         own = self.assignment.candidate == OWN
         urdf = self.assignment.source.path
@@ -396,7 +442,7 @@ class _Examination:
             self.workers, subject, reading, plain, self.options.base, self._density
         )
         if isinstance(compared, RobotRecord):
-            return compared
+            return _Examined(compared)
         packages, configurations = compared.packages, compared.configurations
         # In parallel, the engines of the URDF run during lint and conversion.
         there = self.engine_set.request(
@@ -404,7 +450,7 @@ class _Examination:
         )
         linted = _lint(self.workers, subject)
         if isinstance(linted, RobotRecord):
-            return linted
+            return _Examined(linted)
         order = Order(
             urdf=urdf,
             plain=plain,
@@ -420,7 +466,9 @@ class _Examination:
             if found is None:
                 found = reading.diagnostics
             record = unread_record(linted, made.verdict, made.reason, found)
-            return with_output(record, linted, made.output)
+            record = with_output(record, linted, made.output)
+            crashed = made.verdict is Verdict.CRASHED
+            return _Examined(record, None if crashed else made.reason)
         if made.seconds is not None and (
             self.assignment.compared or self.assignment.timed
         ):
@@ -431,7 +479,7 @@ class _Examination:
             options = ReadOptions(self.assignment.variants, optional=True)
             foreign = compose_usd(self.workers, subject, made.root_layer, options)
             if isinstance(foreign, RobotRecord):
-                return with_output(foreign, subject, made.output)
+                return _Examined(with_output(foreign, subject, made.output))
             composed = foreign
             diagnostics = (*reading.diagnostics, *composed.diagnostics)
         here = self.engine_set.request(
@@ -456,7 +504,86 @@ class _Examination:
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
         self.engine_set.draw(packages, results, configurations, scene_path(out, place))
-        return record
+        return _Examined(record, results=results)
+
+    def _examine_unread(self, subject: Subject, record: RobotRecord) -> _Examined:
+        """Convert a case that our reader refuses with another converter."""
+        order = Order(
+            urdf=self.assignment.source.path,
+            plain=self.assignment.source.path,
+            directory=self.assignment.out / "assets" / self.assignment.place,
+            options=self.options,
+            packages=subject.packages,
+            names=self.assignment.names,
+            timeout=self.assignment.limits.time,
+        )
+        made = make_usd(self.workers, self.assignment.candidate, order)
+        if isinstance(made, Unwritten):
+            record = with_output(record, subject, made.output)
+            if made.verdict is Verdict.CRASHED:
+                reason = portable(made.reason, subject.names)
+                record = structs.replace(record, verdict=made.verdict, reason=reason)
+                return _Examined(record)
+            return _Examined(record, made.reason)
+        record = with_output(
+            structs.replace(record, asset=made.asset), subject, made.output
+        )
+        usd = self.engine_set.request(Side.USD, made.root_layer, subject.packages)
+        results = self.engine_set.observe((usd,), subject.packages)
+        return _Examined(record, results=results)
+
+    def compare_with_case(self, where: SuiteCase, examined: _Examined) -> CaseRecord:
+        """Compare a case of the feature suite with what became of it.
+
+        Args:
+            where: The case.
+            examined: The robot.
+        """
+        source, record = self.assignment.source, examined.record
+        case = read_case(where.text)
+        expected = case.expected
+        readings: tuple[CaseReadingRecord, ...] = ()
+        if examined.results is not None and not expected.refused:
+            outcomes = self._outcomes_at_poses(expected, examined.results)
+            compared = self.workers.call(compare_readings, expected, outcomes)
+            if isinstance(compared, Crashed):
+                crash = CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason)
+                readings = (crash,)
+            else:
+                readings = compared.value
+        rules: frozenset[str] | None = None
+        if self.assignment.candidate == OWN:
+            rules = frozenset(one.rule for one in record.diagnostics)
+        refusal = examined.refusal
+        ending = judge_case(
+            expected,
+            readings,
+            refusal=refusal and portable(refusal, subject_of(self.assignment).names),
+            written=examined.results is not None,
+            crash=record.reason,
+            rules=rules,
+        )
+        return _case_record(source, where, case, ending, readings)
+
+    def _outcomes_at_poses(
+        self, expected: Expected, results: EngineResults
+    ) -> dict[str, Outcome]:
+        """Observe a USD at the configurations of a case, with every engine."""
+        if not expected.poses:
+            requests = results.outcomes
+        else:
+            file = results.files[Side.USD]
+            packages = subject_of(self.assignment).packages
+            configurations = configurations_of(expected)
+            requests = self.engine_set.request(
+                Side.USD, file, packages, configurations
+            ).outcomes()
+        sides = {engine.name: engine.side for engine in results.engines}
+        return {
+            name: outcome
+            for name, outcome in requests.items()
+            if sides[name] is Side.USD
+        }
 
     @property
     def _density(self) -> float | None:
@@ -496,6 +623,29 @@ class _Examination:
             reason += f"; {' and '.join(results.observed)} read it nevertheless"
         judgement = Judgement((), (), Verdict.UNREADABLE, reason)
         return judged_record(subject, judgement, results, diagnostics)
+
+
+def _case_record(
+    source: RobotSource,
+    where: SuiteCase,
+    case: Case,
+    ending: tuple[CaseOutcome, str],
+    readings: tuple[CaseReadingRecord, ...] = (),
+) -> CaseRecord:
+    """Record a case of the feature suite, with its outcome and the reason of it."""
+    outcome, reason = ending
+    return CaseRecord(
+        version=where.version,
+        chapter=where.chapter,
+        title=where.title,
+        name=where.name,
+        number=where.number,
+        case=case,
+        outcome=outcome,
+        reason=reason,
+        readings=readings,
+        urdf=source.path.read_bytes().decode("utf-8", "replace"),
+    )
 
 
 def _read_of(

@@ -46,10 +46,11 @@ _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
     *("findings.sarif", "measurements.parquet", "badge.svg"),
     *("history.html", "history.json"),
+    *("suite.html",),
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
-    *("robots", "scripts", CONVERTERS),
+    *("robots", "scripts", CONVERTERS, "suite"),
 )
 _SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
@@ -329,6 +330,7 @@ def _report_files(places: Iterable[str]) -> Iterator[str]:
     yield from _SCRIPTS
     for place in places:
         converter, _, robot = place.rpartition("/")
+        yield from (f"suite/{robot}{suffix}" for suffix in (".urdf", ".json"))
         if converter:
             folder = f"{CONVERTERS}/{converter}"
             yield from (f"{folder}/{name}" for name in ("index.html", *_SCRIPTS))

@@ -19,6 +19,7 @@ from urdf_usd.conformance.records.baseline_record import (
     KnownFailureRecord,
 )
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.conformance.records.suite_case import CaseOutcome
 
 # Invalid URDFs and robots that could not be fetched are listed, but count only with
 # --strict.
@@ -142,7 +143,9 @@ def apply_gate(
     )
     failing = {failure.place for failure in current}
     graded = _grades(records)
-    read = any(record.verdict not in _NOT_READ for record in records)
+    read = any(
+        record.verdict not in _NOT_READ or record.case is not None for record in records
+    )
     passes = Gate.FAILS if new or worse or expired else Gate.PASSES
     return GateResult(
         gate=passes if read else Gate.NOTHING_READ,
@@ -232,8 +235,14 @@ def failures(
     return tuple(
         failure
         for record in records
-        if record.verdict not in forgiven
-        for failure in _failures(record, failing)
+        for failure in (
+            *_failures_of_case(record),
+            *(
+                ()
+                if record.verdict in forgiven or _is_refused_as_expected(record)
+                else _failures(record, failing)
+            ),
+        )
     )
 
 
@@ -274,6 +283,20 @@ def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
         for check in record.checks:
             grades[record.id, check.id, converter] = check.grade.value
     return grades
+
+
+def _is_refused_as_expected(record: RobotRecord) -> bool:
+    return record.case is not None and record.case.outcome is CaseOutcome.REFUSED
+
+
+def _failures_of_case(record: RobotRecord) -> Iterator[Failure]:
+    """Yield the failure of a case of the feature suite that does not pass."""
+    if record.case is None or record.case.outcome.passes:
+        return
+    crashed = record.case.outcome is CaseOutcome.CRASHED
+    grade = Verdict.CRASHED if crashed else Verdict.FAILS
+    message = f"{record.case.outcome.value}: {record.case.reason}"
+    yield Failure(record.id, VERDICT, grade.value, message, _converter(record))
 
 
 def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:

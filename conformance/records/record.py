@@ -17,6 +17,7 @@ import msgspec
 from urdf_usd.conformance.records.baseline_record import BaselineRecord  # msgspec
 from urdf_usd.conformance.records.change_record import FormerRunRecord  # likewise
 from urdf_usd.conformance.records.coverage_record import LedgerRecord  # likewise
+from urdf_usd.conformance.records.suite_case import CaseRecord  # likewise
 
 SCHEMA_VERSION = "2.0"
 
@@ -356,6 +357,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     findings of the URDF, ``ledger`` its coverage by our converter, ``description`` the
     robot description file that the USD was compared with. ``environment`` maps
     packages to versions; ``fingerprint`` is the hash of all inputs of the result.
+    ``case`` is the comparison with expected values, of a case of the feature suite.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -385,6 +387,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     description: DescriptionRecord | None = None
+    case: CaseRecord | None = None
     __repr__ = _robot_record_line
 
     @property

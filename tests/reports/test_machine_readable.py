@@ -32,7 +32,7 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.records.results import record_json
-from urdf_usd.conformance.records.schema import RECORDS, record_schema, write_schemas
+from urdf_usd.conformance.records.schema import record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
@@ -220,7 +220,7 @@ def _histories(folder: Path) -> tuple[HistoryEntry, ...]:
     return read_history(folder)
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize("kind", ["history", "robot", "summary"])
 def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
     """For every verdict."""
     schema = record_schema(kind)

@@ -53,6 +53,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run rd --mirror clones --baseline known.toml --out report",
         "urdf-usd run erd --compare report --out report",
         "urdf-usd run erd --history runs --label v1.2 --out report",
+        "urdf-usd run suite:joints --out report",
         "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
         "urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r",
     ),
@@ -117,7 +118,8 @@ def run_command(
     """Convert and check every robot of CORPUS, and write a report.
 
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
-    pybullet (the default), rd, erd, dir:<folder> or list:<file.toml>. OUT receives
+    pybullet (the default), rd, erd, dir:<folder>, list:<file.toml>, or suite: for the
+    feature suite, whose cases are also compared with expected values. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
     findings.sarif, badge.svg, the assets, and, with the extra 'parquet',
     measurements.parquet.
@@ -127,6 +129,8 @@ def run_command(
     the run unless the baseline lists them.
 
     With several converters, each converts every robot, and index.html compares them.
+    With cases of the feature suite, suite.html has the results of each, and scores; a
+    case that does not pass fails the run.
 
     Each step on a robot has the limits --timeout and --memory. A USD of another
     converter is refused if one of its layers or assets is a pipe, a device or a socket,

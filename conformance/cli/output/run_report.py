@@ -31,6 +31,7 @@ from urdf_usd.reports.html.comparison_page import (
 )
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_markdown
 from urdf_usd.reports.measurements import write_parquet
@@ -236,9 +237,10 @@ def write_reports(
     gated_summary, gated_part = part_of(summary, records, gated)
     write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
+    cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
-        return write_site(summary, records, out, history=history)
+        return write_site(summary, records, out, history=history, cases=cases)
     seconds = _conversion_times(records, out)
     for converter in summary.converters:
         part, own = part_of(summary, records, converter.name)

@@ -1,0 +1,1 @@
+"""Comparison of the expected values of a case of the feature suite with a USD."""

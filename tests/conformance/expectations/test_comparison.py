@@ -1,0 +1,174 @@
+"""Comparison of expected values with a USD: every value that is changed is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.corpus.suite.suite_cases import all_cases
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.expectations.comparison import compare_case
+from urdf_usd.conformance.expectations.poses import configurations_of
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.records.suite_case import Expected
+from urdf_usd.converter import ConvertOptions, convert
+
+CASES = {robot.name: robot for robot in all_cases()}
+# Cases that state every kind of value.
+VARIED = (
+    "document/single-link",
+    "document/robot-name",
+    "frames/chain",
+    "inertial/no-inertial-moving",
+    "inertial/welded-link",
+    "inertial/rotated-products",
+    "joints/axis-oblique",
+    "joints/planar-oblique",
+    "limits/revolute",
+    "limits/effort",
+    "limits/velocity-prismatic",
+    "limits/effort-absent",
+    "limits/damping-and-friction",
+    "limits/infinite-on-one-side",
+    "mimic/negative-multiplier",
+    "mimic/of-a-missing-joint",
+    "structure/fixed-base-with-origin",
+    "structure/one-articulation",
+    "geometry/several-shapes",
+    "geometry/rotated-about-three-axes",
+    "meshes/scale-and-rotation",
+    "materials/of-an-obj",
+    "materials/opacity",
+    "materials/texture",
+)
+
+
+def _observe(name: str, expected: Expected, folder: Path) -> Observation:
+    source = CASES[name].source
+    packages = tuple((package, str(path)) for package, path in source.packages)
+    asset = convert(source.path, folder, ConvertOptions(packages=packages))
+    request = Request(str(asset.root_layer), configurations_of(expected))
+    return OpenusdEngine().observe(request)
+
+
+def _changed(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  plain data
+    """Yield copies of plain data in which one value is changed, and where."""
+    match value:
+        case dict():
+            for key, item in value.items():
+                inner = _changed(item, (*path, key))
+                yield from ((at, {**value, key: one}) for at, one in inner)
+        case list() | tuple():
+            for index, item in enumerate(value):
+                for at, one in _changed(item, (*path, index)):
+                    yield at, [*value[:index], one, *value[index + 1 :]]
+        case bool():
+            return
+        case _:
+            yield "/".join(map(str, path)), _other(value, path[-1])
+
+
+def _other(value: object, key: str | int) -> object:
+    """Return another value, beyond all tolerances."""
+    match value:
+        case int():
+            return value + 1
+        case float():
+            return value + max(0.01 * abs(value), 2e-3)
+        case "inf" | "-inf":
+            return 1.5
+        case "fixed" | "floating":
+            return "static"
+        case None:
+            return _OTHER[key]
+        case _:
+            return f"other {value}"
+
+
+# In place of values that must be absent.
+_OTHER: dict[str | int, object] = {
+    "effort": 3.0,
+    "color": [0.1, 0.2, 0.3],
+    "mimic": {"joint": "a", "multiplier": 1.0, "offset": 0.0},
+}
+# Keys of poses are compared at other configurations; names of links are of the case.
+_INPUT = ("/q/", "/root", "/diagnostics/", "/links/0", "/links/1", "/links/2")
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_each_changed_value_fails(name: str, tmp_path: Path) -> None:
+    """The case itself passes."""
+    expected = CASES[name].case.expected
+    observation = _observe(name, expected, tmp_path)
+    plain = msgspec.to_builtins(expected)
+
+    found = compare_case(expected, observation)
+    assert found.compared
+    assert not found.failures
+    for where, changed in _changed(plain):
+        if where.endswith("mass_below") or any(part in f"/{where}" for part in _INPUT):
+            continue
+        wrong = msgspec.convert(changed, Expected)
+        assert compare_case(wrong, observation).failures, where
+
+
+def test_harmless_mass_has_to_be_small(tmp_path: Path) -> None:
+    """And a link without a body has no such mass."""
+    name = "inertial/no-inertial-moving"
+    expected = CASES[name].case.expected
+    observation = _observe(name, expected, tmp_path)
+    (body,) = expected.bodies
+
+    small = msgspec.structs.replace(body, mass_below=1e-9)
+    wrong = msgspec.structs.replace(expected, bodies=(small,))
+
+    (failure,) = compare_case(wrong, observation).failures
+    assert failure.expected == "positive, below 1e-09"
+
+
+def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
+    """Links, joints, and shapes."""
+    name = "limits/revolute"
+    observation = _observe(name, CASES[name].case.expected, tmp_path)
+    content = {
+        "links": ["base", "arm"],
+        "dofs": [],
+        "joints": {"k": {"type": "revolute"}},
+        "bodies": [{"links": ["base", "arm"], "mass": 2}],
+        "poses": [{"links": {"arm": {"position": [0, 0, 0]}}}],
+        "colliders": {"base": [{"kind": "box"}]},
+    }
+
+    found = compare_case(msgspec.convert(content, Expected), observation)
+
+    assert [(one.subject, one.quantity, one.actual) for one in found.failures] == [
+        ("link arm", "existence", "no"),
+        ("robot", "joints that move", "j"),
+        ("joint k", "existence", "no"),
+        ("link base + arm", "existence of links", "arm"),
+        ("link arm", "existence", "no"),
+        ("link base", "number of colliders", "0"),
+    ]
+
+
+def test_visual_may_be_split(tmp_path: Path) -> None:
+    """Its parts have the bounds and the area of both, unless it is a primitive."""
+    name = "geometry/several-shapes"
+    observation = _observe(name, CASES[name].case.expected, tmp_path)
+    # Boxes of 0.1 x 0.2 x 0.3 and 0.1 x 0.2 x 0.4, at heights of 0.2 and 0.6.
+    both = {"lower": [-0.05, -0.1, 0.05], "upper": [0.05, 0.1, 0.8], "area": 0.5}
+
+    def failures(**values: object) -> int:
+        content = {"visuals": {"base": [both | values]}}
+        expected = msgspec.convert(content, Expected)
+        return len(compare_case(expected, observation).failures)
+
+    assert failures() == 0
+    assert failures(area=0.28) == 1
+    assert failures(upper=[0.05, 0.1, 0.35]) == 1
+    assert failures(kind="box") == 1
