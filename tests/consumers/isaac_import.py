@@ -23,7 +23,9 @@ def main(urdf: str, out: str, *packages: str) -> None:
     path = URDFImporter(config).import_urdf()
     layer = Sdf.Layer.FindOrOpen(path)
     prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
-    prim.variantSelections["Physics"] = "physx"
+    names = [variant.name for variant in prim.variantSets["Physics"].variants]
+    # Assets without joints have no variant for PhysX.
+    prim.variantSelections["Physics"] = "physx" if "physx" in names else "physics"
     layer.Save()
     sys.stdout.write(f"{path}\n")
 
