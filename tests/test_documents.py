@@ -163,7 +163,7 @@ def _run(
 
 def test_documents_have_blocks_of_known_languages() -> None:
     """All others are run here or known to be prose."""
-    known = {"python", "sh", "toml", *PROSE}
+    known = {"python", "sh", "toml", "json", *PROSE}
 
     assert {block.language for block in BLOCKS} <= known
     assert len(_in("python")) >= 5
@@ -213,6 +213,14 @@ def test_exceptions_are_used() -> None:
 def test_toml_is_well_formed(block: Block) -> None:
     """And not empty."""
     assert tomllib.loads(block.text)
+
+
+@pytest.mark.parametrize("block", _in("json"))
+def test_json_is_a_case_of_the_feature_suite(block: Block) -> None:
+    """It is printed as it is in the file of the case."""
+    files = (ROOT / "corpus" / "suite").rglob("*.json")
+
+    assert block.text in {file.read_text(encoding="utf-8") for file in files}
 
 
 def test_nox_sessions_in_documents_exist() -> None:

@@ -54,6 +54,7 @@ def write_comparison(
     compared = compare(summary, robots, seconds)
     text = environment.get_template("comparison.html.j2").render(
         summary=summary,
+        cases=any(robot.case for robot in robots),
         comparison=compared,
         robots=len({robot.id for robot in robots}),
         groups=overview.groups(robots),

@@ -38,6 +38,8 @@ def write_site(
     directory: Path,
     scenes: Path | None = None,
     history: Sequence[HistoryEntry] = (),
+    *,
+    cases: bool = False,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -49,6 +51,7 @@ def write_site(
             robot whose scene is damaged has no 3D view.
         history: Runs up to this one, the oldest first; ``history.html`` is beside the
             index.
+        cases: Whether the folder has the page of the feature suite.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -72,7 +75,7 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots, history))
+    _write(index, _render_run(environment, summary, robots, history, cases=cases))
     return index
 
 
@@ -138,6 +141,8 @@ def _render_run(
     summary: RunSummary,
     robots: Sequence[RobotRecord],
     history: Sequence[HistoryEntry],
+    *,
+    cases: bool,
 ) -> str:
     """Return the self-contained page of a run."""
     script = Script(text=template_asset("pages.js"))
@@ -145,6 +150,7 @@ def _render_run(
     ordered = overview.most_urgent_first(robots)
     return environment.get_template("index.html.j2").render(
         summary=summary,
+        cases=cases,
         robots=ordered,
         title=overview.headline(robots),
         converted=sum(bool(robot.checks) for robot in robots),

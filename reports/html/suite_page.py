@@ -1,0 +1,217 @@
+"""Results of the feature suite: features by converters, with a score per chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from urdf_usd.conformance.records.record import (
+    ConverterRecord,
+    RobotRecord,
+    RunSummary,
+)
+from urdf_usd.conformance.records.suite_case import (
+    Case,
+    CaseOutcome,
+    CaseRecord,
+    Requirement,
+)
+from urdf_usd.reports.html.comparison_page import CONVERTERS
+from urdf_usd.reports.html.rendering import (
+    page_environment,
+    page_name,
+    run_command,
+)
+
+PAGE = "suite.html"
+# Folder of the URDFs and the expected values.
+FILES = "suite"
+
+# Sign, class in the style sheet, and meaning of each outcome.
+OUTCOMES = {
+    CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
+    CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
+    CaseOutcome.FAIL: (
+        "✗",
+        "fails",
+        "a value differs, or an invalid file was converted",
+    ),
+    CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
+    CaseOutcome.CRASHED: (
+        "!",
+        "crashed",
+        "the converter or the reader of the USD crashed",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Number of cases that pass, of all.
+
+    Attributes:
+        passed: Number of those that pass.
+        total: Number of all.
+    """
+
+    passed: int
+    total: int
+
+    @property
+    def look(self) -> str:
+        """Class in the style sheet."""
+        if self.passed == self.total:
+            return "exact"
+        return "disputed" if 2 * self.passed >= self.total else "fails"
+
+    @classmethod
+    def of(cls, cases: Iterable[CaseRecord], requirement: Requirement) -> Score:
+        """Count the cases with a requirement."""
+        own = [one for one in cases if one.case.requirement is requirement]
+        return cls(sum(one.outcome.passes for one in own), len(own))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case.
+
+    Attributes:
+        id: Identifier of the robot.
+        results: The robot and its case by name of the converter.
+        urdf: Text of the URDF.
+        expected: Expected values, as JSON.
+    """
+
+    id: str
+    results: dict[str, tuple[RobotRecord, CaseRecord]]
+    urdf: str
+    expected: str
+
+    @property
+    def case(self) -> CaseRecord:
+        """The case, with the result of the first converter."""
+        return next(iter(self.results.values()))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """The cases of one chapter.
+
+    Attributes:
+        name: Name.
+        title: Title.
+        rows: Cases.
+        scores: By converter and requirement.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    scores: dict[tuple[str, Requirement], Score]
+
+
+def write_suite(
+    summary: RunSummary, robots: Sequence[RobotRecord], directory: Path
+) -> Path | None:
+    """Write ``suite.html``, and the file of each case; return the path of the page.
+
+    Args:
+        summary: The run.
+        robots: Its records, one per robot and converter.
+        directory: Folder of the run.
+
+    Returns:
+        None if no robot is a case of the suite.
+
+    Raises:
+        OSError: The directory cannot be written.
+    """
+    rows = _rows(robots)
+    if not rows:
+        return None
+    folder = directory / FILES
+    folder.mkdir(exist_ok=True)
+    for row in rows:
+        (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
+        (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
+    several = len(summary.converters) > 1
+    environment = page_environment()
+    names = [converter.name for converter in summary.converters]
+    text = environment.get_template("suite.html.j2").render(
+        summary=summary,
+        version=rows[0].case.version,
+        title=_headline(rows, summary.converters),
+        chapters=_chapters(rows, names),
+        totals=_scores(rows, names),
+        count=len(rows),
+        outcomes=OUTCOMES,
+        requirements=tuple(Requirement),
+        sheet=lambda robot: _sheet(robot, several=several),
+        file=lambda row, suffix: quote(f"{FILES}/{row.id}{suffix}"),
+        command=run_command(summary, *summary.corpus),
+    )
+    page = directory / PAGE
+    page.write_text(text, encoding="utf-8", newline="\n")
+    return page
+
+
+def _rows(robots: Iterable[RobotRecord]) -> tuple[Row, ...]:
+    by_id: dict[str, dict[str, tuple[RobotRecord, CaseRecord]]] = {}
+    for robot in robots:
+        if robot.case is not None:
+            by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
+    rows = []
+    for name, results in by_id.items():
+        _, case = next(iter(results.values()))
+        rows.append(Row(name, results, case.urdf, _as_json(case.case)))
+    return tuple(sorted(rows, key=lambda row: (row.case.version, row.case.number)))
+
+
+def _as_json(case: Case) -> str:
+    return msgspec.json.format(msgspec.json.encode(case), indent=2).decode() + "\n"
+
+
+def _chapters(rows: Sequence[Row], names: Sequence[str]) -> tuple[Chapter, ...]:
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(row.case.chapter, []).append(row)
+    return tuple(
+        Chapter(name, own[0].case.title, tuple(own), _scores(own, names))
+        for name, own in by_name.items()
+    )
+
+
+def _scores(
+    rows: Iterable[Row], names: Iterable[str]
+) -> dict[tuple[str, Requirement], Score]:
+    own = tuple(rows)
+    return {
+        (name, requirement): Score.of(
+            (row.results[name][1] for row in own if name in row.results), requirement
+        )
+        for name in names
+        for requirement in Requirement
+    }
+
+
+def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str:
+    parts = []
+    for converter in converters:
+        found = [
+            row.results[converter.name][1]
+            for row in rows
+            if converter.name in row.results
+        ]
+        passed = sum(one.outcome.passes for one in found)
+        parts.append(f"{converter.name} passes {passed} of {len(found)} cases")
+    return "; ".join(parts)
+
+
+def _sheet(robot: RobotRecord, *, several: bool) -> str:
+    """Return the address of the page of a robot."""
+    above = (CONVERTERS, robot.candidate) if several else ()
+    return "/".join(map(quote, (*above, "robots", page_name(robot))))
