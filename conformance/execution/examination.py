@@ -426,14 +426,21 @@ class _Examination:
     options: ConvertOptions
 
     def examine(self, subject: Subject, reading: Reading | SourceError) -> _Examined:
-        """Convert and compare."""
+        """Convert and compare, if our reader can read the URDF."""
         if isinstance(reading, SourceError):
-            record = self._unreadable(subject, reading.diagnostics)
-            refused = _Examined(record, first_error(reading.diagnostics))
-            if self.assignment.source.case and self.assignment.candidate != OWN:
-                # A case is about the converter, whatever our reader makes of it.
-                return self._examine_unread(subject, record)
-            return refused
+            return self._refused(subject, reading)
+        return self._compared(subject, reading)
+
+    def _refused(self, subject: Subject, error: SourceError) -> _Examined:
+        """Record a URDF that our reader refuses."""
+        record = self._unreadable(subject, error.diagnostics)
+        if self.assignment.source.case and self.assignment.candidate != OWN:
+            # A case is about the converter, whatever our reader makes of it.
+            return self._examine_unread(subject, record)
+        return _Examined(record, first_error(error.diagnostics))
+
+    def _compared(self, subject: Subject, reading: Reading) -> _Examined:
+        """Convert and compare."""
         out, place = self.assignment.out, self.assignment.place
         own = self.assignment.candidate == OWN
         urdf = self.assignment.source.path

@@ -319,6 +319,7 @@ def test_mujoco_computes_the_expected_masses() -> None:
             upper = tensor[np.triu_indices(3)]
             assert model.body_mass[index] == pytest.approx(body.mass), name
             assert model.body_ipos[index] == pytest.approx(body.com), name
+            assert body.inertia is not UNSET
             size = math.hypot(*body.inertia)
             assert upper == pytest.approx(body.inertia, abs=1e-7 * size), name
             compared += 1
