@@ -426,9 +426,21 @@ class _Examination:
     options: ConvertOptions
 
     def examine(self, subject: Subject, reading: Reading | SourceError) -> _Examined:
-        """Convert and compare."""
+        """Convert and compare, if our reader can read the URDF."""
         if isinstance(reading, SourceError):
-            return self._examine_refused(subject, reading)
+            return self._refused(subject, reading)
+        return self._compared(subject, reading)
+
+    def _refused(self, subject: Subject, error: SourceError) -> _Examined:
+        """Record a URDF that our reader refuses."""
+        record = self._unreadable(subject, error.diagnostics)
+        if self.assignment.source.case and self.assignment.candidate != OWN:
+            # A case is about the converter, whatever our reader makes of it.
+            return self._examine_unread(subject, record)
+        return _Examined(record, first_error(error.diagnostics))
+
+    def _compared(self, subject: Subject, reading: Reading) -> _Examined:
+        """Convert and compare."""
         out, place = self.assignment.out, self.assignment.place
         own = self.assignment.candidate == OWN
         urdf = self.assignment.source.path
@@ -500,14 +512,6 @@ class _Examination:
         record = with_output(record, subject, made.output)
         self.engine_set.draw(packages, results, configurations, scene_path(out, place))
         return _Examined(record, results=results)
-
-    def _examine_refused(self, subject: Subject, error: SourceError) -> _Examined:
-        """Record a robot that our reader refuses."""
-        record = self._unreadable(subject, error.diagnostics)
-        if self.assignment.source.case and self.assignment.candidate != OWN:
-            # A case is about the converter, whatever our reader makes of it.
-            return self._examine_unread(subject, record)
-        return _Examined(record, first_error(error.diagnostics))
 
     def _examine_unread(self, subject: Subject, record: RobotRecord) -> _Examined:
         """Convert a case that our reader refuses with another converter."""

@@ -37,8 +37,8 @@ def write_site(
     robots: Sequence[RobotRecord],
     directory: Path,
     scenes: Path | None = None,
-    *,
     history: Sequence[HistoryEntry] = (),
+    *,
     cases: bool = False,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
