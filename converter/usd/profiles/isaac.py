@@ -71,7 +71,7 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
         write_new(robot, "isaac:license", token, metadata[LICENSE])
     links, joints = _order(tree, prims)
     sites = _sites(tree, body_assignment, prims)
-    for parent in (prims.geometry, prims.physics, *sites):
+    for parent in (prims.robot, prims.geometry, prims.physics, *sites):
         # The layer is weaker than those of physics, and would define the order.
         for child in stage.GetPrimAtPath(parent).GetChildren():
             over(layer, child.GetPath())

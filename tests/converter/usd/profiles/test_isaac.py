@@ -57,7 +57,7 @@ def test_links_are_listed_depth_first_with_frames(tmp_path: Path) -> None:
     robot = stage.GetDefaultPrim()
     links = robot.GetRelationship("isaac:physics:robotLinks").GetTargets()
 
-    listed = ["base", "left", "left_tip", "tool", "right"]
+    listed = ["base", "left", "tool", "left_tip", "right"]
     assert "IsaacRobotAPI" in applied(robot)
     assert [path.name for path in links] == listed
     schemas = {path.name: applied(stage.GetPrimAtPath(path)) for path in links}
