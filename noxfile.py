@@ -288,6 +288,17 @@ def simready(session: nox.Session) -> None:
 
 
 @nox.session
+def isaac(session: nox.Session) -> None:
+    """Compare the robot schema of the profile isaac with that of Isaac Sim.
+
+    Its packages are in an environment of Python 3.12. Arguments are corpora.
+    """
+    session.install(".[example-robot-data]")
+    reader = ("--reader", str(install_isaac(session)))
+    session.run("python", "-m", "tests.validation.isaac", *reader, *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run."""
     install(session, "bench")

@@ -45,7 +45,6 @@ from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
-    ISAAC_BASE,
     ISAAC_FILES,
     PAYLOAD,
     PAYLOAD_LAYERS,
@@ -506,11 +505,7 @@ def _is_isaac_payload(folder: Path) -> bool:
     }
     images = {name for name in found if name.startswith(f"{TEXTURES}/")}
     layers = found - images
-    return (
-        ISAAC_BASE in layers
-        and layers <= ISAAC_FILES
-        and _holds_images(folder / TEXTURES)
-    )
+    return layers == ISAAC_FILES and _holds_images(folder / TEXTURES)
 
 
 def _holds_only(folder: Path, *files: Path) -> bool:

@@ -1,15 +1,16 @@
 """Robot schema of Isaac Sim 6.2 (isaacsim-robot-schema), in a layer of its own.
 
 Links and joints are listed in the order in which Isaac Sim finds them: depth first from
-the base, and all joints of a link before those of the next. The joint that fixes the
-base is the first one (SimReady, RC.009).
+the base, and all joints of a link before those of the next. Frames without content
+below a link are sites, and follow it. The joint that fixes the base is the first one
+(SimReady, RC.009).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pxr import Sdf
+from pxr import Sdf, Usd
 
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.topology import Tree
@@ -39,8 +40,9 @@ _LICENSES = frozenset(
 )
 
 
-def author_robot_schema(
+def author_robot_schema(  # noqa: PLR0917  # one parameter per input
     layer: Sdf.Layer,
+    stage: Usd.Stage,
     tree: Tree,
     body_assignment: BodyAssignment,
     prims: Prims,
@@ -51,6 +53,7 @@ def author_robot_schema(
 
     Args:
         layer: Layer that gets overs.
+        stage: The asset without that layer.
         tree: The robot.
         body_assignment: Its bodies.
         prims: Paths of all prims.
@@ -67,19 +70,19 @@ def author_robot_schema(
     if metadata.get(LICENSE) in _LICENSES:
         write_new(robot, "isaac:license", token, metadata[LICENSE])
     links, joints = _order(tree, prims)
-    occupied = {path.GetParentPath() for path in prims.link.values()}
+    sites = _sites(tree, body_assignment, prims)
+    for parent in (prims.robot, prims.geometry, prims.physics, *sites):
+        # The layer is weaker than those of physics, and would define the order.
+        for child in stage.GetPrimAtPath(parent).GetChildren():
+            over(layer, child.GetPath())
     listed: list[Sdf.Path] = []
     for name in links:
-        path = prims.link[name]
         if body_assignment.body_of[name] == name:
+            path = prims.link[name]
             _label(layer, path, name, "IsaacLinkAPI", "isaac:nameOverride")
-            listed.append(path)
-        elif body_assignment.body_of[name] is not None and not (
-            path in occupied or prims.visual[name] or prims.collision[name]
-        ):
-            # As in Isaac Sim, where sites are frames without content.
-            apply(over(layer, path), "IsaacSiteAPI")
-            listed.append(path)
+            listed += [path, *sites.get(path, ())]
+    for path in (path for found in sites.values() for path in found):
+        apply(over(layer, path), "IsaacSiteAPI")
     names = {path: name for name, path in prims.joint.items()}
     for path in joints:
         name = names.get(path, path.name)
@@ -100,6 +103,23 @@ def _order(tree: Tree, prims: Prims) -> tuple[list[str], list[Sdf.Path]]:
         joints += [prims.joint[one.name] for one in below if one.name in prims.joint]
         pending += [joint.child for joint in reversed(below)]
     return links, joints
+
+
+def _sites(
+    tree: Tree, body_assignment: BodyAssignment, prims: Prims
+) -> dict[Sdf.Path, list[Sdf.Path]]:
+    """Return the frames directly below a body without shapes or frames below them."""
+    occupied = {path.GetParentPath() for path in prims.link.values()}
+    bodies = {
+        prims.link[name] for name in tree.links if body_assignment.body_of[name] == name
+    }
+    found: dict[Sdf.Path, list[Sdf.Path]] = {}
+    for name in tree.links:
+        path = prims.link[name]
+        bare = not (path in occupied or prims.visual[name] or prims.collision[name])
+        if bare and path not in bodies and path.GetParentPath() in bodies:
+            found.setdefault(path.GetParentPath(), []).append(path)
+    return found
 
 
 def _label(

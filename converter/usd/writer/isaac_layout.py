@@ -45,13 +45,8 @@ _PHYSICS = "Physics"
 _ROBOT, _INSTANCES = "robot.usda", "instances.usda"
 _GEOMETRIES, _MATERIALS = "geometries.usd", "materials.usd"
 _LIBRARIES = {GEOMETRY_LIBRARY: _GEOMETRIES, MATERIALS_LIBRARY: _MATERIALS}
-# Layers of physics, and where they are in this layout.
-_LAYERS = {
-    EXTENSIONS_LAYER: "extensions.usda",
-    PHYSICS_LAYER: "physics.usda",
-    PHYSX_LAYER: "physx.usda",
-    NEWTON_LAYER: "newton.usda",
-}
+# Layers of simulators, over that with UsdPhysics and the custom data of the URDF.
+_SIMULATORS = {PHYSX_LAYER: "physx.usda", NEWTON_LAYER: "newton.usda"}
 _VARIANTS = {
     WITH_PHYSX: "physx.usda",
     WITH_NEWTON: "newton.usda",
@@ -76,39 +71,41 @@ def arrange(layered: Path, interface: str, folder: Path) -> None:
     for name, new in {**_LIBRARIES, TEXTURES: TEXTURES}.items():
         if (source / name).exists():
             (source / name).rename(target / new)
-    for name, new in _LAYERS.items():
-        if (source / name).is_file():
-            _copy(source / name, target / _PHYSICS / new, _below(name, source))
+    physics = [source / name for name in (EXTENSIONS_LAYER, PHYSICS_LAYER)]
+    file = target / _PHYSICS / "physics.usda"
+    _flattened([path for path in physics if path.is_file()], file).Save()
+    for name, simulator in _SIMULATORS.items():
+        layer = _copied(source / name, target / _PHYSICS / simulator)
+        layer.subLayerPaths = ["./physics.usda"]
+        layer.Save()
     _write_interface(layered / interface, folder / interface)
 
 
-def _below(name: str, source: Path) -> tuple[str, ...]:
-    """Return the sublayers of a layer of physics."""
-    if name in {PHYSX_LAYER, NEWTON_LAYER}:
-        return ("./physics.usda",)
-    extended = name == PHYSICS_LAYER and (source / EXTENSIONS_LAYER).is_file()
-    return ("./extensions.usda",) if extended else ()
-
-
-def _copy(source: Path, target: Path, sublayers: tuple[str, ...] = ()) -> None:
+def _copied(source: Path, target: Path) -> Sdf.Layer:
     layer = Sdf.Layer.CreateNew(str(target))
     layer.TransferContent(Sdf.Layer.FindOrOpen(str(source)))
-    layer.subLayerPaths = sublayers
-    layer.Save()
+    return layer
+
+
+def _flattened(sources: list[Path], target: Path) -> Sdf.Layer:
+    """Return a layer with the opinions of several, and the metadata of the last one."""
+    last = Sdf.Layer.FindOrOpen(str(sources[-1]))
+    layer = Sdf.Layer.CreateNew(str(target))
+    layer.TransferContent(flattened(sources))
+    for key in _STAGE_METADATA:
+        layer.pseudoRoot.SetInfo(key, last.pseudoRoot.GetInfo(key))
+    layer.defaultPrim = last.defaultPrim
+    return layer
 
 
 def _write_base(source: Path, target: Path) -> None:
     """Write links, shapes and materials, and the instances of visuals."""
-    front = Sdf.Layer.FindOrOpen(str(source / WITHOUT_PHYSICS[-1]))
-    base = Sdf.Layer.CreateNew(str(target / ISAAC_BASE))
-    base.TransferContent(flattened([source / name for name in WITHOUT_PHYSICS]))
+    base = _flattened([source / name for name in WITHOUT_PHYSICS], target / ISAAC_BASE)
     instances = Sdf.Layer.CreateNew(str(target / _INSTANCES))
-    for layer in (base, instances):
-        for key in _STAGE_METADATA:
-            layer.pseudoRoot.SetInfo(key, front.pseudoRoot.GetInfo(key))
+    for key in _STAGE_METADATA:
+        instances.pseudoRoot.SetInfo(key, base.pseudoRoot.GetInfo(key))
     define(instances, _ROOT, "Scope")
     instances.defaultPrim = _ROOT.name
-    base.defaultPrim = front.defaultPrim
     with Sdf.ChangeBlock():
         for prim in list(_prims(base)):
             for reference in list(prim.referenceList.prependedItems):
@@ -120,7 +117,7 @@ def _write_base(source: Path, target: Path) -> None:
     for prim in [prim for prim in _prims(base) if _is_visual(prim)]:
         if prim.path not in extended:
             _instantiate(prim, instances, made)
-    _copy(source / ROBOT_LAYER, target / _ROBOT)
+    _copied(source / ROBOT_LAYER, target / _ROBOT).Save()
     base.subLayerPaths = [f"./{_ROBOT}"]
     instances.Save()
     base.Save()

@@ -94,16 +94,14 @@ PHYSX_LAYER = "Physx.usda"
 ROS_LAYER = "Ros.usda"
 ROBOT_LAYER = "Robot.usda"
 THUMBNAILS = ".thumbs"
-# Folder of the layers in the profile of Isaac Sim, and its files besides textures; some
-# are optional.
+# Folder of the layers in the profile of Isaac Sim, and its files besides textures.
 PAYLOADS = "payloads"
 ISAAC_BASE = "base.usda"
 ISAAC_FILES = frozenset(
     {
         ISAAC_BASE,
         *("robot.usda", "instances.usda", "geometries.usd", "materials.usd"),
-        *("Physics/physics.usda", "Physics/extensions.usda"),
-        *("Physics/physx.usda", "Physics/newton.usda"),
+        *("Physics/physics.usda", "Physics/physx.usda", "Physics/newton.usda"),
     }
 )
 # Folder of the layers of simulators in an asset of SimReady (RV.002 and RV.005).
@@ -245,7 +243,8 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
 
         schema = layer[ROBOT_LAYER]
-        author_robot_schema(schema, tree, body_assignment, prims, version, metadata)
+        parts = tree, body_assignment, prims
+        author_robot_schema(schema, composed, *parts, version, metadata)
     if EXTENSIONS_LAYER in layer:
         author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
     if profile is Profile.SIMREADY:
