@@ -191,7 +191,10 @@ def with_description(
     Raises:
         ConversionError: Its profile contradicts the options.
     """
-    content = description.content
+    # Imports msgspec.
+    from urdf_usd.converter.simulation.description import tables_of  # noqa: PLC0415
+
+    content = tables_of(description)
     base, profile = options.base, options.profile
     if content.base is not None and base is BaseOption.AUTO:
         base = BaseOption(content.base)
