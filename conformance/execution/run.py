@@ -70,6 +70,7 @@ from urdf_usd.converter.options import (
     VariantChoice,
 )
 from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.simulation.description import tables_of
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
@@ -269,10 +270,9 @@ def check(
 
 def _required_base(options: CheckOptions) -> BaseOption:
     """Return the base of the options, or that of the robot description file."""
-    described = options.simulation and options.simulation.content.base
-    if options.base is BaseOption.AUTO and described:
-        return BaseOption(described)
-    return options.base
+    if options.base is not BaseOption.AUTO or options.simulation is None:
+        return options.base
+    return BaseOption(tables_of(options.simulation).base or options.base)
 
 
 def variant_combinations(

@@ -199,9 +199,7 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         name for name in (content.filters.srdf, content.pose.srdf) if name
     )
     attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in files)
-    description = Description(
-        file, digest, text, content, attached, tuple(places.items())
-    )
+    description = Description(file, digest, text, attached, tuple(places.items()))
     problems = tuple(
         Diagnostic("description-value", message, description.location(*place))
         for place, message in _contradictions(content)
@@ -209,6 +207,11 @@ def load_description(path: str | os.PathLike[str]) -> Description:
     if problems:
         raise ConversionError(problems)
     return description
+
+
+def tables_of(description: Description) -> DescriptionTable:
+    """Return the tables of a description file."""
+    return msgspec.convert(tomllib.loads(description.text), DescriptionTable)
 
 
 def schema() -> dict[str, Any]:

@@ -1,17 +1,16 @@
-"""Description files that were read, and the settings that they lead to, in SI units."""
+"""Description files that were read, and the settings that they lead to, in SI units.
+
+Conversions import this module; the structure of the file needs msgspec.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from urdf_usd.converter.diagnostics import Location
-
-if TYPE_CHECKING:
-    # It imports msgspec, which a conversion without a description does not need.
-    from urdf_usd.converter.simulation.description import DescriptionTable
 
 Place: TypeAlias = "tuple[str | int, ...]"
 """Path of a key in a document: names of tables and keys, and indices."""
@@ -33,8 +32,8 @@ class Description:
     Attributes:
         file: Path as given.
         sha256: Hash of its bytes.
-        text: Its text.
-        content: Its tables.
+        text: Its text, which is valid: see
+            :func:`urdf_usd.converter.simulation.description.tables_of`.
         attached: Content of the files that it names, by name as written.
         places: Line and column of each table and key, by its path in the document.
     """
@@ -42,7 +41,6 @@ class Description:
     file: str
     sha256: str
     text: str
-    content: DescriptionTable
     attached: tuple[tuple[str, bytes], ...] = ()
     places: tuple[tuple[Place, tuple[int, int]], ...] = ()
 

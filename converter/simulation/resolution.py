@@ -22,6 +22,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.simulation.description import (
     Control,
     JointTable,
+    tables_of,
 )
 from urdf_usd.converter.simulation.elements import (
     Actuation,
@@ -106,6 +107,7 @@ def resolve(
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.
     """
+    tables = tables_of(description)
     joints = {
         joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)
     }
@@ -113,7 +115,7 @@ def resolve(
     stated = actuation.positions if actuation else {}
     positions = yield from _initial_positions(description, joints, stated)
     wanted = _actuated(actuation, joints)
-    for index, table in enumerate(description.content.joints):
+    for index, table in enumerate(tables.joints):
         place = description.location("joints", index)
         for pattern in table.patterns:
             matched = yield from _matching(
@@ -125,8 +127,8 @@ def resolve(
     drives = yield from _drives(wanted, joints, positions, urdf)
     filtered = yield from _filtered_pairs(description, robot)
     frictions: tuple[LinkFriction, ...] = ()
-    self_collision = description.content.self_collision
-    if description.content.sources.gazebo:
+    self_collision = tables.self_collision
+    if tables.sources.gazebo:
         frictions = yield from read_frictions(robot)
         if self_collision is None:
             self_collision = read_self_collision(robot)
@@ -143,7 +145,7 @@ def resolve(
             if positions.get(name) and (stated or _has_pose(description))
         ),
         filtered_pairs=filtered,
-        filter_overlaps=description.content.filters.overlap,
+        filter_overlaps=tables.filters.overlap,
         self_collision=self_collision,
         frictions=frictions,
     )
@@ -151,7 +153,7 @@ def resolve(
 
 def _actuation(description: Description, urdf: Robot) -> Findings[Actuation | None]:
     """Return what the URDF states of actuators, if the description asks for it."""
-    sources = description.content.sources
+    sources = tables_of(description).sources
     found = None
     if sources.transmissions:
         found = read_transmissions(urdf)
@@ -189,7 +191,7 @@ def _filtered_pairs(
     description: Description, robot: Robot
 ) -> Findings[tuple[tuple[str, str], ...]]:
     """Return the pairs of links that a description filters, sorted."""
-    filters = description.content.filters
+    filters = tables_of(description).filters
     links = {link.name: link for link in robot.links}
     pairs: set[tuple[str, ...]] = set()
     if filters.srdf is not None:
@@ -233,7 +235,7 @@ def _matching(
 
 
 def _has_pose(description: Description) -> bool:
-    pose = description.content.pose
+    pose = tables_of(description).pose
     return pose.state is not None or bool(pose.joints)
 
 
@@ -245,7 +247,7 @@ def _initial_positions(
     """Return initial positions by joint; mimic joints follow their leaders."""
     positions = {name: value for name, value in of_urdf.items() if name in joints}
     stated: dict[str, Location] = {}
-    pose = description.content.pose
+    pose = tables_of(description).pose
     if pose.state is not None:
         state = yield from _group_state(description, pose.state)
         for name, position in state.positions.items():
@@ -288,7 +290,7 @@ def _group_state(description: Description, name: str) -> Findings[GroupState]:
             several groups have one.
     """
     location = description.location("pose", "state")
-    content = description.content
+    content = tables_of(description)
     file = content.pose.srdf or content.filters.srdf
     if file is None:
         message = "'state' needs an SRDF in [pose] or [filters]"

@@ -9,7 +9,11 @@ import pytest
 
 from tests.converter.simulation.robots import write_description
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.simulation.description import load_description, schema
+from urdf_usd.converter.simulation.description import (
+    load_description,
+    schema,
+    tables_of,
+)
 
 _EVERYTHING = """\
 base = "fixed"
@@ -68,14 +72,15 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
     found = load_description(write_description(tmp_path, _EVERYTHING))
 
-    first, second = found.content.joints
+    tables = tables_of(found)
+    first, second = tables.joints
     assert first.patterns == ("shoulder*", "elbow")
     assert (first.natural_frequency, first.damping_ratio) == (3.0, 0.7)
     assert second.patterns == ("wheel_?",)
     assert second.stiffness is None
-    assert found.content.pose.joints == {"elbow": 1.5}
-    assert found.content.filters.pairs == (("a", "b"), ("c", "d"))
-    assert found.content.sources.gazebo
+    assert tables.pose.joints == {"elbow": 1.5}
+    assert tables.filters.pairs == (("a", "b"), ("c", "d"))
+    assert tables.sources.gazebo
     assert found.attached == (("robot.srdf", b"<robot name='r'/>"),)
 
 

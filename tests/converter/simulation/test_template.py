@@ -8,7 +8,11 @@ from tests.converter.simulation.robots import write_description
 from tests.converter.simulation.test_elements import write_described
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.robot.bodies import Base
-from urdf_usd.converter.simulation.description import DescriptionTable, load_description
+from urdf_usd.converter.simulation.description import (
+    DescriptionTable,
+    load_description,
+    tables_of,
+)
 from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.simulation.template import description_template
@@ -22,7 +26,7 @@ def test_template_changes_nothing_until_it_is_edited(tmp_path: Path) -> None:
 
     description = load_description(write_description(tmp_path, text))
 
-    assert description.content == DescriptionTable()
+    assert tables_of(description) == DescriptionTable()
     assert drain(resolve(description, robot, robot)) == (Simulation(), ())
 
 
@@ -38,7 +42,7 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
     description = load_description(write_description(tmp_path, "\n".join(lines)))
 
     found, diagnostics = drain(resolve(description, robot, robot))
-    assert description.content.base == "fixed"
+    assert tables_of(description).base == "fixed"
     assert {drive.joint for drive in found.drives} == {"hinge"}
     assert ("base", "finger") in found.filtered_pairs
     rules = {one.rule for one in diagnostics}

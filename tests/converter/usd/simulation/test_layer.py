@@ -139,3 +139,14 @@ def test_profile_without_schemas_reports_what_it_leaves_out(tmp_path: Path) -> N
     drive = UsdPhysics.DriveAPI.Get(follower, "linear")
     assert drive.GetMaxForceAttr().Get() == 20.0
     assert drive.GetStiffnessAttr().Get() == 0.0
+
+
+@pytest.mark.parametrize(
+    "options", [{"physics_variants": True}, {"profile": Profile.ISAAC}]
+)
+def test_variants_of_simulators_are_refused(
+    tmp_path: Path, options: dict[str, object]
+) -> None:
+    """Their layers would need the schemas of one simulator each."""
+    with pytest.raises(ConversionError, match=r"robot\.toml:.*cannot be combined"):
+        _options(tmp_path, **options)
