@@ -13,7 +13,7 @@ import numpy as np
 from urdf_usd.converter.decomposition import decompose
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
-from urdf_usd.converter.hulls import Points, convex_hull
+from urdf_usd.converter.hulls import Points
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
 from urdf_usd.converter.options import ColliderKind, ColliderRules, ColliderTolerance
@@ -140,12 +140,11 @@ def _of_shape(
         pieces = replace(shape, geometry=replace(geometry, path=str(file)))
         return _Replaced(pieces, f"{name}: {_pieces_text(mesh, file)}")
     points = mesh.points * np.array(geometry.scale)
-    corners, _ = convex_hull(points)
     hull = replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:
-        turned = corners @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
+        turned = points @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
         size = float(np.linalg.norm(np.ptp(turned, axis=0)))
-        fit = fit_primitive(corners)
+        fit = fit_primitive(points)
         if fit is not None and fit.distance <= tolerance.metres(size):
             primitive = replace(
                 shape, geometry=fit.shape, origin=compose(shape.origin, fit.pose)

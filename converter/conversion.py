@@ -180,8 +180,6 @@ class Conversion:
 
 
 DEFAULTS = ConvertOptions()
-# Approximation of colliders of triangles.
-TRIANGLES = Approximation.TRIANGLES
 
 
 def with_description(
@@ -276,7 +274,9 @@ def convert_parsed(
     if options.colliders:
         from urdf_usd.converter.colliders import replace_colliders  # noqa: PLC0415  imports numpy and scipy
 
-        robot, replaced = drain(replace_colliders(robot, options.colliders, TRIANGLES))
+        robot, replaced = drain(
+            replace_colliders(robot, options.colliders, _triangles(options))
+        )
         changes = (*changes, *replaced)
     tree = build_tree(robot)
     body_assignment = assign_bodies(
@@ -312,6 +312,18 @@ def convert_parsed(
         base=body_assignment.base,
         diagnostics=diagnostics,
     )
+
+
+def _triangles(options: ConvertOptions) -> Approximation:
+    """Return the approximation of colliders of triangles.
+
+    PhysX takes a moving body's triangles for their convex hull, without a warning, and
+    a signed distance field for what it is; Newton reads both as triangles. UsdPhysics
+    has no token for the latter.
+    """
+    if options.profile in {Profile.GENERIC, Profile.PHYSX}:
+        return Approximation.SDF
+    return Approximation.TRIANGLES
 
 
 def _negligible_mass(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from scipy.spatial import ConvexHull
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Pose, Sphere
 from urdf_usd.converter.robot.solids import Matrix, hull_solid, primitive_solid
@@ -14,6 +16,13 @@ from urdf_usd.converter.robot.spatial import pose_from_transform
 
 # Directions in which support functions are compared, besides the corners of boxes.
 _DIRECTIONS = 512
+# Directions from which larger distances are searched, radii of the searched caps [rad],
+# and the part of the directions that is tried in each of them.
+_CLIMBED = 16
+_RADII = (0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
+_STEPS_SKIPPED = 16
+# A primitive, the axis that is its Z axis, and its centre.
+_Candidate: TypeAlias = "tuple[Box | Cylinder | Capsule | Sphere, int, Matrix]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,8 @@ def fit_primitive(points: Matrix) -> Fit | None:
     Boxes, spheres, cylinders and capsules are tried along the coordinate axes and along
     the principal axes of the hull. The distance of two convex surfaces is the largest
     difference of their support functions (R. Schneider, "Convex Bodies", 1.8), here
-    over 512 directions and those of the corners of the box.
+    over 512 directions and those of the corners of the box, and for the best fit from
+    the worst of these directions to local maxima.
 
     Args:
         points: (N, 3) [m].
@@ -50,10 +60,11 @@ def fit_primitive(points: Matrix) -> Fit | None:
     hull = hull_solid(points)
     if hull.volume <= 0:
         return None
+    points = points[ConvexHull(points).vertices]
     _, principal = np.linalg.eigh(hull.inertia)
     if np.linalg.det(principal) < 0:
         principal[:, 0] = -principal[:, 0]
-    best: Fit | None = None
+    best: tuple[float, Matrix, _Candidate] | None = None
     for axes in (np.eye(3), principal):
         local = points @ axes
         upper, lower = local.max(axis=0), local.min(axis=0)
@@ -62,30 +73,63 @@ def fit_primitive(points: Matrix) -> Fit | None:
         corners /= np.linalg.norm(corners, axis=1)[:, np.newaxis]
         directions = np.concatenate([_spread(), np.eye(3), -np.eye(3), corners])
         reach = _reach(local, directions)
-        for shape, axis, center in _candidates(
-            local, lower, upper, axes.T @ hull.center
-        ):
-            turned = np.roll(directions, 2 - axis, axis=1)
-            own = _support(shape, turned) + directions @ center
-            distance = float(np.abs(own - reach).max())
-            if best is None or distance < best.distance * (1 - 1e-9):
-                transform = np.eye(4)
-                # Column j is the primitive's axis j: Z is the given axis.
-                transform[:3, :3] = np.roll(axes, 2 - axis, axis=1)
-                transform[:3, 3] = axes @ center
-                volume = primitive_solid(shape).volume
-                best = Fit(
-                    shape,
-                    pose_from_transform(transform),
-                    distance,
-                    volume / hull.volume - 1.0,
-                )
-    return best
+        for candidate in _candidates(local, lower, upper, axes.T @ hull.center):
+            distance = float(_apart(candidate, directions, reach).max())
+            if best is None or distance < best[0] * (1 - 1e-9):
+                best = distance, axes, candidate
+    if best is None:
+        return None
+    distance, axes, candidate = best
+    shape, axis, center = candidate
+    transform = np.eye(4)
+    # Column j is the primitive's axis j: Z is the given axis.
+    transform[:3, :3] = np.roll(axes, 2 - axis, axis=1)
+    transform[:3, 3] = axes @ center
+    return Fit(
+        shape,
+        pose_from_transform(transform),
+        _largest_distance(candidate, points @ axes, distance),
+        primitive_solid(shape).volume / hull.volume - 1.0,
+    )
+
+
+def _apart(candidate: _Candidate, directions: Matrix, reach: Matrix) -> Matrix:
+    """Return by how much support functions differ, in each direction.
+
+    Args:
+        candidate: The primitive.
+        directions: (D, 3) unit vectors.
+        reach: (D) support function of the points.
+    """
+    shape, axis, center = candidate
+    own = _support(shape, np.roll(directions, 2 - axis, axis=1))
+    apart: Matrix = np.abs(own + directions @ center - reach)
+    return apart
+
+
+def _largest_distance(candidate: _Candidate, points: Matrix, least: float) -> float:
+    """Climb from the worst sampled directions to directions with larger differences.
+
+    Args:
+        candidate: The primitive.
+        points: (N, 3) corners of the hull.
+        least: The largest difference so far [m].
+    """
+    steps = _spread()[::_STEPS_SKIPPED]
+    directions = _spread()
+    for radius in _RADII:
+        apart = _apart(candidate, directions, _reach(points, directions))
+        least = max(least, float(apart.max()))
+        worst = directions[np.argsort(-apart, kind="stable")[:_CLIMBED]]
+        around = (worst[:, np.newaxis] + radius * steps).reshape(-1, 3)
+        directions = np.concatenate([worst, around])
+        directions /= np.linalg.norm(directions, axis=1)[:, np.newaxis]
+    return least
 
 
 def _candidates(
     points: Matrix, lower: Matrix, upper: Matrix, center: Matrix
-) -> Iterator[tuple[Box | Cylinder | Capsule | Sphere, int, Matrix]]:
+) -> Iterator[_Candidate]:
     """Yield primitives, the axis that is their Z axis, and their centre."""
     middle, size = (lower + upper) / 2, upper - lower
     x, y, z = size.tolist()

@@ -17,7 +17,12 @@ from urdf_usd.converter import (
     ConvertOptions,
     convert,
 )
-from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
+from urdf_usd.converter.options import (
+    ColliderRule,
+    ColliderRules,
+    ColliderTolerance,
+    Profile,
+)
 
 # Two boxes side by side, the second one smaller.
 _GROUPS = """v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1
@@ -36,7 +41,10 @@ def _shape(file: str, role: str = "collision", scale: str = "0.1 0.1 0.2") -> st
 
 
 def _converted(
-    folder: Path, *rules: str, tolerance: str = "5%"
+    folder: Path,
+    *rules: str,
+    tolerance: str = "5%",
+    profile: Profile = Profile.GENERIC,
 ) -> tuple[Conversion, Usd.Stage]:
     """Convert a robot of three links with meshes and a primitive."""
     (folder / "groups.obj").write_text(_GROUPS)
@@ -56,7 +64,8 @@ def _converted(
     options = ConvertOptions(
         colliders=ColliderRules(
             tuple(map(ColliderRule.parse, rules)), ColliderTolerance.parse(tolerance)
-        )
+        ),
+        profile=profile,
     )
     # Open layers are cached by their path.
     asset = folder / f"asset{len(list(folder.glob('asset*')))}"
@@ -157,13 +166,18 @@ def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
     assert kinds == [["Cylinder"], ["Mesh"]]
 
 
-def test_triangles_are_marked_as_such(tmp_path: Path) -> None:
-    """As one mesh for all groups."""
-    _, stage = _converted(tmp_path, "trunk=mesh")
+@pytest.mark.parametrize(
+    ("profile", "token"), [(Profile.GENERIC, "sdf"), (Profile.USDPHYSICS, "none")]
+)
+def test_triangles_are_marked_as_such(
+    tmp_path: Path, profile: Profile, token: str
+) -> None:
+    """As one mesh for all groups, with a token that the profile's simulators read."""
+    _, stage = _converted(tmp_path, "trunk=mesh", profile=profile)
 
     assert [c for c in _colliders(stage) if c[0] == "trunk"] == [
         ("trunk", "Cube", None),
-        ("trunk", "Mesh", "none"),
+        ("trunk", "Mesh", token),
     ]
 
 
