@@ -31,6 +31,8 @@ from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
 # Links that a diagnostic names.
 _MOST_NAMED = 8
+# Part of its convex hull that a convex piece fills: decompositions write few digits.
+_CONVEX = 0.95
 _WHAT: Mapping[ColliderKind, str] = MappingProxyType(
     {
         ColliderKind.HULL: "the convex hulls of their meshes",
@@ -136,6 +138,11 @@ def _of_shape(
     if kind is ColliderKind.MESH:
         return _Replaced(replace(shape, approximation=triangles), name)
     if kind is ColliderKind.DECOMPOSITION:
+        parts = split_groups(mesh) or (("", mesh),)
+        # CoACD remeshes surfaces that are not manifold, which enlarges them.
+        if all(map(_is_convex, parts)):
+            many = "piece" if len(parts) == 1 else "pieces"
+            return _Replaced(shape, f"{name}: {len(parts)} {many} of the file")
         file = decompose(geometry.path or "", mesh, shape.location)
         pieces = replace(shape, geometry=replace(geometry, path=str(file)))
         return _Replaced(pieces, f"{name}: {_pieces_text(mesh, file)}")
@@ -164,6 +171,13 @@ def _excess(mesh: PolygonMesh, points: Points) -> str:
     if is_hull or solid.volume <= 0:
         return ""
     return f", volume {hull_solid(points).volume / solid.volume - 1.0:+.1%}"
+
+
+def _is_convex(group: tuple[str, PolygonMesh]) -> bool:
+    """Return whether a group of a mesh fills its convex hull, apart from rounding."""
+    _, mesh = group
+    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
+    return not is_hull and solid.volume >= _CONVEX * hull_solid(mesh.points).volume
 
 
 def _pieces_text(mesh: PolygonMesh, file: Path) -> str:

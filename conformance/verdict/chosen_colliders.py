@@ -315,7 +315,8 @@ def _far(part: LinkShapes, off: float, allowed: float) -> Description:
 def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Difference]:
     """Compare the volume of convex pieces with that of a closed mesh.
 
-    It is at most that of the convex hull, apart from the same tolerance.
+    It is at most that of the convex hull, apart from the same tolerance. Of several
+    groups together that is not known, but that of a box around them.
     """
     if float(np.linalg.norm(ours.oriented)) > _CLOSED * ours.area:
         return
@@ -324,6 +325,8 @@ def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Diffe
     total = math.fsum(one for one in hulls if one is not None)
     around = [shape.hull_volume for shape in part.ours]
     most = math.fsum(one for one in around if one is not None)
+    if len(around) > 1:
+        most = float(np.prod(ours.reach[:3] + ours.reach[3:6]))
     if not most or None in hulls or None in around or solid > most:
         return
     excess = max(solid - total, total - most, 0.0) / most

@@ -45,10 +45,11 @@ def _converted(
     *rules: str,
     tolerance: str = "5%",
     profile: Profile = Profile.GENERIC,
+    rod: trimesh.Trimesh | None = None,
 ) -> tuple[Conversion, Usd.Stage]:
     """Convert a robot of three links with meshes and a primitive."""
     (folder / "groups.obj").write_text(_GROUPS)
-    rod = trimesh.creation.cylinder(1.0, 6.0, sections=64)
+    rod = rod or trimesh.creation.cylinder(1.0, 6.0, sections=64)
     rod.export(folder / "rod.stl")
     urdf = folder / "r.urdf"
     primitive = "<collision><geometry><box size='1 2 3'/></geometry></collision>"
@@ -197,13 +198,14 @@ def test_pieces_of_a_decomposition_are_colliders_and_cached(
     boxes = [((0.0, 0.0), (1.0, 2.0)), ((1.0, 0.0), (1.0, 1.0))]
     calls = fake_coacd(monkeypatch, tmp_path, boxes)
 
-    result, stage = _converted(tmp_path, "*arm=decomposition")
-    again, _ = _converted(tmp_path, "*arm=decomposition")
+    tube = trimesh.creation.annulus(0.5, 1.0, 6.0)
+    result, stage = _converted(tmp_path, "*arm=decomposition", rod=tube)
+    again, _ = _converted(tmp_path, "*arm=decomposition", rod=tube)
 
     pieces = [("right_arm", "Mesh", "convexHull")] * 4
     assert [c for c in _colliders(stage) if c[0] == "right_arm"] == pieces
-    # A rod of 64 sides and two tetrahedra.
-    assert sorted(calls) == [8, 256]
+    # The tetrahedra of the other file are pieces already.
+    assert calls == [len(tube.faces)]
     texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
     assert "rod.stl: 2 pieces" in texts[0]
     assert again.diagnostics == result.diagnostics
@@ -216,7 +218,9 @@ def test_decomposition_needs_coacd(
     monkeypatch.setitem(sys.modules, "coacd", None)
 
     with pytest.raises(ConversionError, match=r"\[coacd\]") as caught:
-        _converted(tmp_path, "decomposition")
+        _converted(
+            tmp_path, "decomposition", rod=trimesh.creation.annulus(0.5, 1.0, 6.0)
+        )
 
     assert [d.rule for d in caught.value.diagnostics] == ["collider-decomposition"]
     assert not (tmp_path / "asset0").exists()
@@ -234,3 +238,18 @@ def test_assets_are_the_same_without_a_matching_rule(
         contents.append({f.relative_to(folder): f.read_bytes() for f in files})
 
     assert contents[0] == contents[1]
+
+
+def test_convex_groups_of_a_file_are_its_decomposition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are not decomposed again."""
+    calls = fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
+
+    result, stage = _converted(tmp_path, "trunk=decomposition")
+
+    assert not calls
+    meshes = [c for c in _colliders(stage) if c[:2] == ("trunk", "Mesh")]
+    assert meshes == [("trunk", "Mesh", "convexHull")] * 2
+    texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
+    assert "groups.obj: 2 pieces of the file" in texts[0]
