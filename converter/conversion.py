@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from urdf_usd.converter.diagnostics import (
     AuthoringError,
@@ -18,9 +19,13 @@ from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
+    DEFAULT_TOLERANCE,
     NO_COLLIDER_RULES,
     BodyNesting,
+    ColliderKind,
+    ColliderRule,
     ColliderRules,
+    ColliderTolerance,
     InertiaOption,
     Layout,
     MaterialNetworks,
@@ -59,6 +64,10 @@ from urdf_usd.converter.usd.writer.layers import (
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
 from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
+
+if TYPE_CHECKING:
+    # It imports msgspec.
+    from urdf_usd.converter.simulation.description import CollidersTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +194,13 @@ DEFAULTS = ConvertOptions()
 def with_description(
     options: ConvertOptions, description: Description
 ) -> ConvertOptions:
-    """Add a robot description file to options, with its base and profile.
+    """Add a robot description file to options.
+
+    Its base, profile, colliders and treatment of inertia become those of the options.
 
     Args:
-        options: A base other than ``auto`` and a profile other than ``generic``
+        options: A base other than ``auto``, a profile other than ``generic``, a
+            tolerance and a density other than the default, and rules for colliders
             override those of the file.
         description: The file.
 
@@ -204,13 +216,40 @@ def with_description(
         base = BaseOption(content.base)
     if content.profile is not None and profile is Profile.GENERIC:
         profile = Profile(content.profile)
+    inertia, density = options.inertia, options.mass_density
+    if content.inertia is not None:
+        if inertia is InertiaOption.KEEP:
+            inertia = InertiaOption(content.inertia.missing)
+        if density == DEFAULT_DENSITY:
+            density = content.inertia.density or density
     try:
-        return replace(options, base=base, profile=profile, simulation=description)
+        return replace(
+            options,
+            base=base,
+            profile=profile,
+            inertia=inertia,
+            mass_density=density,
+            colliders=_collider_rules(content.colliders, options.colliders),
+            simulation=description,
+        )
     except ValueError as error:
         location = description.location("profile")
         raise ConversionError(
             (Diagnostic("description-value", str(error), location),)
         ) from None
+
+
+def _collider_rules(table: CollidersTable, given: ColliderRules) -> ColliderRules:
+    """Return the rules of a description file, before those that are given."""
+    default = [ColliderRule(ColliderKind(table.default))] if table.default else []
+    named = [
+        ColliderRule(ColliderKind(kind), pattern)
+        for pattern, kind in table.links.items()
+    ]
+    tolerance = given.tolerance
+    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
+        tolerance = ColliderTolerance.parse(str(table.tolerance))
+    return ColliderRules((*default, *named, *given.rules), tolerance)
 
 
 def convert(

@@ -52,6 +52,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     processors,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
+from urdf_usd.conformance.promises.shapes import read_shape_options
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import (
     read_fingerprint,
@@ -63,6 +64,7 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
+    DEFAULT_TOLERANCE,
     NO_COLLIDER_RULES,
     ColliderKind,
     ColliderRules,
@@ -233,6 +235,7 @@ def check(
         environment=options.environment,
     )
     jobs = options.jobs or processors()
+    density, colliders = _required_shapes(options)
 
     def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
         engines = select_engines(pool, options.engines, options.limits.time)
@@ -251,12 +254,8 @@ def check(
                     scene=drawing,
                     options=reading,
                     description=options.simulation,
-                    density=(
-                        options.mass_density
-                        if options.inertia is InertiaOption.GEOMETRY
-                        else None
-                    ),
-                    colliders=options.colliders,
+                    density=density,
+                    colliders=colliders,
                 ),
             )
 
@@ -273,6 +272,28 @@ def _required_base(options: CheckOptions) -> BaseOption:
     if options.base is not BaseOption.AUTO or options.simulation is None:
         return options.base
     return BaseOption(tables_of(options.simulation).base or options.base)
+
+
+def _required_shapes(options: CheckOptions) -> tuple[float | None, ColliderRules]:
+    """Return what mass properties and colliders follow from options or from the file.
+
+    Returns:
+        Density of links without mass, None if nothing is estimated [kg/m^3]; rules for
+        colliders.
+    """
+    inertia, density = options.inertia, options.mass_density
+    colliders = options.colliders
+    if options.simulation is not None:
+        stated = read_shape_options(options.simulation.text)
+        if inertia is InertiaOption.KEEP:
+            inertia = stated[0]
+        if density == DEFAULT_DENSITY:
+            density = stated[1]
+        tolerance = colliders.tolerance
+        if tolerance == DEFAULT_TOLERANCE:
+            tolerance = stated[2].tolerance
+        colliders = ColliderRules((*stated[2].rules, *colliders.rules), tolerance)
+    return (density if inertia is InertiaOption.GEOMETRY else None), colliders
 
 
 def variant_combinations(

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
+from urdf_usd.converter.options import ColliderTolerance
 from urdf_usd.converter.simulation.plan import Description, Place, located
 
 _LARGEST = 16 << 20
@@ -35,6 +36,7 @@ _STRING_OR_COMMENT = re.compile(
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 
 Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
+ColliderName: TypeAlias = Literal["hull", "decomposition", "primitives", "mesh", "none"]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -134,6 +136,33 @@ class SourcesTable(_Table, frozen=True):
     gazebo: bool = False
 
 
+class CollidersTable(_Table, frozen=True):
+    """Colliders instead of those of the URDF; see the option ``--colliders``.
+
+    Attributes:
+        default: Kind for all links; by default, those of the URDF stay.
+        links: Kinds by pattern of link names, of which the last one that matches
+            counts; they override the default.
+        tolerance: Of fitted primitives: metres, or a percentage of the size.
+    """
+
+    default: ColliderName | None = None
+    links: dict[str, ColliderName] = {}
+    tolerance: Positive | str | None = None
+
+
+class InertiaTable(_Table, frozen=True):
+    """Missing and impossible mass properties; see the option ``--inertia``.
+
+    Attributes:
+        missing: Whether they are those of the shapes (``geometry``).
+        density: Of links without mass [kg/m^3].
+    """
+
+    missing: Literal["keep", "geometry"] = "geometry"
+    density: Positive | None = None
+
+
 class DescriptionTable(_Table, frozen=True):
     """A robot description file.
 
@@ -145,6 +174,8 @@ class DescriptionTable(_Table, frozen=True):
         joints: Drives, by joint name.
         pose: Initial positions.
         filters: Pairs of links that do not collide.
+        colliders: Colliders instead of those of the URDF.
+        inertia: Missing and impossible mass properties.
         sources: Elements of the URDF that count.
     """
 
@@ -154,6 +185,8 @@ class DescriptionTable(_Table, frozen=True):
     joints: tuple[JointTable, ...] = ()
     pose: PoseTable = PoseTable()
     filters: FiltersTable = FiltersTable()
+    colliders: CollidersTable = CollidersTable()
+    inertia: InertiaTable | None = None
     sources: SourcesTable = SourcesTable()
 
 
@@ -258,6 +291,19 @@ def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
         if not math.isfinite(value):
             message = f"position of {name!r} is {value}, not a finite number"
             yield ("pose", "joints", name), message
+    yield from _collider_problems(content.colliders)
+
+
+def _collider_problems(table: CollidersTable) -> Iterator[tuple[Place, str]]:
+    if isinstance(table.tolerance, str):
+        try:
+            ColliderTolerance.parse(table.tolerance)
+        except ValueError:
+            message = f"{table.tolerance!r} is neither metres nor a percentage"
+            yield ("colliders", "tolerance"), message
+    for name in table.links:
+        if not name:
+            yield ("colliders", "links", name), "the pattern of a link is empty"
 
 
 def _contradictions_of(table: JointTable) -> Iterator[tuple[str, str]]:

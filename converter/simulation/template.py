@@ -83,6 +83,7 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
     yield "#overlap = true"
     yield f"#pairs = [{_pair(robot)}]"
     yield ""
+    yield from _shape_lines(robot)
     counts = {
         tag: sum(one.content.tag == tag for one in _custom(robot)) for tag in _SOURCES
     }
@@ -91,6 +92,19 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
     for tag, key in _SOURCES.items():
         yield f"# <{tag}>: {counts[tag] or 'none'} in the URDF"
         yield f"#{key} = {'true' if counts[tag] else 'false'}"
+
+
+def _shape_lines(robot: Robot) -> Iterator[str]:
+    yield "# Colliders instead of those of the URDF: hull, decomposition (CoACD),"
+    yield "# primitives (fitted), mesh (triangles), none; for all links or by pattern."
+    yield "#[colliders]"
+    yield '#default = "hull"'
+    yield f'#links = {{ {_quoted(robot.links[0].name)} = "none" }}'
+    yield ""
+    yield "# Missing or impossible mass and inertia become those of the shapes."
+    yield "#[inertia]"
+    yield "#density = 1000.0"
+    yield ""
 
 
 def _custom(robot: Robot) -> Iterator[CustomElement]:

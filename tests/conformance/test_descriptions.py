@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,18 @@ from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
 from tests.converter.simulation.test_elements import write_described
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
-from urdf_usd.conformance.records.record import Grade, RobotRecord
+from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.promises.shapes import read_shape_options
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
-from urdf_usd.converter.options import Layout, Profile
+from urdf_usd.converter.options import (
+    ColliderKind,
+    ColliderRule,
+    ColliderRules,
+    InertiaOption,
+    Layout,
+    Profile,
+)
 from urdf_usd.converter.simulation.description import load_description
 
 _TEXT = """\
@@ -38,7 +48,9 @@ def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
     return examine_here(write_urdf(folder), folder / "run", chosen)
 
 
-@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize(
+    "profile", [profile for profile in Profile if profile is not Profile.ISAAC]
+)
 def test_promised_settings_are_those_of_the_asset(
     tmp_path: Path, profile: Profile
 ) -> None:
@@ -148,3 +160,76 @@ def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None
     assert checks["simulation.gains"].compared == 3
     contacts = 5 if "gazebo" in sources else 0
     assert checks["simulation.contacts"].compared == contacts
+
+
+_SHAPES = """\
+[colliders]
+default = "hull"
+links = { "wheel*" = "primitives", "guard" = "none" }
+tolerance = 0.002
+[inertia]
+density = 700
+"""
+_CART = """\
+<robot name="cart">
+  <link name="base"><inertial><mass value="3"/></inertial>
+    <collision><geometry><box size="0.4 0.3 0.2"/></geometry></collision></link>
+  <link name="wheel">
+    <collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="wheel"/>
+    <origin xyz="0.3 0.02 -0.1" rpy="0.2 0 0.1"/><axis xyz="0 1 0"/></joint>
+</robot>
+"""
+
+
+def test_harness_and_converter_read_the_same_options_for_shapes(
+    tmp_path: Path,
+) -> None:
+    """Both read the file on their own."""
+    description = load_description(write_description(tmp_path, _SHAPES))
+    options = with_description(ConvertOptions(), description)
+
+    inertia, density, rules = read_shape_options(_SHAPES)
+
+    assert (inertia, density) == (InertiaOption.GEOMETRY, 700.0)
+    assert options.inertia is inertia
+    assert options.mass_density == density
+    assert options.colliders == rules
+    assert [str(rule) for rule in rules.rules] == [
+        "hull",
+        "wheel*=primitives",
+        "guard=none",
+    ]
+
+
+def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
+    """A box of 3 kg, and a sphere of 0.1 m with the stated density."""
+    urdf = tmp_path / "cart.urdf"
+    urdf.write_text(_CART, encoding="utf-8")
+    description = load_description(
+        write_description(tmp_path, "[inertia]\ndensity = 700\n")
+    )
+    options = with_description(ConvertOptions(), description)
+    asset = convert(urdf, tmp_path / "asset", options)
+
+    described = check(urdf, asset.root_layer, CheckOptions(simulation=description))
+    alone = check(urdf, asset.root_layer)
+
+    assert described.verdict is Verdict.CLOSE, described.reason
+    sphere = 700 * 4 / 3 * math.pi * 0.1**3
+    assert described.total_mass == pytest.approx(3 + sphere, rel=1e-6)
+    assert alone.verdict is Verdict.FAILS
+
+
+def test_options_override_those_of_the_description(tmp_path: Path) -> None:
+    """Rules of the command line come after those of the file."""
+    description = load_description(write_description(tmp_path, _SHAPES))
+    given = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
+
+    options = with_description(
+        ConvertOptions(mass_density=900.0, colliders=given), description
+    )
+
+    assert options.mass_density == 900.0
+    assert options.colliders.kind_of("wheel_left") is ColliderKind.MESH
+    assert options.colliders.kind_of("arm") is ColliderKind.HULL

@@ -48,6 +48,15 @@ pairs = [
   ["c", "d"]
 ]
 
+[colliders]
+default = "hull"
+links = { "wheel_*" = "primitives" }
+tolerance = "2%"
+
+[inertia]
+missing = "geometry"
+density = 700
+
 [sources]
 ros2_control = true
 transmissions = true
@@ -80,6 +89,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert second.stiffness is None
     assert tables.pose.joints == {"elbow": 1.5}
     assert tables.filters.pairs == (("a", "b"), ("c", "d"))
+    assert tables.colliders.links == {"wheel_*": "primitives"}
+    assert tables.inertia is not None
+    assert tables.inertia.density == 700.0
     assert tables.sources.gazebo
     assert found.attached == (("robot.srdf", b"<robot name='r'/>"),)
 
@@ -116,6 +128,18 @@ def test_unknown_keys_are_all_refused_with_suggestions(tmp_path: Path) -> None:
         (
             '[[joints]]\nmatch = "a"\ndamping = -1',
             "3:1 description-value 'damping': expected `float` >= 0.0",
+        ),
+        (
+            '[colliders]\ntolerance = "wide"',
+            "2:1 description-value 'wide' is neither metres nor a percentage",
+        ),
+        (
+            '[colliders]\ndefault = "hulls"',
+            "2:1 description-value 'default': invalid enum value 'hulls'",
+        ),
+        (
+            "[inertia]\ndensity = 0",
+            "2:1 description-value 'density': expected `float` > 0.0",
         ),
         (
             '# base = 1\nbase = "fixd"',
