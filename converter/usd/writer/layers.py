@@ -347,22 +347,23 @@ def _sublayers(
 
 def _physics_choices(
     profile: Profile, simulators: Mapping[str, str]
-) -> dict[str, dict[str, tuple[str, ...]]]:
+) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the layers of the variants with and without physics."""
     contents = f"./{PAYLOAD}/{CONTENTS}"
-    added = {name: f"./{path}" for name, path in simulators.items()}
-    chosen = {}
-    variants: dict[str, tuple[str, ...]] = {}
     if profile is Profile.SIMREADY and simulators:
         chosen = {
             name: {DISABLED: (), ENABLED: (f"./{path}",)}
             for name, path in RUNNABLE_LAYERS.items()
         }
-    else:
-        variants = {_VARIANT_OF[name]: (path, contents) for name, path in added.items()}
+        # Newton's schemas include those of UsdPhysics, so that a variant without
+        # physics would have some if Newton is enabled.
+        return {**chosen, PHYSICS_SET: {WITH_PHYSICS: (contents,)}}
+    variants: dict[str, tuple[str, ...]] = {
+        _VARIANT_OF[name]: (f"./{path}", contents) for name, path in simulators.items()
+    }
     variants[WITH_PHYSICS] = (contents,)
     variants[NONE] = tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS)
-    return {**chosen, PHYSICS_SET: variants}
+    return {PHYSICS_SET: variants}
 
 
 _VARIANT_OF = {NEWTON_LAYER: WITH_NEWTON, PHYSX_LAYER: WITH_PHYSX}
