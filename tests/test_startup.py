@@ -128,7 +128,6 @@ def test_reading_urdf_needs_neither_openusd_nor_numpy(tmp_path: Path) -> None:
         ("convert", "none.urdf", "out", "--layout", "flat"),
         ("convert", "none.urdf", "out", "--profile", "physx", "--bodies", "nested"),
         ("convert", "none.urdf", "out"),
-        ("convert", "pybullet", "out"),
         ("convert", "arm.urdf", "out", "--arg", "hand:=true"),
         ("check", "none.urdf", "arm.urdf"),
         ("check", "arm.urdf", "none.usda"),

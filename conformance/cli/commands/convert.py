@@ -1,8 +1,8 @@
-"""``urdf-usd convert``: convert one robot to a USD asset."""
+"""``urdf-usd convert``: convert robots to USD assets."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,20 +12,26 @@ from urdf_usd.conformance.cli.options.conversion import (
     ConversionChoices,
     conversion_options,
 )
+from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
 from urdf_usd.conformance.cli.options.parameters import (
+    Arguments,
     HelpfulCommand,
     existing_robot,
     xacro_arguments,
 )
 from urdf_usd.conformance.cli.output.console import say, show_diagnostics
 from urdf_usd.conformance.cli.output.failures import (
+    ExitCode,
     held_interrupts,
     warn_of_address_limit,
 )
+from urdf_usd.conformance.cli.output.status import shown_status
+from urdf_usd.conformance.execution.workers.limits import Limits
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.conversion import Conversion
+    from urdf_usd.converter.conversion import Conversion, ConvertOptions
     from urdf_usd.converter.robot.bodies import BaseOption
+    from urdf_usd.corpus import RobotSource
 
 
 _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
@@ -43,10 +49,11 @@ _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
         "urdf-usd convert robot.urdf out --layout usdz",
         "urdf-usd convert robot.urdf out --profile physx --scene",
         "urdf-usd convert robot.urdf out --profile simready --metadata author=me",
+        "urdf-usd convert dir:my_robots assets --jobs 4",
         "usdview $(urdf-usd convert rd:panda_description panda)",
     ),
 )
-@click.argument("source")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @conversion_options
 @click.option(
@@ -60,14 +67,24 @@ _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
     help="Add a physics scene with gravity, to simulate the asset on its own.",
 )
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Number of robots converted in parallel.  [default: one per CPU]",
+)
+@timeout_option
+@memory_option
 def convert_command(
     *,
-    source: str,
+    sources: tuple[str, ...],
     directory: Path,
     choices: ConversionChoices,
     root: str | None,
     scene: bool,
     strict: bool,
+    jobs: int | None,
+    timeout: float,
+    memory: int,
 ) -> None:
     """Convert the robot SOURCE to a USD asset in DIR.
 
@@ -75,13 +92,22 @@ def convert_command(
     receives <robot>.usda and payload/, unless --layout says otherwise; a previous
     conversion in it is replaced. The path of the root layer is printed on stdout,
     diagnostics on stderr.
+
+    With several SOURCEs, or a whole corpus such as erd or dir:my_robots, each robot is
+    converted in another process, within --timeout and --memory, into DIR/<id>. Robots
+    that cannot be converted are reported, and the others are converted.
     """
     if directory.suffix.lower() in _USD_SUFFIXES:
         raise click.UsageError(
             f"{str(directory)!r} is named like a USD file, but DIR is the folder of "
             f"the asset; pass a folder such as {str(directory.with_suffix(''))!r}"
         )
-    robot = existing_robot(source)
+    added = _AddedOptions(root, scene, strict)
+    if _names_several(sources):
+        limits = Limits(timeout, memory or None)
+        _convert_several(sources, directory, choices, added, limits, jobs)
+        return
+    robot = existing_robot(sources[0])
     # Refuses --arg for URDF files before the converter is imported.
     given = xacro_arguments(robot, choices.arguments)
     warn_of_address_limit()
@@ -89,27 +115,106 @@ def convert_command(
         from urdf_usd.converter.conversion import convert
 
         chosen = choices.options()
-    known = tuple((name, str(path)) for name, path in robot.packages)
-    if choices.profile in {"simready", "isaac"}:
-        stated = {"asset_license": robot.origin.license}
-        if choices.profile == "simready":
-            stated["author"] = robot.origin.maker
-        metadata = tuple((name, text) for name, text in stated.items() if text)
-        # The last entry of a name counts: the user's.
-        chosen = replace(chosen, metadata=(*metadata, *chosen.metadata))
-    options = replace(
-        chosen,
-        # The last entry of a name counts: the user's.
-        packages=(*known, *chosen.packages),
-        arguments=given,
-        strict=strict,
-        root=root,
-        scene=scene,
-    )
+    options = _options_for(robot, chosen, given, added)
     conversion = convert(robot.path, directory, options)
     show_diagnostics(conversion.diagnostics)
     say(_summary(conversion, chosen.base))
     click.echo(conversion.root_layer)
+
+
+def _names_several(texts: tuple[str, ...]) -> bool:
+    from urdf_usd.corpus import parse_reference
+
+    return len(texts) > 1 or parse_reference(texts[0]).whole
+
+
+@dataclass(frozen=True, slots=True)
+class _AddedOptions:
+    """Options of this command alone."""
+
+    root: str | None
+    scene: bool
+    strict: bool
+
+
+def _options_for(
+    robot: RobotSource,
+    chosen: ConvertOptions,
+    arguments: Arguments,
+    added: _AddedOptions,
+) -> ConvertOptions:
+    """Add what is known of a robot to the options of the command line."""
+    known = tuple((name, str(path)) for name, path in robot.packages)
+    metadata: tuple[tuple[str, str], ...] = ()
+    if chosen.profile.value in {"simready", "isaac"}:
+        stated = {"asset_license": robot.origin.license}
+        if chosen.profile.value == "simready":
+            stated["author"] = robot.origin.maker
+        metadata = tuple((name, text) for name, text in stated.items() if text)
+    return replace(
+        chosen,
+        # The last entry of a name counts: the user's.
+        metadata=(*metadata, *chosen.metadata),
+        packages=(*known, *chosen.packages),
+        arguments=arguments,
+        strict=added.strict,
+        root=added.root,
+        scene=added.scene,
+    )
+
+
+def _convert_several(
+    texts: tuple[str, ...],
+    directory: Path,
+    choices: ConversionChoices,
+    added: _AddedOptions,
+    limits: Limits,
+    jobs: int | None,
+) -> None:
+    """Convert robots into folders named after their ids."""
+    warn_of_address_limit()
+    with shown_status("Looking for robots ...") as status:
+        with held_interrupts():
+            from urdf_usd.conformance.engines.protocol import Crashed
+            from urdf_usd.conformance.execution.batch import Order, convert_all
+            from urdf_usd.conformance.execution.workers.limits import processors
+            from urdf_usd.converter.conversion import Conversion
+            from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+            from urdf_usd.corpus import RobotSource, resolve_corpora
+
+        found = resolve_corpora(texts, status.say)
+        chosen = choices.options()
+        robots = [robot for robot in found if isinstance(robot, RobotSource)]
+        for robot in found:
+            if not isinstance(robot, RobotSource):
+                status.say(f"error: {robot.reference}: {robot.reason}")
+        orders = []
+        for robot in robots:
+            given = dict(robot.arguments)
+            if is_xacro(str(robot.path)):
+                given |= dict(choices.arguments)
+            options = _options_for(robot, chosen, tuple(given.items()), added)
+            orders.append(Order(robot.path, directory / robot.id, options))
+        converted = 0
+        outcomes = convert_all(orders, limits, jobs or processors())
+        for robot, outcome in zip(robots, outcomes, strict=True):
+            status.clear()
+            if isinstance(outcome, Conversion):
+                converted += 1
+                show_diagnostics(outcome.diagnostics)
+                say(f"{robot.reference}: {_summary(outcome, chosen.base)}")
+                click.echo(outcome.root_layer)
+            elif isinstance(outcome, Crashed):
+                say(
+                    f"error: {robot.reference}: the converter crashed: {outcome.reason}"
+                )
+            else:
+                show_diagnostics(outcome.diagnostics)
+                say(f"error: {robot.reference}: not converted")
+            status.show(f"{converted} of {len(found)} robots are converted")
+    say(f"{converted} of {len(found)} robots are converted")
+    done = converted == len(found)
+    click.get_current_context().exit(ExitCode.DONE if done else ExitCode.NOT_DONE)
 
 
 def _summary(conversion: Conversion, requested: BaseOption) -> str:

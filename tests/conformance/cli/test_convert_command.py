@@ -73,3 +73,32 @@ def test_other_formats_are_recognised_by_their_first_bytes(
     assert kind in result.output
     assert "[file-format]" in result.output
     assert "xml-syntax" not in result.output
+
+
+def test_several_robots_are_converted_into_folders_of_their_own() -> None:
+    """Paths are printed in the order of the identifiers."""
+    for name in ("first", "second"):
+        Path(f"{name}.urdf").write_text(_ARM.format(root="base", kind="continuous"))
+
+    result = _invoke("convert", "second.urdf", "first.urdf", "out", "--jobs", "2")
+
+    assert result.exit_code == 0, result.stderr
+    layers = [Path(line) for line in result.stdout.splitlines()]
+    assert [layer.parent.name for layer in layers] == ["file--first", "file--second"]
+    assert all(layer.is_file() for layer in layers)
+    assert "2 of 2 robots are converted" in result.stderr
+
+
+def test_robots_that_cannot_be_converted_do_not_stop_the_others() -> None:
+    """They are reported with file and line, and the exit status is 2."""
+    Path("robots").mkdir()
+    Path("robots/a.urdf").write_text(_ARM.format(root="base", kind="continuous"))
+    Path("robots/b.urdf").write_text('<robot name="b"><link name="x"/><link/></robot>')
+
+    result = _invoke("convert", "dir:robots", "out", "--layout", "single")
+
+    assert result.exit_code == 2
+    (layer,) = result.stdout.splitlines()
+    assert layer.endswith("arm.usdc")
+    assert "b.urdf:1:" in result.stderr
+    assert "1 of 2 robots are converted" in result.stderr
