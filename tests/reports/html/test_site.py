@@ -19,6 +19,7 @@ from urdf_usd.conformance.records.baseline_record import (
 from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.conformance.records.record import (
     DepartureRecord,
+    DescriptionRecord,
     DeviationRecord,
     FindingRecord,
     Grade,
@@ -593,3 +594,20 @@ def test_lint_findings_and_coverage_have_tables() -> None:
         ["<gazebo>", "4", "kept", "custom data"],
         ["mesh-missing", "1", "left out", "gone"],
     ]
+
+
+def test_page_lists_what_a_description_file_states() -> None:
+    """With the hashes of the files."""
+    description = DescriptionRecord(
+        file="robot.toml",
+        sha256="ab12",
+        files={"robot.srdf": "cd34"},
+        settings=("drive: elbow, <wrist>", "self-collision: off"),
+    )
+    record = structs.replace(records.corpus()[0], description=description)
+
+    page = render_robot(record)
+
+    assert "<code>robot.toml</code>" in page
+    assert "drive: elbow, &lt;wrist&gt;" in page
+    assert "cd34" in page
