@@ -383,7 +383,7 @@ def _negligible_mass(
         "--inertia geometry computes both from shapes"
     )
     location = tree.link[found[0]].location
-    return (Diagnostic("mass-negligible", message, location),)
+    return (Diagnostic("body-negligible", message, location),)
 
 
 def _build(

@@ -229,7 +229,7 @@ def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> Non
     bare = convert(_urdf(tmp_path, _WHOLE, "", _WHOLE), tmp_path / "asset")
 
     texts = [
-        [one.message for one in each.diagnostics if one.rule == "mass-negligible"]
+        [one.message for one in each.diagnostics if one.rule == "body-negligible"]
         for each in (shaped, inertia, bare)
     ]
     assert [len(each) for each in texts] == [1, 1, 0]

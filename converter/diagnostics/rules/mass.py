@@ -52,7 +52,7 @@ MASS_RULES = (
         "or use --inertia geometry.",
     ),
     Rule(
-        "mass-negligible",
+        "body-negligible",
         _W,
         "Moving bodies with shapes have only the small mass or inertia that was added: "
         "they cannot be simulated.",

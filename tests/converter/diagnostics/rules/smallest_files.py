@@ -241,7 +241,7 @@ _MASS_RULES = {
         link(f"{_MASS}{_BOX}"), options=_colliders("none")
     ),
     "collider-rule-unused": SmallestFile(robot(A), options=_colliders("z=none")),
-    "mass-negligible": SmallestFile(
+    "body-negligible": SmallestFile(
         joint("").replace(B, f'<link name="b">{_BOX}</link>')
     ),
     "mass-estimated": SmallestFile(
