@@ -27,7 +27,7 @@ from urdf_usd.conformance.execution.assembly import (
     unread_record,
     with_output,
 )
-from urdf_usd.conformance.execution.conversion import (
+from urdf_usd.conformance.execution.conversions.making import (
     Order,
     Unwritten,
     first_error,

@@ -52,7 +52,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     processors,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.promises.shapes import read_shape_options
+from urdf_usd.conformance.promises.shapes import read_shape_promise
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import (
     read_fingerprint,
@@ -67,7 +67,9 @@ from urdf_usd.converter.options import (
     DEFAULT_TOLERANCE,
     NO_COLLIDER_RULES,
     ColliderKind,
+    ColliderRule,
     ColliderRules,
+    ColliderTolerance,
     InertiaOption,
     VariantChoice,
 )
@@ -284,15 +286,16 @@ def _required_shapes(options: CheckOptions) -> tuple[float | None, ColliderRules
     inertia, density = options.inertia, options.mass_density
     colliders = options.colliders
     if options.simulation is not None:
-        stated = read_shape_options(options.simulation.text)
-        if inertia is InertiaOption.KEEP:
-            inertia = stated[0]
+        stated = read_shape_promise(options.simulation.text)
+        if inertia is InertiaOption.KEEP and stated.inertia is not None:
+            inertia = InertiaOption(stated.inertia)
         if density == DEFAULT_DENSITY:
-            density = stated[1]
+            density = stated.density or density
         tolerance = colliders.tolerance
-        if tolerance == DEFAULT_TOLERANCE:
-            tolerance = stated[2].tolerance
-        colliders = ColliderRules((*stated[2].rules, *colliders.rules), tolerance)
+        if tolerance == DEFAULT_TOLERANCE and stated.tolerance is not None:
+            tolerance = ColliderTolerance.parse(stated.tolerance)
+        rules = map(ColliderRule.parse, stated.colliders)
+        colliders = ColliderRules((*rules, *colliders.rules), tolerance)
     return (density if inertia is InertiaOption.GEOMETRY else None), colliders
 
 

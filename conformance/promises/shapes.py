@@ -6,41 +6,39 @@ The options of a command state the same, and override it.
 from __future__ import annotations
 
 import tomllib
-
-from urdf_usd.converter.options import (
-    DEFAULT_DENSITY,
-    DEFAULT_TOLERANCE,
-    ColliderRule,
-    ColliderRules,
-    ColliderTolerance,
-    InertiaOption,
-)
+from dataclasses import dataclass
 
 
-def read_shape_options(
-    text: str,
-) -> tuple[InertiaOption, float, ColliderRules]:
-    """Return what a description file states about mass properties and colliders.
+@dataclass(frozen=True, slots=True)
+class ShapePromise:
+    """What a description file states, in the terms of the command line.
 
-    Args:
-        text: Of the description file, which the converter has accepted.
-
-    Returns:
-        Treatment of missing mass properties; density of links without mass [kg/m^3];
-        rules for colliders.
+    Attributes:
+        inertia: As ``--inertia``; None if it is not stated.
+        density: Of links without mass [kg/m^3]; None if it is not stated.
+        colliders: As ``--colliders``, in order.
+        tolerance: As ``--collider-tolerance``; None if it is not stated.
     """
+
+    inertia: str | None = None
+    density: float | None = None
+    colliders: tuple[str, ...] = ()
+    tolerance: str | None = None
+
+
+def read_shape_promise(text: str) -> ShapePromise:
+    """Read a description file, which the converter has accepted."""
     document = tomllib.loads(text)
     inertia = document.get("inertia")
-    option, density = InertiaOption.KEEP, DEFAULT_DENSITY
-    if inertia is not None:
-        option = InertiaOption(inertia.get("missing", "geometry"))
-        density = float(inertia.get("density", density))
     colliders = document.get("colliders", {})
-    texts = [f"{name}={kind}" for name, kind in colliders.get("links", {}).items()]
+    rules = [f"{name}={kind}" for name, kind in colliders.get("links", {}).items()]
     if "default" in colliders:
-        texts.insert(0, colliders["default"])
-    tolerance = DEFAULT_TOLERANCE
-    if "tolerance" in colliders:
-        tolerance = ColliderTolerance.parse(str(colliders["tolerance"]))
-    rules = tuple(ColliderRule.parse(text) for text in texts)
-    return option, density, ColliderRules(rules, tolerance)
+        rules.insert(0, colliders["default"])
+    tolerance = colliders.get("tolerance")
+    density = None if inertia is None else inertia.get("density")
+    return ShapePromise(
+        inertia=None if inertia is None else inertia.get("missing", "geometry"),
+        density=None if density is None else float(density),
+        colliders=tuple(rules),
+        tolerance=None if tolerance is None else str(tolerance),
+    )

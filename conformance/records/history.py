@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -105,6 +106,19 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     worse: bool = False
     candidate: str = ""
     checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOptions:
+    """The history of a run.
+
+    Attributes:
+        folder: Its folder, with one file for each run.
+        label: What the user calls this run.
+    """
+
+    folder: Path
+    label: str
 
 
 def append_entry(

@@ -12,13 +12,14 @@ from tests.converter.simulation.robots import write_description, write_urdf
 from tests.converter.simulation.test_elements import write_described
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.promises.shapes import read_shape_options
+from urdf_usd.conformance.promises.shapes import ShapePromise, read_shape_promise
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
 from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRule,
     ColliderRules,
+    ColliderTolerance,
     InertiaOption,
     Layout,
     Profile,
@@ -189,17 +190,14 @@ def test_harness_and_converter_read_the_same_options_for_shapes(
     description = load_description(write_description(tmp_path, _SHAPES))
     options = with_description(ConvertOptions(), description)
 
-    inertia, density, rules = read_shape_options(_SHAPES)
+    promise = read_shape_promise(_SHAPES)
 
-    assert (inertia, density) == (InertiaOption.GEOMETRY, 700.0)
-    assert options.inertia is inertia
-    assert options.mass_density == density
-    assert options.colliders == rules
-    assert [str(rule) for rule in rules.rules] == [
-        "hull",
-        "wheel*=primitives",
-        "guard=none",
-    ]
+    stated = ("hull", "wheel*=primitives", "guard=none")
+    assert promise == ShapePromise("geometry", 700.0, stated, "0.002")
+    assert options.inertia is InertiaOption.GEOMETRY
+    assert options.mass_density == 700.0
+    assert tuple(map(str, options.colliders.rules)) == stated
+    assert options.colliders.tolerance == ColliderTolerance(0.002)
 
 
 def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:

@@ -176,7 +176,10 @@ def _convert_several(
     with shown_status("Looking for robots ...") as status:
         with held_interrupts():
             from urdf_usd.conformance.engines.protocol import Crashed
-            from urdf_usd.conformance.execution.batch import Order, convert_all
+            from urdf_usd.conformance.execution.conversions.batch import (
+                Order,
+                convert_all,
+            )
             from urdf_usd.conformance.execution.workers.limits import processors
             from urdf_usd.converter.conversion import Conversion
             from urdf_usd.converter.urdf.xacro.expansion import is_xacro

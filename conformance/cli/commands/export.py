@@ -94,7 +94,9 @@ def export_command(
         )
 
         start_loading(FOR_USDS)
-        from urdf_usd.conformance.execution.export_process import export_within
+        from urdf_usd.conformance.execution.conversions.export_process import (
+            export_within,
+        )
 
     written = export_within(
         usd,

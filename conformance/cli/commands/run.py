@@ -15,9 +15,11 @@ from urdf_usd.conformance.cli.options.execution import (
     ConverterChoices,
     Execution,
     GateOptions,
+    HistoryChoices,
     converter_options,
     execution_options,
     gate_options,
+    history_options,
 )
 from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
@@ -37,7 +39,9 @@ from urdf_usd.conformance.cli.output.status import shown_status
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.records.stored_run import StoredRun
+    from urdf_usd.converter import ConvertOptions
     from urdf_usd.converter.options import VariantChoice
+    from urdf_usd.corpus import Resolved
 
 DEFAULT_CORPUS = "pybullet"
 
@@ -54,6 +58,7 @@ DEFAULT_CORPUS = "pybullet"
         "urdf-usd run erd --compare report --out report",
         "urdf-usd run erd --history runs --label v1.2 --out report",
         "urdf-usd run suite:joints --out report",
+        "urdf-usd run dir:robots --changed-since origin/main --out report",
         "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
         "urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r",
     ),
@@ -75,17 +80,13 @@ DEFAULT_CORPUS = "pybullet"
     help="Folder of a previous run; the report lists what changed. It may be OUT.",
 )
 @click.option(
-    "--history",
-    "history_folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Add this run to the history in FOLDER, one file per run; the report shows "
-    "the trend, and what changed when.",
+    "--changed-since",
+    metavar="REVISION",
+    help="Only robots with a URDF, xacro, mesh or texture file that changed since "
+    "REVISION of their git repository, such as origin/main; nothing is written if "
+    "there are none.",
 )
-@click.option(
-    "--label",
-    help="Name of this run in the history, such as a commit.  [default: its number]",
-)
+@history_options
 @execution_options
 @conversion_options
 @engine_option
@@ -102,8 +103,8 @@ def run_command(
     corpus: tuple[str, ...],
     out: Path,
     previous: Path | None,
-    history_folder: Path | None,
-    label: str | None,
+    changed_since: str | None,
+    history_choices: HistoryChoices,
     execution: Execution,
     choices: ConversionChoices,
     engines: tuple[str, ...],
@@ -136,8 +137,6 @@ def run_command(
     converter is refused if one of its layers or assets is a pipe, a device or a socket,
     or if its layers name more than 10000 asset paths or are larger than 4 GiB in total.
     """
-    if label is not None and history_folder is None:
-        raise click.UsageError("--label needs --history FOLDER")
     converters = converter_choices.converters()
     if variants and converters.only_ours:
         raise click.UsageError("--variant needs --converter with another converter")
@@ -152,8 +151,7 @@ def run_command(
     baseline = load_baseline(gate)
     # Read before its folder may be emptied for this run.
     stored = previous and _stored_run(previous)
-    if history_folder is not None and history_folder.exists():
-        _require_history(history_folder)
+    history_choices.require_valid()
     selection = Selection(tags, makers, licenses)
     texts = corpus or (DEFAULT_CORPUS,)
     with shown_status("Looking for robots ...") as status:
@@ -168,7 +166,6 @@ def run_command(
 
                 start_loading()
             from urdf_usd.conformance.cli.output.run_report import (
-                HistoryOptions,
                 PreviousRun,
                 Report,
                 run_and_report,
@@ -181,8 +178,16 @@ def run_command(
             )
             from urdf_usd.conformance.execution.run_folder import claim_run_folder
 
+        conversion = choices.options()
+        if changed_since is not None:
+            status.show("Looking for changed robots ...")
+            sources = _changed(sources, changed_since, conversion, execution)
+            if not sources:
+                say(f"no robot changed since {changed_since}")
+                return
+            status.show("Loading engines ...")
         options = RunOptions(
-            convert=choices.options(),
+            convert=conversion,
             engines=engines,
             limits=execution.limits,
             jobs=execution.jobs,
@@ -197,24 +202,38 @@ def run_command(
         )
         if options.scheduler is not None:
             require_scheduler(options.scheduler)
-    compared = (
-        PreviousRun(previous.resolve().name, stored) if previous and stored else None
-    )
     claimed = claim_run_folder(
         out, places(sources, options), resume=options.resume, announce=say
     )
     try:
         with claimed as folder:
             words = (*named, *selection.words)
-            history = None
-            if history_folder is not None:
-                history = HistoryOptions(history_folder, label or "")
-            report = Report(folder, words, gate, baseline, compared, history)
+            history = history_choices.options()
+            compared = (
+                previous and stored and PreviousRun(previous.resolve().name, stored)
+            )
+            report = Report(folder, words, gate, baseline, compared or None, history)
             records = run_and_report(sources, options, report)
             ending = report.decide(records, options)
     except RunFolderError as error:
         raise CommandError(str(error)) from error
     click.get_current_context().exit(ending)
+
+
+def _changed(
+    sources: tuple[Resolved, ...],
+    revision: str,
+    options: ConvertOptions,
+    execution: Execution,
+) -> tuple[Resolved, ...]:
+    from urdf_usd.conformance.execution.changed import RevisionError, changed_robots
+    from urdf_usd.conformance.execution.workers.limits import processors
+
+    jobs = execution.jobs or processors()
+    try:
+        return changed_robots(sources, revision, options, execution.limits, jobs)
+    except RevisionError as error:
+        raise CommandError(str(error)) from error
 
 
 def _stored_run(folder: Path) -> StoredRun:
@@ -223,14 +242,4 @@ def _stored_run(folder: Path) -> StoredRun:
     try:
         return read_run(folder)
     except StoredRunError as error:
-        raise CommandError(str(error)) from error
-
-
-def _require_history(folder: Path) -> None:
-    """Read the history, so that a damaged one is reported before the run."""
-    from urdf_usd.conformance.records.history import HistoryError, read_history
-
-    try:
-        read_history(folder)
-    except HistoryError as error:
         raise CommandError(str(error)) from error

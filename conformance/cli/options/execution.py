@@ -21,6 +21,7 @@ from urdf_usd.conformance.execution.workers.limits import (
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.converters.candidates import Candidate
+    from urdf_usd.conformance.records.history import HistoryOptions
 
 timeout_option = click.option(
     "--timeout",
@@ -282,6 +283,71 @@ gate_options = options_as(
             "--update-baseline",
             is_flag=True,
             help="Rewrite the baseline so that this run passes.",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryChoices:
+    """The history of a run as given on the command line.
+
+    Attributes:
+        history_folder: Its folder.
+        label: Name of this run.
+
+    Raises:
+        UsageError: There is a label, but no history.
+    """
+
+    history_folder: Path | None
+    label: str | None
+
+    def __post_init__(self) -> None:
+        """Refuse a label without a history."""
+        if self.label is not None and self.history_folder is None:
+            raise click.UsageError("--label needs --history FOLDER")
+
+    def require_valid(self) -> None:
+        """Read the history, so that a damaged one is reported before the run.
+
+        Raises:
+            CommandError: It is damaged.
+        """
+        if self.history_folder is None or not self.history_folder.exists():
+            return
+        from urdf_usd.conformance.records.history import HistoryError, read_history
+
+        try:
+            read_history(self.history_folder)
+        except HistoryError as error:
+            raise CommandError(str(error)) from error
+
+    def options(self) -> HistoryOptions | None:
+        """Return where the run is added, if anywhere."""
+        from urdf_usd.conformance.records.history import HistoryOptions
+
+        if self.history_folder is None:
+            return None
+        return HistoryOptions(self.history_folder, self.label or "")
+
+
+history_options = options_as(
+    HistoryChoices,
+    "history_choices",
+    (
+        click.option(
+            "--history",
+            "history_folder",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="FOLDER",
+            help="Add this run to the history in FOLDER, one file per run; the report "
+            "shows the trend, and what changed when.",
+        ),
+        click.option(
+            "--label",
+            help="Name of this run in the history, such as a commit.  [default: its "
+            "number]",
         ),
     ),
 )

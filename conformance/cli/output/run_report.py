@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run_folder import RunFolder
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.conformance.records.change_record import FormerRunRecord
-    from urdf_usd.conformance.records.history import HistoryEntry
+    from urdf_usd.conformance.records.history import HistoryEntry, HistoryOptions
     from urdf_usd.conformance.records.record import (
         ConverterRecord,
         RobotRecord,
@@ -64,19 +64,6 @@ class PreviousRun:
 
     name: str
     run: StoredRun
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
-    """The history of a run.
-
-    Attributes:
-        folder: Its folder, with one file for each run.
-        label: What the user calls this run.
-    """
-
-    folder: Path
-    label: str
 
 
 @dataclass(frozen=True, slots=True)

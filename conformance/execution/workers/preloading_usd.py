@@ -35,7 +35,7 @@ for _name in _ONE_THREAD:
     os.environ.setdefault(_name, "1")
 # OpenUSD prints that it is limited to one thread.
 with captured():
-    import_module("urdf_usd.conformance.execution.export_process")
+    import_module("urdf_usd.conformance.execution.conversions.export_process")
     # With another limit of the user's, OpenUSD could start threads.
     if os.environ[_THREADS_OF_OPENUSD] == "1":
         _usd = import_module("pxr.Usd")

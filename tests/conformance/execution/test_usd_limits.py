@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.export_process import export_within
+from urdf_usd.conformance.execution.conversions.export_process import export_within
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.execution.usd_limits import compose, is_limit
 from urdf_usd.conformance.execution.workers.limits import Limits

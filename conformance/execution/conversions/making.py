@@ -16,7 +16,7 @@ from urdf_usd.conformance.converters.candidates import (
     load_registered,
 )
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.foreign_conversion import (
+from urdf_usd.conformance.execution.conversions.foreign_conversion import (
     ConverterCrashError,
     Made,
     NoUsdError,

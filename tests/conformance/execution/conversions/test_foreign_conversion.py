@@ -10,7 +10,7 @@ import pytest
 
 from tests.conformance.runs import wait_until
 from urdf_usd.conformance.converters.candidates import CommandConverter, ReadyUsds
-from urdf_usd.conformance.execution.foreign_conversion import (
+from urdf_usd.conformance.execution.conversions.foreign_conversion import (
     ConverterCrashError,
     Made,
     NoUsdError,

@@ -1,0 +1,1 @@
+"""Conversions by our converter and by others, within limits."""
