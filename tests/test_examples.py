@@ -1,0 +1,186 @@
+"""The action, the hooks and the examples work as they are written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+_ARM = (EXAMPLES / "arm.urdf").read_text(encoding="utf-8")
+_BROKEN = '<robot name="two"><link name="a"/><link name="b"/></robot>'
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="they are for bash")
+
+
+def _yaml(file: Path) -> Any:  # noqa: ANN401  # any document
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def _git(folder: Path, *words: str) -> None:
+    git = shutil.which("git") or "git"
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run((git, *identity, *words), cwd=folder, check=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a robot, and another one that is not yet committed."""
+    folder = tmp_path / "repository"
+    (folder / "robots").mkdir(parents=True)
+    (folder / "robots" / "arm.urdf").write_text(_ARM)
+    _git(folder, "init", "-q")
+    _git(folder, "add", "-A")
+    _git(folder, "commit", "-q", "-m", "first")
+    other = _ARM.replace('name="arm"', 'name="other"')
+    (folder / "robots" / "other.urdf").write_text(other)
+    return folder
+
+
+def _shell(
+    script: str, folder: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run bash with the commands of this checkout."""
+    programs = folder.parent / "bin"
+    programs.mkdir(exist_ok=True)
+    start = "from urdf_usd.conformance.cli.program import start; start()"
+    for name, call in (("urdf-usd", f'-c "{start}"'), ("pytest", "-m pytest")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -P {call} "$@"\n')
+        program.chmod(0o755)
+    paths = (str(programs), os.environ["PATH"])
+    return subprocess.run(
+        (shutil.which("bash") or "bash", "-eo", "pipefail", "-c", script),
+        cwd=folder,
+        env=os.environ
+        | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)}
+        | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _action_step(name: str) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = _yaml(ROOT / "action.yml")["runs"]["steps"]
+    return next(step for step in steps if step["name"] == name)
+
+
+@pytest.mark.parametrize("file", ["action.yml", "examples/github-workflow.yml"])
+def test_actions_of_others_are_pinned(file: str) -> None:
+    """To a commit, which is named."""
+    used = re.findall(r"uses: (\S+/\S+@\S+.*)", (ROOT / file).read_text("utf-8"))
+
+    assert used
+    ours = [one for one in used if one.startswith("OWNER/")]
+    for one in set(used) - set(ours):
+        assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40} # v[\d.]+", one)
+
+
+@pytest.mark.parametrize(
+    ("since", "reported"), [("HEAD", ["other"]), ("", ["arm", "other"])]
+)
+def test_action_checks_what_changed(
+    repository: Path, since: str, reported: list[str]
+) -> None:
+    """The report is announced to the next steps, and summarised."""
+    output, summary = repository.parent / "output", repository.parent / "summary"
+
+    done = _shell(
+        _action_step("Check")["run"],
+        repository,
+        ROBOTS="dir:robots",
+        SINCE=since,
+        OPTIONS="--engine mujoco",
+        REPORT="report",
+        GITHUB_OUTPUT=str(output),
+        GITHUB_STEP_SUMMARY=str(summary),
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert output.read_text().splitlines() == ["status=0", "report=true"]
+    assert "conform" in summary.read_text("utf-8")
+    results = sorted((repository / "report" / "results").glob("*.json"))
+    assert [file.stem.removeprefix("dir--") for file in results] == reported
+    assert (repository / "report" / "findings.sarif").is_file()
+
+
+def test_action_fails_with_the_status_of_the_run(repository: Path) -> None:
+    """The report is uploaded nevertheless."""
+    (repository / "robots" / "broken.urdf").write_text(_BROKEN)
+    output = repository.parent / "output"
+
+    done = _shell(
+        _action_step("Check")["run"],
+        repository,
+        ROBOTS="robots/broken.urdf robots/arm.urdf",
+        SINCE="",
+        OPTIONS="--strict --engine mujoco",
+        REPORT="report",
+        GITHUB_OUTPUT=str(output),
+        GITHUB_STEP_SUMMARY=str(repository.parent / "summary"),
+    )
+
+    assert done.returncode == 1
+    assert output.read_text().splitlines() == ["status=1", "report=true"]
+
+
+def test_action_passes_its_inputs() -> None:
+    """Every variable of a script is an input, and every input is used."""
+    action = _yaml(ROOT / "action.yml")
+    text = (ROOT / "action.yml").read_text("utf-8")
+    used = set(re.findall(r"inputs\.([\w-]+)", text))
+
+    assert used == set(action["inputs"])
+
+
+def test_gitlab_job_checks_what_changed(repository: Path) -> None:
+    """The command of the job, without the installation."""
+    job = _yaml(EXAMPLES / "gitlab-ci.yml")["urdf-usd"]
+    install, check = job["script"]
+
+    done = _shell(
+        check,
+        repository,
+        ROBOTS="dir:robots",
+        CI_MERGE_REQUEST_DIFF_BASE_SHA="HEAD",
+    )
+
+    assert install.startswith("python -m pip install")
+    assert done.returncode == 0, done.stderr
+    results = (repository / "conformance-report" / "results").glob("*.json")
+    assert [file.name for file in results] == ["dir--other.json"]
+
+
+@pytest.mark.parametrize("hook", ["urdf-usd-lint", "urdf-usd-check"])
+def test_hooks_pass_and_fail(hook: str, repository: Path) -> None:
+    """They get the names of files as arguments."""
+    hooks = {one["id"]: one for one in _yaml(ROOT / ".pre-commit-hooks.yaml")}
+    broken = repository / "robots" / "broken.urdf"
+    broken.write_text(_BROKEN)
+    entry = hooks[hook]["entry"]
+
+    good = _shell(f"{entry} robots/arm.urdf robots/other.urdf", repository)
+    bad = _shell(f"{entry} robots/arm.urdf robots/broken.urdf", repository)
+
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert bad.returncode != 0
+    assert re.search(hooks[hook]["files"], "robots/arm.urdf")
+
+
+def test_example_of_pytest_passes(tmp_path: Path) -> None:
+    """With the fixture of the package."""
+    for name in ("test_my_robot.py", "arm.urdf"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+
+    done = _shell("pytest -q -p no:cacheprovider test_my_robot.py", tmp_path)
+
+    assert done.returncode == 0, done.stdout
