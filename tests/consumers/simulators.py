@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,7 +11,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-_PROGRAMS = {"PhysX": "physx_program", "Newton": "newton_program"}
+_PROGRAMS = {
+    "PhysX": "tests.consumers.physx_program",
+    "Newton": "tests.consumers.newton_program",
+}
 
 
 @dataclass
@@ -19,9 +23,15 @@ class Simulator:
 
     Attributes:
         name: ``PhysX`` or ``Newton``.
+        program: Module to run; by default, that of the simulator in this folder.
+        python: Interpreter that runs it.
+        timeout: Time for one request [s], after which the process is killed.
     """
 
     name: str
+    program: str | None = None
+    python: str = sys.executable
+    timeout: float | None = None
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
@@ -38,9 +48,9 @@ class Simulator:
     def observe(self, request: dict[str, Any]) -> dict[str, Any]:
         """Load an asset; request and answer are described in ``physx_program.py``."""
         if self._process is None:
-            program = ("-m", f"tests.consumers.{_PROGRAMS[self.name]}")
+            program = ("-m", self.program or _PROGRAMS[self.name])
             self._process = subprocess.Popen(
-                [sys.executable, *program],
+                [self.python, *program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -52,7 +62,10 @@ class Simulator:
         try:
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
-            line = process.stdout.readline()
+            ready, _, _ = select.select([process.stdout], [], [], self.timeout)
+            if not ready:
+                process.kill()
+            line = process.stdout.readline() if ready else ""
         except BrokenPipeError:
             line = ""
         if line:

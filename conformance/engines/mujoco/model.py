@@ -7,7 +7,7 @@ frames in the first configuration.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
@@ -69,12 +69,19 @@ def with_motion(
     )
 
 
-def build(observation: Observation, configurations: Configurations) -> Mechanism:
+def build(
+    observation: Observation,
+    configurations: Configurations,
+    prepare: Callable[[mujoco.MjSpec, Sequence[str]], None] | None = None,
+) -> Mechanism:
     """Make a model of an observation, its root free to move from the world's origin.
 
     Args:
         observation: An observation with link frames.
         configurations: Those of the frames.
+        prepare: Changes the specification before it is compiled. It is also given the
+            URDF names of moving joints: the name of a joint with one axis is the place
+            of its URDF name among these.
 
     Raises:
         UnbuildableError: A link with mass is not connected to the root, or by two
@@ -106,6 +113,8 @@ def build(observation: Observation, configurations: Configurations) -> Mechanism
             )
             moving.append(joint)
     _add_couplings(spec, moving, at_zero)
+    if prepare:
+        prepare(spec, [joint.name for joint in moving])
     try:
         model = compiled_quietly(spec)
     except ValueError as error:

@@ -1,0 +1,149 @@
+"""Simulation of an asset in MuJoCo, and the form of requests to all simulators.
+
+A request has the root layer, ``usd``; ``colliders``, their prim paths; ``joints``, prim
+paths of joints with one degree of freedom; ``angular``, those in rad; the time step
+``step`` [s]; ``every``, the number of steps between two samples; and ``segments``, each
+with a number of ``steps`` and position targets by prim path [rad or m], or none to keep
+those of the asset.
+
+An answer has ``joints``, those that the simulator has; and ``segments``, each with
+``positions`` and ``velocities``, (S, n) samples of these joints in rad or m, the first
+of which is before the first step; that of MuJoCo has ``gravity``, (n) forces of gravity
+at the start [N or N m]. It has ``error`` instead, if the simulator refuses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
+from urdf_usd.conformance.engines.mujoco.model import UnbuildableError, build
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    JointObservation,
+    Observation,
+)
+from urdf_usd.conformance.observation.simulation import DriveObservation
+
+
+def simulate_in_mujoco(
+    observation: Observation,
+    configurations: Configurations,
+    paths: Mapping[str, str],
+    request: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Simulate what OpenUSD reads of an asset, without contacts.
+
+    Drives become actuators with the effort limit as the range of their force, armature
+    becomes that of MuJoCo's joints, and the root is welded to the world.
+
+    Args:
+        observation: That of the engine ``openusd``.
+        configurations: Those of its frames.
+        paths: Prim paths of joints, by URDF name.
+        request: See above.
+    """
+    settings = observation.simulation
+    armatures = dict((settings and settings.armatures) or ())
+    drives = [
+        drive
+        for drive in (settings and settings.drives) or ()
+        if drive.stiffness or drive.damping
+    ]
+
+    def prepare(spec: mujoco.MjSpec, moving: Sequence[str]) -> None:
+        spec.option.timestep = request["step"]
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        own = {name: spec.joint(str(place)) for place, name in enumerate(moving)}
+        for joint in observation.joints:
+            if own.get(joint.name) is not None:
+                _limit(own[joint.name], joint, request["step"])
+                own[joint.name].armature = armatures.get(joint.name, 0.0)
+        efforts = {joint.name: joint.effort for joint in observation.joints}
+        for drive in drives:
+            _add_actuator(spec, own[drive.joint].name, drive, efforts[drive.joint])
+        free = mujoco.mjtJoint.mjJNT_FREE
+        spec.delete(next(one for one in spec.joints if one.type == free))
+
+    try:
+        mechanism = build(observation, configurations, prepare)
+    except UnbuildableError as error:
+        return {"error": f"MuJoCo cannot simulate the asset: {error}"}
+    model = mechanism.model
+    place_of = {paths[p.name]: p for p in mechanism.joints if p.name in paths}
+    chosen = [path for path in request["joints"] if path in place_of]
+    state = mujoco.MjData(model)
+    for name, position in (settings and settings.positions) or ():
+        state.qpos[place_of[paths[name]].qpos] = position
+    columns = [place_of[path].qpos for path in chosen]
+    rates = [place_of[path].dofs.start for path in chosen]
+    mujoco.mj_forward(model, state)
+    answer: dict[str, Any] = {
+        "joints": chosen,
+        "gravity": state.qfrc_bias[rates].tolist(),
+        "segments": [],
+    }
+    with collected_warnings():
+        for segment in request["segments"]:
+            for row, drive in enumerate(drives):
+                target = segment["targets"].get(
+                    paths[drive.joint], drive.target_position
+                )
+                state.ctrl[row] = drive.stiffness * (target or 0.0)
+                state.ctrl[row] += drive.damping * (drive.target_velocity or 0.0)
+            rows = _stepped(model, state, segment["steps"], request["every"])
+            answer["segments"].append(
+                {
+                    "positions": [qpos[columns].tolist() for qpos, _ in rows],
+                    "velocities": [qvel[rates].tolist() for _, qvel in rows],
+                }
+            )
+    # MuJoCo resets a state that diverges, and counts that.
+    kinds = mujoco.mjtWarning
+    answer["resets"] = sum(
+        int(state.warning[kind].number)
+        for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
+    )
+    return answer
+
+
+def _stepped(
+    model: mujoco.MjModel, state: mujoco.MjData, steps: int, every: int
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Simulate, and return samples of all positions and velocities."""
+    samples = [(state.qpos.copy(), state.qvel.copy())]
+    for step in range(1, steps + 1):
+        mujoco.mj_step(model, state)
+        if step % every == 0:
+            samples.append((state.qpos.copy(), state.qvel.copy()))
+    return samples
+
+
+def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:
+    """Set the limits of a joint, unless they are reversed."""
+    lower, upper = joint.lower, joint.upper
+    if lower is not None and upper is not None and lower <= upper:
+        own.limited = np.isfinite([lower, upper]).any()
+        # An absent bound of two.
+        own.range = np.nan_to_num([lower, upper], posinf=1e6, neginf=-1e6)
+    # As stiff as is stable; by default, drives of 5 Hz exceed limits visibly.
+    own.solref_limit = 2.0 * step, 1.0
+
+
+def _add_actuator(
+    spec: mujoco.MjSpec, joint: str, drive: DriveObservation, effort: float | None
+) -> None:
+    actuator = spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target=joint)
+    actuator.gainprm[0] = 1.0
+    actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    actuator.biasprm[1:3] = -drive.stiffness, -drive.damping
+    if effort is not None and math.isfinite(effort):
+        actuator.forcelimited = True
+        actuator.forcerange = -effort, effort
