@@ -39,6 +39,7 @@ SIMREADY = (
     "simready-foundation-tier-core==2026.8.0",
 )
 EXCHANGE = "usd-exchange==3.0.1"
+NEWTON = "newton[sim,importers]==1.8.0"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 # Converters run in a temporary folder.
 ISAAC_PROGRAM = Path("tests/consumers/isaac_import.py").resolve()
@@ -192,6 +193,21 @@ def agreement(session: nox.Session) -> None:
     command = ("-m", "tests.consumers.agreement", "--out", out)
     session.run("python", *command, *session.posargs)
     session.run("python", "-m", "tests.consumers.tables", out)
+
+
+@nox.session
+def behaviour(session: nox.Session) -> None:
+    """Simulate assets in PhysX, Newton and MuJoCo, with and without drives.
+
+    Arguments are those of `python -m tests.behaviour`, `pybullet` by default. Rows are
+    kept in behaviour.jsonl: robots that it has are not simulated again. Newton's solver
+    needs an older MuJoCo, in an environment of its own. See docs/behaviour.md.
+    """
+    session.install(".[physx,example-robot-data]")
+    newton = str(install_apart(session, "newton", NEWTON))
+    command = ("-m", "tests.behaviour", "--out", "behaviour.jsonl", "--newton", newton)
+    session.run("python", *command, *session.posargs)
+    session.run("python", "-m", "tests.behaviour.table", "behaviour.jsonl")
 
 
 @nox.session

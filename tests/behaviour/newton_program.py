@@ -11,6 +11,7 @@ import re
 import tempfile
 from typing import Any
 
+import mujoco
 import newton
 import numpy as np
 import warp
@@ -57,6 +58,12 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
                 sampled["positions"].append(state.joint_q.numpy()[positions].tolist())
                 sampled["velocities"].append(state.joint_qd.numpy()[rates].tolist())
         answer["segments"].append(sampled)
+    # MuJoCo resets a state that diverges, and counts that.
+    kinds = mujoco.mjtWarning
+    answer["resets"] = sum(
+        int(solver.mj_data.warning[kind].number)
+        for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
+    )
     return answer
 
 
