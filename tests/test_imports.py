@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -279,6 +280,7 @@ class Module:
     lines: int
 
 
+@cache
 def find_modules(root: Path) -> tuple[Module, ...]:
     """Parse all modules of our packages below a folder."""
     found = []
