@@ -53,7 +53,7 @@ _USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
         "usdview $(urdf-usd convert rd:panda_description panda)",
     ),
 )
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @conversion_options
 @click.option(
@@ -97,6 +97,11 @@ def convert_command(
     converted in another process, within --timeout and --memory, into DIR/<id>. Robots
     that cannot be converted are reported, and the others are converted.
     """
+    if not sources:
+        # A single argument is taken as the last one.
+        raise click.UsageError(
+            f"Missing argument 'DIR': name the folder of the asset after {directory}"
+        )
     if directory.suffix.lower() in _USD_SUFFIXES:
         raise click.UsageError(
             f"{str(directory)!r} is named like a USD file, but DIR is the folder of "

@@ -156,7 +156,7 @@ def test_version_is_that_of_the_package() -> None:
         (["convert", "arm.urdf", "out", "--package", "x"], "'x' is not NAME=PATH"),
         (["convert", "arm.urdf", "out", "--package", "x=no"], "'no' is not a folder"),
         (["convert", "pybulet", "out"], "did you mean 'pybullet'?"),
-        (["convert", "pybullet", "out"], "names a whole corpus; name one robot"),
+        (["check", "pybullet", "arm.urdf"], "names a whole corpus; name one robot"),
         (["convert", "arm.xacro", "out", "--arg", "x=1"], "'x=1' is not NAME:=VALUE"),
         (
             ["convert", "arm.urdf", "out", "--arg", "x:=1"],
