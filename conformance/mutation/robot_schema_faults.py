@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
-from pxr import Sdf, Usd
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
@@ -66,10 +67,23 @@ def _unlabelled(name: str, schema: str, asset: GoodAsset) -> Iterator[Seed]:
 
 
 def _reversed(name: str, asset: GoodAsset) -> Iterator[Seed]:
-    """Reverse a list of a chain; siblings have no order."""
+    """Reverse a list; equivalent for joints that are all at one link."""
     paths = _targets(asset, name)
     if len(paths) > _FEW:
-        yield _on_robot(asset, partial(_reverse, name))
+        seed = _on_robot(asset, partial(_reverse, name))
+        yield replace(seed, equivalent=name == _JOINTS and not _has_chain(asset, paths))
+
+
+def _has_chain(asset: GoodAsset, joints: Iterable[Sdf.Path]) -> bool:
+    """Whether one of the joints carries another one."""
+    bodies: tuple[set[Sdf.Path], set[Sdf.Path]] = set(), set()
+    for path in joints:
+        joint = UsdPhysics.Joint(asset.stage.GetPrimAtPath(path))
+        for found, ends in zip(
+            bodies, (joint.GetBody0Rel(), joint.GetBody1Rel()), strict=True
+        ):
+            found.update(ends.GetTargets())
+    return not bodies[0].isdisjoint(bodies[1])
 
 
 def _namespace(asset: GoodAsset) -> Iterator[Seed]:
