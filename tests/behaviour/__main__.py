@@ -201,14 +201,16 @@ def _simulated(
         "every": _EVERY,
         "segments": segments,
     }
-    asked = [one for one in simulators if one.name == "PhysX" or not contacts]
+    requested = [one for one in simulators if one.name == "PhysX" or not contacts]
     with ThreadPoolExecutor() as pool:
-        found = pool.map(lambda simulator: simulator.observe(request), asked)
+        found = pool.map(lambda simulator: simulator.observe(request), requested)
         start = time.perf_counter()
         own_answer = simulate_in_mujoco(seen, chosen, by_name, request)
         own_answer["seconds"] = time.perf_counter() - start
         answers = {"MuJoCo": own_answer}
-        answers |= {one.name: answer for one, answer in zip(asked, found, strict=True)}
+        answers |= {
+            one.name: answer for one, answer in zip(requested, found, strict=True)
+        }
     for name, answer in answers.items():
         if contacts and name == "MuJoCo":
             continue

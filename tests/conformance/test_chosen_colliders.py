@@ -86,9 +86,9 @@ def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
         options = ConvertOptions(colliders=_rules(made))
         usd = convert(urdf, tmp_path / made, options).root_layer
         found = {
-            asked
-            for asked in kinds
-            if not _failed(examine_pair_here(urdf, usd, colliders=_rules(asked)))
+            requested
+            for requested in kinds
+            if not _failed(examine_pair_here(urdf, usd, colliders=_rules(requested)))
         }
         # A convex hull is also what remains where no primitive fits.
         assert found == ({made, "primitives"} if made == "hull" else {made})

@@ -195,6 +195,8 @@ def check_command(
             chosen = [
                 word for text in one.variants for word in ("--variant", str(text))
             ]
+            if description is not None:
+                chosen += ["--with", str(description)]
             files = json_file, html_file
             if all_variants:
                 files = _numbered(json_file, number), _numbered(html_file, number)

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 
 _REPORT = "report.md"
 # Parameters that do not concern the reduced robot.
-_OWN_OPTIONS = frozenset({"source", "out", "check", "jobs", "timeout", "memory"})
+_OWN_OPTIONS = frozenset(
+    {
+        *("source", "out", "check", "jobs", "timeout", "memory"),
+        *("packages", "arguments", "environment"),
+    }
+)
 
 
 @click.command(
@@ -158,8 +163,14 @@ def _given_options() -> list[str]:
         if not given or name in _OWN_OPTIONS:
             continue
         value = context.params[name]
+        option = parameter.opts[0]
         if value is True:
-            words.append(parameter.opts[-1])
-        elif isinstance(value, str):
-            words += [parameter.opts[-1], shlex.quote(value)]
+            words.append(option)
+        elif name == "metadata":
+            words += [
+                w for pair in value for w in (option, shlex.quote("=".join(pair)))
+            ]
+        else:
+            several = value if isinstance(value, tuple) else (value,)
+            words += [w for one in several for w in (option, shlex.quote(str(one)))]
     return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -66,7 +67,8 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     program = tmp_path / "wrong.py"
     program.write_text(_WRONG, encoding="utf-8")
     out = tmp_path / "minimal"
-    arguments = ("reduce", str(_robot(tmp_path)), str(out), "--engine", "mujoco")
+    options = ("--engine", "mujoco", "--mass-density", "900")
+    arguments = ("reduce", str(_robot(tmp_path)), str(out), *options)
     converter = f"wrong={sys.executable} {program} {{urdf}} {{out}}"
 
     result = CliRunner().invoke(
@@ -82,7 +84,11 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     assert (out / mesh.get("filename", "")).read_text().startswith("solid")
     report = (out / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# wrong: check mass.link.mass fails")
-    assert "urdf-usd run arm.urdf --out report" in report
+    command = next(line for line in report.splitlines() if line.startswith("urdf-usd"))
+    assert command == (
+        "urdf-usd run arm.urdf --out report --converter "
+        f"{shlex.quote(converter)} --mass-density 900.0 --engine mujoco"
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_disabled_pairs_and_pairs_of_joints_are_filtered(tmp_path: Path) -> None
 [filters]
 srdf = "two.srdf"
 parent_child = true
-pairs = [["tool", "finger"], ["tool", "nobody"]]
+pairs = [["tool", "finger"], ["tool", "absent"]]
 """
 
     found, diagnostics = _resolved(tmp_path, text)
