@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 Points: TypeAlias = "NDArray[np.float64]"
 
@@ -24,6 +23,8 @@ def convex_hull(points: Points) -> tuple[Points, float]:
     Returns:
         (K, 3) corners and the volume; for a flat hull, its extreme points and zero.
     """
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+
     if len(points) > _FEW:
         points = points[_outermost(points)]
     try:

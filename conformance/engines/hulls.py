@@ -7,7 +7,6 @@ library with the converter's readers.
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.engines.surfaces import Array, Indices
 
@@ -22,6 +21,8 @@ def hull_triangles(points: Array, triangles: Indices) -> Indices | None:
     Returns:
         Indices of points; None if the hull is flat.
     """
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+
     used = np.unique(triangles)
     try:
         hull = ConvexHull(points[used])
@@ -44,6 +45,8 @@ def hull_volume(points: Array, triangles: Indices) -> float:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points.
     """
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+
     used = np.zeros(len(points), dtype=bool)
     used[triangles.reshape(-1)] = True
     try:

@@ -40,6 +40,7 @@ from urdf_usd.conformance.records.scene import write_scene
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.tolerance.rollout import plan_rollout
+from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic, convert, read_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
@@ -228,9 +229,6 @@ def questions(robot: Robot) -> Configurations:
     Raises:
         SourceError: The robot is not a tree.
     """
-    # Sobol sequences take half a second to import, which only workers need.
-    from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415
-
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
     rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
@@ -134,6 +133,8 @@ def assign(
         Pairs in the order of rows, those of them with equally good alternatives, and
         the total cost.
     """
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  slow; few need it
+
     count, others = len(alone[0]), len(alone[1])
     size = max(count, others)
     full = np.zeros((size, size))

@@ -17,6 +17,9 @@ from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scal
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.conformance.tolerance.rollout import rollout_spread
 
+# A robot of less has no size from which a harmless inertia follows [m].
+_NANOMETRE = 1e-9
+
 
 class Description(msgspec.Struct, frozen=True):
     """Description of a difference for a report.
@@ -138,7 +141,7 @@ class ToleranceModel:
         bounds: Bounds of the rounding of link poses.
         total_mass: [kg].
         size: Largest distance of a link or centre of mass from the root at zero [m];
-            1 if all coincide.
+            1 if all are within a nanometre.
         motion: Scale and bounds of the equations of motion, if they are stated.
         spread: Per joint, the spread of perturbed rollouts at each state.
     """
@@ -205,7 +208,8 @@ def _size(spec: Observation) -> float:
         center = link.mass.center if link.mass else (0.0, 0.0, 0.0)
         ends = position, position + rotation @ center
         distances += [math.hypot(*point) for point in ends]
-    return max(distances, default=0.0) or 1.0
+    largest = max(distances, default=0.0)
+    return largest if largest > _NANOMETRE else 1.0
 
 
 def number(value: float | None, unit: str = "") -> str:

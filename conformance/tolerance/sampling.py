@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -45,8 +44,7 @@ _FREEDOMS = {
 _ENTRIES = 2_000_000
 _LEAST_MOTION = 4
 _ROOT = 6
-# Scrambling avoids a sample at the middle of all ranges, which is zero for symmetric
-# limits; the seed makes samples reproducible.
+# Samples are the same in every run.
 _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
 
@@ -57,14 +55,15 @@ def configurations(
     """Choose the configurations at which observations of a robot are compared.
 
     The first is zero, regardless of limits; then every leading joint at its lower
-    and at its upper limit; then Sobol samples inside the limits. A mimic joint follows
-    its leader, through chains; a leader is sampled within its followers' limits as
-    well, unless they exclude each other, and such that a follower without limits moves
-    by 1000 rad or m at most. Without moving joints there is one configuration.
+    and at its upper limit; then a Latin hypercube of samples inside the limits. A mimic
+    joint follows its leader, through chains; a leader is sampled within its followers'
+    limits as well, unless they exclude each other, and such that a follower without
+    limits moves by 1000 rad or m at most. Without moving joints there is one
+    configuration.
 
     Args:
         joints: All joints, fixed ones included.
-        count: Least number of configurations; samples come in powers of two.
+        count: Number of configurations, at least four.
     """
     moving = [joint for joint in joints if COORDINATES[joint.type]]
     if not moving:
@@ -123,11 +122,17 @@ def _velocities(
 
 
 def _unit_cube(dimensions: int, count: int) -> NDArray[np.float64]:
-    """Return points of the unit cube: both corners, then at least ``count`` - 3."""
-    exponent = math.ceil(math.log2(max(count - 3, 1)))
-    sobol = qmc.Sobol(dimensions, scramble=True, seed=np.random.default_rng(_SEED))
-    corners = np.array([[0.0], [1.0]]) * np.ones(dimensions)
-    return np.vstack([corners, sobol.random_base2(exponent)])
+    """Return points of the unit cube: both corners, then ``count`` - 3 samples.
+
+    Samples are a Latin hypercube: each coordinate has one in each of as many equal
+    intervals, in random order. Sobol sequences do as well, but scipy.stats takes longer
+    to import than all engines together.
+    """
+    random = np.random.default_rng(_SEED)
+    number = max(count - 3, 1)
+    order = random.permuted(np.tile(np.arange(number), (dimensions, 1)), axis=1)
+    samples = (order.T + random.random((number, dimensions))) / number
+    return np.vstack([[[0.0] * dimensions, [1.0] * dimensions], samples])
 
 
 def _freedoms(joint: JointObservation) -> int:

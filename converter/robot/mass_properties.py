@@ -30,6 +30,8 @@ INVENTED_MOMENT = 2e-6
 _ROUNDING = 1e-12
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
 SMALLEST = 2.0**-150
+# A robot of less has no size from which a harmless inertia follows [m].
+_NANOMETRE = 1e-9
 # Moments of a valid tensor satisfy A + B >= C; text rounds each of them.
 _TRIANGLE_SLACK = 1e-4
 
@@ -103,7 +105,7 @@ def has_mass(link: Link) -> bool:
 def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     """Return the largest distance of a link or centre of mass from the root [m].
 
-    1 if all are at the root.
+    1 if all are within a nanometre of the root, from which no inertia follows.
 
     Args:
         tree: The robot.
@@ -114,7 +116,8 @@ def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
         points.append(pose.position)
         if inertial := tree.link[name].inertial:
             points.append(transform_point(pose, inertial.origin.position))
-    return max(math.hypot(*point) for point in points) or 1.0
+    largest = max(math.hypot(*point) for point in points)
+    return largest if largest > _NANOMETRE else 1.0
 
 
 def lumped_inertial(

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
 
@@ -76,6 +75,8 @@ def _tube(radius: float, length: float) -> tuple[float, float, float]:
 
 def hull_solid(points: Matrix) -> Solid:
     """Return the solid of the convex hull of (N, 3) points [m]; empty if flat."""
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):

@@ -86,6 +86,18 @@ _FOUND = {
         )
         for kind, lower in (("prismatic", -0.25), ("revolute", -2.0))
     },
+    **{
+        f"point mass in a robot with a size of {size} m": (
+            '<robot name="r"><link name="a"><inertial><mass value="1.6"/><inertia '
+            'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>'
+            '<link name="b"><inertial><mass value="0.5"/>'
+            f'<origin xyz="0 0 {size}"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" '
+            'iyz="0" izz="0.04"/></inertial></link>'
+            '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+            '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+        )
+        for size in ("3e-95", "-5e-265")
+    },
     "range of which nothing is left in single precision": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
 WORLD = "world"
@@ -161,9 +161,8 @@ def _inertial(body: mujoco.MjsBody) -> _Inertial:
         xx, yy, zz, xy, xz, yz = body.fullinertia
         moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         axes = axes * np.linalg.det(axes)
-    turn = Rotation.from_quat(body.iquat, scalar_first=True)
-    turned = turn * Rotation.from_matrix(axes)
-    return _Inertial(float(body.mass), moments, turned.as_quat(scalar_first=True))
+    turned = matrices(body.iquat) @ axes
+    return _Inertial(float(body.mass), moments, quats_wxyz(turned))
 
 
 def _read(urdf: UrdfText) -> mujoco.MjSpec:

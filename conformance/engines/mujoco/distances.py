@@ -7,9 +7,9 @@ from itertools import combinations
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import compiled_quietly
+from urdf_usd.conformance.engines.rotations import quats_wxyz
 from urdf_usd.conformance.observation.shapes import ShapeKind
 from urdf_usd.conformance.observation.solids import Solid
 
@@ -80,10 +80,9 @@ def _add(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
         return
-    matrix = np.array(solid.rotation).reshape(3, 3)
     spec.worldbody.add_geom(
         type=types[solid.kind],
         size=[*solid.size, 0.0, 0.0][:3],
         pos=solid.position,
-        quat=Rotation.from_matrix(matrix).as_quat(scalar_first=True),
+        quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),
     )

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
     WORLD,
@@ -48,6 +47,7 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
+from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     moving_joints,
@@ -167,8 +167,7 @@ def _moving(
 
 
 def _links(compiled: Compiled) -> tuple[LinkObservation, ...]:
-    turns = Rotation.from_quat(compiled.model.body_iquat, scalar_first=True)
-    axes = turns.as_matrix()
+    axes = matrices(compiled.model.body_iquat)
     return tuple(
         LinkObservation(link, _mass(compiled, link, axes[index]))
         for link, index in compiled.bodies.items()

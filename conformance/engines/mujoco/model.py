@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
     collected_warnings,
@@ -25,6 +24,7 @@ from urdf_usd.conformance.engines.mujoco.motion import (
     joint_place,
     roll_out,
 )
+from urdf_usd.conformance.engines.rotations import quats_wxyz
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Configurations,
@@ -201,7 +201,7 @@ def _bodies(
     poses = _relative(frames, order)
     if not np.isfinite(poses).all():
         raise UnbuildableError("the frame of a link is not stated")
-    turns = _quats_wxyz(poses[:, :3, :3])
+    turns = quats_wxyz(poses[:, :3, :3])
     for number, pose in enumerate(poses):
         yield {
             "pos": pose[:3, 3],
@@ -245,14 +245,7 @@ def _inertials(stated: Sequence[MassProperties | None]) -> _Inertials:
     moments, axes = np.linalg.eigh(tensors + np.triu(tensors, 1).swapaxes(-1, -2))
     axes *= np.linalg.det(axes)[:, np.newaxis, np.newaxis]
     moments[masses == 0.0] = 0.0
-    return _Inertials(masses, centers, moments, _quats_wxyz(axes))
-
-
-def _quats_wxyz(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
-    quats: NDArray[np.float64] = Rotation.from_matrix(rotations).as_quat(
-        scalar_first=True
-    )
-    return quats
+    return _Inertials(masses, centers, moments, quats_wxyz(axes))
 
 
 def _add_joint(

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
+from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     ROOT_MOTION,
@@ -59,10 +59,9 @@ class JointPlace:
         if len(self.plane):
             return np.column_stack([values[:, :3] @ self.plane.T, values[:, 3]])
         if len(self.origin):
-            turn = _rotation(self.origin[3:])
-            turned = turn * _rotation(values[:, 3:])
-            position = self.origin[:3] + turn.apply(np.array(values[:, :3]))
-            return np.column_stack([position, turned.as_quat(scalar_first=True)])
+            turn = matrices(self.origin[3:])
+            turned = quats_wxyz(turn @ matrices(values[:, 3:]))
+            return np.column_stack([self.origin[:3] + values[:, :3] @ turn.T, turned])
         return values
 
     def from_qpos(self, qpos: NDArray[np.float64]) -> tuple[float, ...]:
@@ -71,10 +70,9 @@ class JointPlace:
         if len(self.plane):
             own = np.append(own[:2] @ self.plane, own[2])
         if len(self.origin):
-            turn = _rotation(self.origin[3:]).inv()
-            turned = turn * _rotation(own[3:])
-            position = turn.apply(own[:3] - self.origin[:3])
-            own = np.append(position, turned.as_quat(scalar_first=True))
+            turn = matrices(self.origin[3:]).T
+            turned = quats_wxyz(turn @ matrices(own[3:]))
+            own = np.append(turn @ (own[:3] - self.origin[:3]), turned)
         return tuple(own.tolist())
 
     def from_qvel(self, qvel: NDArray[np.float64]) -> tuple[float, ...]:
@@ -118,13 +116,8 @@ def _joint_rates(
         matrix[:2, :3] = plane
         matrix[2, 3] = 1.0
     if len(origin):
-        matrix[:3, :3] = _rotation(origin[3:]).as_matrix()
+        matrix[:3, :3] = matrices(origin[3:])
     return matrix
-
-
-def _rotation(quats_wxyz: NDArray[np.float64]) -> Rotation:
-    # Copied: scipy refuses read-only arrays.
-    return Rotation.from_quat(np.array(quats_wxyz), scalar_first=True)
 
 
 _ROOT_FREEDOMS = 6

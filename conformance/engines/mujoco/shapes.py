@@ -13,7 +13,6 @@ import mujoco
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
     WORLD,
@@ -26,6 +25,7 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     rename_inner_link,
 )
 from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.shapes import (
@@ -98,8 +98,7 @@ def _shapes(
     # Most meshes are both visual and collider.
     measured: dict[tuple[int, bytes], Surface | None] = {}
     placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
-    turns = Rotation.from_quat(model.geom_quat, scalar_first=True)
-    placed[:, :3, :3] = turns.as_matrix()
+    placed[:, :3, :3] = matrices(model.geom_quat)
     placed[:, :3, 3] = model.geom_pos
     return tuple(
         _shape(text, model, index, placed[index], measured)

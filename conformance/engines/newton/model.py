@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.rotations import (
+    matrices,
+    matrices_of_xyzw,
+    quats_wxyz,
+)
 from urdf_usd.conformance.engines.statements import (
     build_frames,
     settable_positions,
@@ -242,7 +246,7 @@ def poses(
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(model, at, speeds, state)
         placed = state.body_q.numpy()[indices].astype(np.float64)
-        origins, turns = placed[:, :3], Rotation.from_quat(placed[:, 3:]).as_matrix()
+        origins, turns = placed[:, :3], matrices_of_xyzw(placed[:, 3:])
         if still is None:
             return origins, turns
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
@@ -360,12 +364,10 @@ def _coordinates(
     """
     builder, index = robot.builder, robot.joints[joint.name]
     start = builder.joint_q_start[index]
-    joint_to_link = Rotation.from_quat(list(builder.joint_X_c[index])[3:])
-    # Copied: scipy refuses read-only arrays.
-    values = values.copy()
+    joint_to_link = matrices_of_xyzw(list(builder.joint_X_c[index])[3:])
     match joint.type:
         case JointType.FLOATING:
-            slid = joint_to_link.inv().apply(values[:, :3])
+            slid = values[:, :3] @ joint_to_link
             values = np.column_stack([slid, _turned(joint_to_link, values[:, 3:])])
         case JointType.SPHERICAL:
             values = _turned(joint_to_link, values)
@@ -373,15 +375,14 @@ def _coordinates(
             slides, turns = builder.joint_dof_dim[index]
             first = builder.joint_qd_start[index]
             axes = [vec3(axis) for axis in builder.joint_axis[first : first + slides]]
-            slid = joint_to_link.inv().apply(values[:, :3]) @ np.array(axes).T
+            slid = values[:, :3] @ joint_to_link @ np.array(axes).T
             values = np.column_stack([slid, values[:, 3:][:, :turns]])
     return slice(start, start + values.shape[1]), values
 
 
 def _turned(
-    joint_to_link: Rotation, quat_wxyz: NDArray[np.float64]
+    joint_to_link: NDArray[np.float64], quat_wxyz: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Express rotations of the link in the joint frame, (K, 4) xyzw."""
-    turn = Rotation.from_quat(np.roll(quat_wxyz, -1, axis=1))
-    turned: NDArray[np.float64] = (joint_to_link.inv() * turn * joint_to_link).as_quat()
-    return turned
+    turned = quats_wxyz(joint_to_link.T @ matrices(quat_wxyz) @ joint_to_link)
+    return np.roll(turned, -1, axis=1)

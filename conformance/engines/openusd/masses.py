@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
-from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -350,6 +349,8 @@ def polyhedron(triangles: Array) -> Solid:
 
 def convex_hull(points: Array) -> Solid:
     """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):

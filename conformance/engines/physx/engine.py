@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
@@ -44,6 +43,7 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
+from urdf_usd.conformance.engines.rotations import matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
@@ -315,7 +315,7 @@ def _author_passive(
     roots = [stage.GetPrimAtPath(found) for found in physics.articulations]
     if root is not None:
         pose = WorldTransforms(physics).rigid(root)
-        x, y, z, w = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        w, x, y, z = quats_wxyz(pose[:3, :3]).tolist()
         joint = UsdPhysics.FixedJoint.Define(
             stage, physics.default.GetPath().AppendChild("passive_root")
         )
@@ -656,7 +656,7 @@ def _placed(
         else:
             origins[place] = answer.numbers["positions"][row, index]
             quat_xyzw = answer.numbers["orientations"][row, index]
-            turns[place] = Rotation.from_quat(quat_xyzw).as_matrix()
+            turns[place] = matrices_of_xyzw(quat_xyzw)
     return origins, turns
 
 

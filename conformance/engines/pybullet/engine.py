@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
 from urdf_usd.conformance.engines.prepared_urdf.text import (
@@ -45,6 +44,11 @@ from urdf_usd.conformance.engines.pybullet.loading import (
     PoseError,
     ShapeRow,
     loaded,
+)
+from urdf_usd.conformance.engines.rotations import (
+    matrices,
+    matrices_of_xyzw,
+    quats_wxyz,
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
@@ -218,7 +222,7 @@ def _hull_observations(body: Body, index: int, link: str) -> Iterator[ShapeObser
     Its hulls have points that are rounded to 1/10216 of their extent.
     """
     position, quat_xyzw = body.joint_frame(index)
-    rotation = Rotation.from_quat(quat_xyzw)
+    rotation = matrices_of_xyzw(quat_xyzw)
     hulls = body.hulls(index)
     for number, points in enumerate(hulls):
         yield ShapeObservation(
@@ -228,7 +232,7 @@ def _hull_observations(body: Body, index: int, link: str) -> Iterator[ShapeObser
             name=ShapeKind.MESH.value,
             kind=ShapeKind.MESH,
             position=vec3(position),
-            surface=hull_surface(rotation.apply(points) + position),
+            surface=hull_surface(points @ rotation.T + position),
             pieces=len(hulls),
             hull=True,
         )
@@ -238,7 +242,7 @@ def _joints(body: Body, limits_unknown: frozenset[str]) -> tuple[JointObservatio
     # Axes are reported in inertial frames, in the length that the file gives.
     return tuple(
         _joint(row, body, unit(to_link @ row.axis), limits_unknown)
-        for row, to_link in zip(body.joint_rows, body.axes.as_matrix()[1:], strict=True)
+        for row, to_link in zip(body.joint_rows, body.axes[1:], strict=True)
     )
 
 
@@ -295,9 +299,7 @@ def _note(*, unlimited: bool, effort: float, velocity: float) -> str | None:
 def _links(body: Body, urdf: UrdfText) -> tuple[LinkObservation, ...]:
     return tuple(
         LinkObservation(link, _mass(link, row, axes, urdf))
-        for link, row, axes in zip(
-            body.links, body.link_rows, body.axes.as_matrix(), strict=True
-        )
+        for link, row, axes in zip(body.links, body.link_rows, body.axes, strict=True)
     )
 
 
@@ -328,16 +330,13 @@ def _frames(
     except PoseError as error:
         reason = f"PyBullet states no poses of {len(body.links)} links: {error}"
         return None, (reason,)
-    in_world = Rotation.from_quat(quats_xyzw.reshape(-1, 4))
-    own = np.tile(numbers, configurations.count)
-    rotation = in_world * body.axes[own].inv()
-    offsets = rotation.apply(np.array([row.center for row in body.link_rows])[own])
-    origins = centers - offsets.reshape(centers.shape)
+    in_world = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
+    offsets = np.array([body.link_rows[number].center for number in numbers])
+    origins = centers - (in_world @ offsets[..., np.newaxis])[..., 0]
     # The root is the same in all configurations.
-    to_root = rotation[0].inv()
-    relative = to_root.apply((origins - origins[:, :1]).reshape(-1, 3))
-    positions = relative.reshape(centers.shape)
-    rotations = (to_root * rotation).as_matrix().reshape(*centers.shape, 3)
+    to_world = in_world[0, 0]
+    positions = (origins - origins[:, :1]) @ to_world
+    rotations = to_world.T @ in_world
     for array in (positions, rotations):
         array.flags.writeable = False
     return Frames(links, positions, rotations, configurations.labels), ()
@@ -390,8 +389,8 @@ def _targets(
         if joint.type is JointType.SPHERICAL:
             # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
-            given = Rotation.from_quat(values, scalar_first=True)
-            values = (to_link.inv() * given * to_link).as_quat()
+            turned = quats_wxyz(to_link.T @ matrices(values) @ to_link)
+            values = np.roll(turned, -1, axis=1)
         indices.append(index)
         columns.append(values.tolist())
     return indices, [list(row) for row in zip(*columns, strict=True)]
@@ -406,7 +405,7 @@ def _shape_observations(
     """
     for index, row in enumerate(rows):
         transform = np.eye(4)
-        transform[:3, :3] = Rotation.from_quat(row.quat_xyzw).as_matrix()
+        transform[:3, :3] = matrices_of_xyzw(row.quat_xyzw)
         transform[:3, 3] = row.position
         # Other engines do not state a shape without extent.
         sized = bool(row.size) and min(row.size) > 0

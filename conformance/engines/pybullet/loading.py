@@ -19,11 +19,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.rotations import matrices_of_xyzw
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 from urdf_usd.conformance.observation.shapes import ShapeKind
 
@@ -117,7 +117,7 @@ class Body:
         links: Names; PyBullet's link index is the position here minus one.
         joint_rows: One per joint.
         link_rows: One per link.
-        axes: Of each link, the rotation from its inertial frame to its own.
+        axes: (L, 3, 3) rotation of each link from its inertial frame to its own.
     """
 
     client: int
@@ -126,7 +126,7 @@ class Body:
     links: tuple[str, ...]
     joint_rows: tuple[JointRow, ...]
     link_rows: tuple[LinkRow, ...]
-    axes: Rotation
+    axes: NDArray[np.float64]
 
     def colliders(self, link: int) -> list[ShapeRow]:
         """Return the collision shapes of the link of an index."""
@@ -316,7 +316,7 @@ def _body(pybullet: ModuleType, client: int, index: int) -> Body:
         links=(root.decode(), *(row.child for row in joints)),
         joint_rows=tuple(joints),
         link_rows=tuple(links),
-        axes=Rotation.from_quat([row.quat_xyzw for row in links]),
+        axes=matrices_of_xyzw([row.quat_xyzw for row in links]),
     )
 
 

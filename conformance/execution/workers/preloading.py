@@ -50,6 +50,5 @@ with captured():
             with contextlib.suppress(Exception):
                 import_module(_name)
     # What libraries initialise when they are first used.
-    import_module("scipy.stats").qmc.Sobol(1)
     import_module("urdf_usd.conformance.engines.registry").names()
     import_module("urdf_usd.conformance.engines.pybullet.loading").world()

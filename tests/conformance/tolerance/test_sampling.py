@@ -39,11 +39,11 @@ def _of(sampled: Configurations, name: str) -> NDArray[np.float64]:
 
 
 def test_zero_and_both_limits_come_first() -> None:
-    """Then samples, at least 32 configurations in all."""
+    """Then samples, 32 configurations in all."""
     sampled = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
 
     assert sampled.labels[:4] == ("zero", "lower", "upper", "sample 0")
-    assert sampled.count == len(sampled.labels) == 3 + 32
+    assert sampled.count == len(sampled.labels) == 32
     assert _of(sampled, "a")[:3, 0].tolist() == [0.0, -0.5, 1.25]
     assert _of(sampled, "b")[:3, 0].tolist() == [0.0, 0.1, 0.3]
 
@@ -76,10 +76,20 @@ def test_samples_differ_between_joints_and_from_the_middle() -> None:
     sampled = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
     a, b = _of(sampled, "a")[3:, 0], _of(sampled, "b")[3:, 0]
 
-    assert len(set(a)) == len(a) == 32
+    assert len(set(a)) == len(a) == 29
     assert np.abs(a - b).max() > 0.5
     assert np.abs(a).min() > 1e-6
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.5
+
+
+def test_samples_cover_the_range_of_every_joint() -> None:
+    """Also of many joints: one sample in each of 29 equal intervals."""
+    joints = [_joint(f"j{number}", R, 0.0, 29.0) for number in range(300)]
+    sampled = configurations(joints, 32)
+
+    for joint in joints:
+        samples = _of(sampled, joint.name)[3:, 0]
+        assert sorted(np.floor(samples)) == list(range(29))
 
 
 def test_robot_without_moving_joints_has_one_configuration() -> None:
@@ -260,6 +270,6 @@ def test_samples_lie_within_limits(
     for joint in joints:
         lower, upper = sorted([joint.lower or 0.0, joint.upper or 0.0])
         positions = _of(sampled, joint.name)
-        assert positions.shape == (35, 1)
+        assert positions.shape == (32, 1)
         assert (positions[1:] >= lower - 1e-9).all()
         assert (positions[1:] <= upper + 1e-9).all()
