@@ -220,7 +220,6 @@ QUARANTINE = {
     # It is also the tests' independent reader of the other formats.
     "trimesh": (
         "urdf_usd.converter.meshes.ply",
-        "urdf_usd.conformance.engines.mesh_files.stl",
         "urdf_usd.conformance.engines.mesh_files.trimesh_scenes",
     ),
     "warp": ("urdf_usd.conformance.engines.newton",),
@@ -252,10 +251,8 @@ NAMED_AFTER_SUBJECTS = (
 )
 # A fault of a library that both sides use would be undetectable.
 MESH_READERS = {
-    "stl": MeshReaders("stl", frozenset(), "stl", frozenset({"trimesh"})),
-    "obj": MeshReaders(
-        "obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset({"trimesh"})
-    ),
+    "stl": MeshReaders("stl", frozenset(), "stl", frozenset()),
+    "obj": MeshReaders("obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset()),
     "collada": MeshReaders(
         "collada.mesh", frozenset(), "collada", frozenset({"collada"})
     ),

@@ -28,7 +28,11 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.mtl import read_libraries
 from urdf_usd.conformance.engines.mesh_files.obj import read_obj
 from urdf_usd.conformance.engines.mesh_files.ply import read_ply
-from urdf_usd.conformance.engines.mesh_files.stl import read_binary_stl
+from urdf_usd.conformance.engines.mesh_files.stl import (
+    HEADER,
+    TRIANGLE,
+    read_binary_stl,
+)
 from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
 
 _HEAD = 4096
@@ -37,9 +41,7 @@ _OF_TEXT = frozenset({"dae", "obj", "stl_ascii"})
 _ARCHIVES = frozenset({"bz2", "gz", "tar", "tgz", "xz"})
 # Number of meshes in the cache: more than most robots have.
 _KEPT = 64
-_STL_HEADER = 84
 _LARGEST = float(np.finfo(np.float32).max)
-_STL_TRIANGLE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
 
             return _Read(read_dae(content, folder))
         case "obj":
-            obj = read_obj(content, folder)
+            obj = read_obj(content)
             return _Read(obj.mesh, obj.libraries, obj.names)
         case "glb" | "gltf":
             return _Read(read_gltf(content, folder))
@@ -125,8 +127,8 @@ def _format(content: bytes, file: Path) -> str:
         return "ply"
     if head.startswith(b"<") and b"COLLADA" in head:
         return "dae"
-    count = int.from_bytes(content[_STL_HEADER - 4 : _STL_HEADER], "little")
-    if len(content) == _STL_HEADER + _STL_TRIANGLE * count:
+    count = int.from_bytes(content[HEADER - 4 : HEADER], "little")
+    if len(content) == HEADER + TRIANGLE.itemsize * count:
         return "stl"
     if head[:5].lower() == b"solid" and b"\0" not in head:
         return "stl_ascii"

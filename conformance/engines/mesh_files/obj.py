@@ -1,49 +1,46 @@
-"""OBJ files by trimesh, which reads them as they are; the converter has tinyobjloader.
+"""OBJ files, parsed here; the converter reads them by tinyobjloader.
 
-trimesh does not state the material of a triangle, unless it is in the first library of
-the file. So the statements are parsed here as well: materials and corners of faces, and
-whether trimesh has read all of them. Groups are parsed here alone: trimesh joins those
-of one name, and changes the order of polygons.
+Importing trimesh takes longer than importing all engines, and it misreads negative
+indices, index 0 and indented statements.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     Array,
     FaceGroup,
+    Indices,
     LoadedMesh,
+    MeshPart,
     UnreadMeshError,
     joined_parts,
-    reading_by,
 )
-from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
+from urdf_usd.conformance.engines.surfaces import fan_places
 
 # Runs of lines of one kind in an OBJ file: a loop over single lines is slow.
 _LINES = re.compile(
-    rb"(?P<points>(?:[ \t]*v[ \t][^\n]*+\n)++)"
-    rb"|(?P<faces>(?:[ \t]*f[ \t][^\n]*+\n)++)"
+    rb"(?P<v>(?:[ \t]*v[ \t][^\n]*+\n)++)"
+    rb"|(?P<f>(?:[ \t]*f[ \t][^\n]*+\n)++)"
+    rb"|(?P<vt>(?:[ \t]*vt[ \t][^\n]*+\n)++)"
+    rb"|(?P<vn>(?:[ \t]*vn[ \t][^\n]*+\n)++)"
     rb"|(?P<opening>[ \t]*[og][ \t][^\n]*+\n)"
     rb"|[ \t]*usemtl[ \t](?P<material>[^\n]*+)\n"
     rb"|[ \t]*mtllib[ \t](?P<library>[^\n]*+)\n"
-    rb"|(?:v[nt][^\n]*+\n)++"
     rb"|[^\n]*+\n"
 )
-# A corner of a face that has texture coordinates.
-_MAPPED = re.compile(rb"/(?<=[0-9]/)-?[0-9]")
-# A corner of a face that has a normal.
-_NORMAL = re.compile(rb"/-?[0-9]*/-?[0-9]")
-# Indices that trimesh resolves differently from the format.
-_FROM_THE_END = re.compile(rb"[ \t]-[0-9]")
-_ZERO = re.compile(rb"[ \t]0+[/ \t\n]")
-_POINT = b"v "
+_COMMENT = re.compile(rb"#[^\n]*")
+# Kinds of rows that corners of faces refer to, in their order, and their numbers.
+_ROWS = {"v": 3, "vt": 2, "vn": 3}
+# Instead of an index that a corner does not have; an index is not zero.
+_NONE = 0
 _TRIANGLE = 3
 
 
@@ -63,146 +60,114 @@ class ObjFile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Statements:
-    """Summary of the statements of a file.
+class _Faces:
+    """Consecutive faces with one material.
 
     Attributes:
-        material_of: Index of a material and its number of triangles, in the order of
-            the file.
-        libraries: Arguments of ``mtllib``, line by line.
-        materials: Names of materials.
-        has_coordinates: Whether corners have texture coordinates.
-        with_normals: Number of corners of faces that have normals.
-        of_faces: Number of corners of faces.
-        corners: Of the largest face.
-        points: The lines of all points.
-        groups: The lines of all faces, by group. Every ``o`` or ``g`` begins a group,
-            also with a name that was used before.
+        sizes: (F) numbers of corners.
+        corners: (C, 3) rows of point, texture coordinates and normal of each corner,
+            from 1; zero for none.
+        material: Index of the material; -1 for none.
+        group: Number of ``o`` and ``g`` statements before.
     """
 
-    material_of: tuple[tuple[int, int], ...]
-    libraries: tuple[str, ...]
-    materials: tuple[str, ...]
-    has_coordinates: bool
-    with_normals: int
-    of_faces: int
-    corners: int
-    points: bytes
-    groups: tuple[bytes, ...]
+    sizes: Indices
+    corners: Indices
+    material: int
+    group: int
 
 
-def read_obj(content: bytes, folder: str) -> ObjFile:
+@dataclass(slots=True, eq=False)
+class _Statements:
+    """The statements of a file.
+
+    Attributes:
+        rows: (N, 3 or 2) numbers of points, texture coordinates and normals.
+        faces: The faces.
+        libraries: Arguments of ``mtllib``, line by line.
+        materials: Index of each name of a material.
+    """
+
+    rows: dict[str, list[Array]] = field(default_factory=lambda: {n: [] for n in _ROWS})
+    faces: list[_Faces] = field(default_factory=list)
+    libraries: list[bytes] = field(default_factory=list)
+    materials: dict[bytes, int] = field(default_factory=dict)
+
+
+def read_obj(content: bytes) -> ObjFile:
     """Read a file; polygons are fans of triangles.
 
-    Args:
-        content: The file.
-        folder: Its folder.
+    Every ``o`` or ``g`` begins a group, also with a name that was used before.
 
     Raises:
-        UnreadMeshError: trimesh raised, there is no triangle, or trimesh leaves out
-            faces or misreads them.
+        UnreadMeshError: A statement is invalid, or there is no triangle.
     """
-    content = content.removeprefix(codecs.BOM_UTF8)
-    stated = _statements(content)
-    all_normals = 0 < stated.of_faces == stated.with_normals
-    scene = read_scene(_decoded(content), "obj", folder, with_normals=all_normals)
-    # One geometry for each ``usemtl`` that faces follow, and the last one first.
-    parts = dict(scene.parts)
-    mesh = joined_parts(parts[number] for number in sorted(parts, reverse=True))
-    kinds, counts = np.array(stated.material_of, np.int64).reshape(-1, 2).T
-    if counts.sum() != len(mesh.triangles):
-        raise UnreadMeshError(
-            f"trimesh reads {len(mesh.triangles)} triangles of {counts.sum()}"
-        )
+    stated = _statements(content.removeprefix(codecs.BOM_UTF8))
+    if not stated.faces:
+        raise UnreadMeshError("it holds no triangles")
+    points, coordinates, normals = (
+        np.concatenate([np.empty((0, width)), *stated.rows[kind]])
+        for kind, width in _ROWS.items()
+    )
+    corners = np.concatenate([each.corners for each in stated.faces])
+    sizes = np.concatenate([each.sizes for each in stated.faces])
+    places = fan_places(sizes)
+    used, triangles = _used(corners[:, 0][places])
+    whole = corners[:, 2] != _NONE
+    has_normals = True if whole.all() else None if whole.any() else False
+    mesh = joined_parts(
+        [
+            MeshPart(
+                points[used],
+                triangles,
+                np.eye(4),
+                normals=normals[corners[:, 2][places] - 1] if has_normals else None,
+                coordinates=_looked_up(coordinates, corners[:, 1][places]),
+            )
+        ]
+    )
+    fans = [np.maximum(each.sizes - 2, 0).sum() for each in stated.faces]
     mesh = replace(
         mesh,
-        material_of=np.repeat(kinds, counts),
-        has_coordinates=stated.has_coordinates,
-        has_normals=_all_or_none(stated.with_normals, stated.of_faces),
-        groups=_face_groups(stated),
-        corners=stated.corners,
+        material_of=np.repeat([each.material for each in stated.faces], fans),
+        has_coordinates=bool((corners[:, 1] != _NONE).any()),
+        has_normals=has_normals,
+        groups=_face_groups(points, stated.faces),
+        corners=int(sizes.max()),
     )
-    return ObjFile(mesh, stated.libraries, stated.materials)
-
-
-def _all_or_none(some: int, of: int) -> bool | None:
-    return True if some == of else None if some else False
+    return ObjFile(
+        mesh,
+        tuple(map(_decoded, dict.fromkeys(stated.libraries))),
+        tuple(map(_decoded, stated.materials)),
+    )
 
 
 def _statements(content: bytes) -> _Statements:
-    material_of: list[tuple[int, int]] = []
-    libraries: list[bytes] = []
-    materials: dict[bytes, int] = {}
-    with_normals = of_faces = 0
-    points: list[bytes] = []
-    groups: list[list[bytes]] = [[]]
-    corners, has_coordinates = 0, False
-    worn, relative = -1, False
+    stated = _Statements()
+    counts = dict.fromkeys(_ROWS, 0)
+    material, group = -1, 0
     for kind, words in _lines(content):
         match kind:
-            case "points":
-                if relative:
-                    raise UnreadMeshError(
-                        "trimesh counts negative indices from the end of the file"
-                    )
-                if words.count(b"\n") != (b"\n" + words).count(b"\n" + _POINT):
-                    raise UnreadMeshError(
-                        "trimesh does not read vertices that are not separated by one "
-                        "space"
-                    )
-                points.append(words)
-            case "faces":
-                sizes = [len(line.split()) - 1 for line in words.splitlines()]
-                corners = max(corners, *sizes)
-                triangles = sum(size - 2 for size in sizes if size >= _TRIANGLE)
-                material_of.append((worn, triangles))
-                groups[-1] += [words] if triangles else []
-                has_coordinates |= _MAPPED.search(words) is not None
-                of_faces += sum(sizes)
-                with_normals += len(_NORMAL.findall(words))
-                relative |= _FROM_THE_END.search(words) is not None
-                if _ZERO.search(words):
-                    raise UnreadMeshError("trimesh reads index 0 as the first vertex")
+            case "f":
+                sizes, corners = _corners(words)
+                corners = _from_one(corners, tuple(counts.values()))
+                stated.faces.append(_Faces(sizes, corners, material, group))
             case "opening":
-                groups.append([])
+                group += 1
             case "material":
-                worn = materials.setdefault(words.strip(), len(materials))
+                name = words.strip()
+                material = stated.materials.setdefault(name, len(stated.materials))
             case "library":
-                libraries.append(words.strip())
-    return _Statements(
-        material_of=tuple(material_of),
-        libraries=tuple(map(_decoded, dict.fromkeys(libraries))),
-        materials=tuple(map(_decoded, materials)),
-        has_coordinates=has_coordinates,
-        with_normals=with_normals,
-        of_faces=of_faces,
-        points=b"".join(points),
-        groups=tuple(b"".join(lines) for lines in groups if lines),
-        corners=corners,
-    )
-
-
-def _face_groups(stated: _Statements) -> tuple[FaceGroup, ...]:
-    """Return the groups; none if there are not several."""
-    if len(stated.groups) <= 1:
-        return ()
-    with reading_by("numpy"):
-        points = np.array(
-            [line.split()[1:4] for line in stated.points.splitlines()], np.float64
-        )
-        return tuple(_face_group(points, lines) for lines in stated.groups)
-
-
-def _face_group(points: Array, lines: bytes) -> FaceGroup:
-    triangles: list[tuple[int, int, int]] = []
-    for line in lines.splitlines():
-        first, *rest = (int(corner.split(b"/")[0]) for corner in line.split()[1:])
-        triangles += ((first, b, c) for b, c in pairwise(rest))
-    # Negative indices count from the last point, positive ones from 1.
-    numbers = np.array(triangles, np.int64)
-    numbers = np.where(numbers < 0, numbers + len(points), numbers - 1)
-    used, corners = np.unique(numbers, return_inverse=True)
-    return FaceGroup(points[used], corners.reshape(-1, 3))
+                stated.libraries.append(words.strip())
+            case _:
+                rows = _numbers(words, _ROWS[kind])
+                stated.rows[kind].append(rows)
+                counts[kind] += len(rows)
+    # Faces may precede the rows that they refer to.
+    for faces in stated.faces:
+        if (faces.corners > list(counts.values())).any():
+            raise UnreadMeshError("a face has an index beyond the last row")
+    return stated
 
 
 def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:
@@ -212,7 +177,93 @@ def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:
     for lines in _LINES.finditer(text):
         kind = lines.lastgroup
         if kind:
-            yield kind, lines[kind]
+            words = lines[kind]
+            numeric = kind == "f" or kind in _ROWS
+            yield kind, _COMMENT.sub(b"", words) if numeric and b"#" in words else words
+
+
+def _numbers(words: bytes, width: int) -> Array:
+    """Return the first numbers of each line; texture coordinates may have one."""
+    rows = [line.split()[1 : width + 1] for line in words.splitlines()]
+    if width == _ROWS["vt"]:
+        rows = [row if len(row) == width else [*row, b"0"] for row in rows]
+    try:
+        return np.array(rows, np.float64).reshape(-1, width)
+    except ValueError as error:
+        raise UnreadMeshError(f"a vertex is not {width} numbers") from error
+
+
+def _corners(words: bytes) -> tuple[Indices, Indices]:
+    """Return the numbers of corners of each face, and (C, 3) indices of all corners."""
+    faces = [line.split()[1:] for line in words.splitlines()]
+    sizes = np.array([len(face) for face in faces], np.int64)
+    corners = [corner for face in faces for corner in face]
+    text = b" ".join(corners).replace(b"//", b"/0/")
+    width = len(_ROWS)
+    slashes = {corner.count(b"/") for corner in corners}
+    if (
+        len(slashes) == 1
+        and slashes <= set(range(width))
+        and b"/ " not in b"%b " % text
+    ):
+        width = slashes.pop() + 1
+    else:
+        text = b" ".join(map(_filled, corners))
+    try:
+        given = np.array(text.replace(b"/", b" ").split(), np.int64)
+    except ValueError as error:
+        raise UnreadMeshError("an index of a face is not a number") from error
+    indices = np.zeros((len(corners), len(_ROWS)), np.int64)
+    indices[:, :width] = given.reshape(-1, width)
+    if (indices[:, 0] == _NONE).any():
+        raise UnreadMeshError("a face has the index 0, but indices begin at 1")
+    return sizes, indices
+
+
+def _filled(corner: bytes) -> bytes:
+    """Write a corner with three indices, zero for those that it does not have."""
+    indices = [index or b"0" for index in corner.split(b"/")]
+    return b"/".join([*indices, b"0", b"0"][: len(_ROWS)])
+
+
+def _from_one(corners: Indices, counts: Sequence[int]) -> Indices:
+    """Count negative indices from the first row; they are relative to the last so far.
+
+    Raises:
+        UnreadMeshError: An index is before the first row.
+    """
+    counted = np.where(corners < 0, corners + np.array(counts) + 1, corners)
+    if ((corners < 0) & (counted < 1)).any():
+        raise UnreadMeshError("a face has an index before the first row")
+    return counted
+
+
+def _used(rows: Indices) -> tuple[Indices, Indices]:
+    """Return the rows from zero that (M, 3) indices from one refer to, and new ones."""
+    used, corners = np.unique(rows - 1, return_inverse=True)
+    return used, corners.reshape(-1, _TRIANGLE)
+
+
+def _looked_up(coordinates: Array, rows: Indices) -> NDArray[np.floating]:
+    """Return (M, 3, 2) texture coordinates, NaN for those that corners do not have."""
+    absent = np.full((1, coordinates.shape[1]), np.nan)
+    return np.concatenate([absent, coordinates])[rows]
+
+
+def _face_groups(points: Array, faces: Sequence[_Faces]) -> tuple[FaceGroup, ...]:
+    """Return the groups; none if there are not several."""
+    by_group: dict[int, list[Indices]] = {}
+    for each in faces:
+        triangles = each.corners[:, 0][fan_places(each.sizes)]
+        if len(triangles):
+            by_group.setdefault(each.group, []).append(triangles)
+    if len(by_group) <= 1:
+        return ()
+    found = []
+    for group in by_group.values():
+        used, triangles = _used(np.concatenate(group))
+        found.append(FaceGroup(points[used], triangles))
+    return tuple(found)
 
 
 def _decoded(written: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,12 @@ class TrimeshScene:
 
 
 def read_scene(
-    content: bytes | str, form: str, folder: str, *, with_normals: bool = False
+    content: bytes, form: str, folder: str, *, with_normals: bool = False
 ) -> TrimeshScene:
     """Read a file by trimesh.
 
     Args:
-        content: The file; as text if it is not UTF-8.
+        content: The file.
         form: Name of the format in trimesh.
         folder: Folder that references are relative to.
         with_normals: Whether all its corners have normals, so that trimesh states
@@ -46,19 +46,16 @@ def read_scene(
     Raises:
         UnreadMeshError: trimesh raised.
     """
-    # Grouping by material would change the order of faces.
-    options: dict[str, Any] = {"group_material": False} if form == "obj" else {}
     with reading_by("trimesh"):
         # Importing it takes 0.3 s.
         import trimesh  # noqa: PLC0415
 
         scene = trimesh.load_scene(
-            io.StringIO(content) if isinstance(content, str) else io.BytesIO(content),
+            io.BytesIO(content),
             file_type=form,
             process=False,
             skip_materials=True,
             resolver=_bounded_resolver(folder),
-            **options,
         )
         numbers = {name: number for number, name in enumerate(scene.geometry)}
         parts = []

@@ -17,7 +17,7 @@ from urdf_usd.conformance.execution.workers import preloading_usd
 _MODULES = (
     "fast_simplification",
     "pxr.UsdValidation",
-    "trimesh",
+    "scipy.spatial",
     "urdf_usd.conformance.drawing.scenery",
     "urdf_usd.conformance.engines.mesh_files.collada",
     "urdf_usd.conformance.engines.mujoco.engine",

@@ -33,6 +33,8 @@ def _print_error(
 sys.excepthook = _print_error
 for _name in _ONE_THREAD:
     os.environ.setdefault(_name, "1")
+# MuJoCo would import OpenGL, which starts a process to find its library.
+os.environ.setdefault("MUJOCO_GL", "disable")
 # OpenUSD prints that it is limited to one thread.
 with captured():
     import_module("urdf_usd.conformance.execution.conversions.export_process")

@@ -11,6 +11,7 @@ from typing import Any
 
 import collada
 import numpy as np
+import pybullet_data
 import pytest
 import trimesh
 
@@ -228,33 +229,71 @@ def test_obj_faces_use_the_material_of_their_usemtl_statement(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new"),
     [
-        (
-            "v 1 0 0",
-            "  v 1 0 0",
-            "trimesh does not read vertices that are not separated",
-        ),
-        (
-            "v 1 0 0",
-            "v\t1 0 0",
-            "trimesh does not read vertices that are not separated",
-        ),
-        ("-1\n", "-1\nv 1 1 1\n", "trimesh counts negative indices from the end"),
-        ("f 1 3 4", "f 0 3 4", "trimesh reads index 0 as the first vertex"),
-        ("f 1 3 4", "  f 1 3 4", "trimesh reads 5 triangles of 6"),
-        ("f 1 3 4", "f 1 3 9", "trimesh raises IndexError"),
+        ("v 1 0 0", "  v 1 0 0"),
+        ("v 1 0 0", "v\t1 0 0 # corner"),
+        ("v 1 0 0", "v 1 0 0 0.5 0.5 0.5"),
+        ("v 1 0 0", "v 1 \\\n0 0"),
+        ("-1\n", "-1\nv 1 1 1\n"),
+        ("f 1 3 4", "  f 1 3 4 # slope"),
+        ("f 1 3 4", "f 1/1 3 4//1"),
+        ("f 1 3 4", "f 1// 3/ 4/1/"),
+        ("vt 0.5 0.5", "vt 0.5"),
     ],
 )
-def test_obj_that_trimesh_would_misread_is_not_read(
+def test_obj_spellings_of_the_same_mesh(tmp_path: Path, old: str, new: str) -> None:
+    """Indentation, comments, colours of points, and corners with different indices."""
+    assert OBJ.count(old) == 1
+
+    mesh = load_mesh(written(tmp_path, "part.obj", OBJ.replace(old, new)))
+
+    assert areas(mesh) == pytest.approx({-1: 1.0, 0: 5.5, 1: 4.0})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("f 1 3 4", "f 0 3 4", "a face has the index 0"),
+        ("f 1 3 4", "f 1 3 9", "a face has an index beyond the last row"),
+        ("f 1 3 4", "f 1/2 3/1 4/1", "a face has an index beyond the last row"),
+        ("f -4", "f -5", "a face has an index before the first row"),
+        ("f 1 3 4", "f 1 3 x", "an index of a face is not a number"),
+        ("v 1 0 0", "v 1 0", "a vertex is not 3 numbers"),
+        ("v 1 0 0", "v 1 0 o", "a vertex is not 3 numbers"),
+    ],
+)
+def test_invalid_obj_is_not_read(
     tmp_path: Path, old: str, new: str, reason: str
 ) -> None:
-    """The text is not rewritten to work around trimesh."""
+    """Other readers drop the face, or move its corner to the origin."""
     assert OBJ.count(old) == 1
 
     path = written(tmp_path, "part.obj", OBJ.replace(old, new))
 
     assert unread(path).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "has_normals"), [("duck.obj", False), ("domino/domino.obj", True)]
+)
+def test_obj_is_read_as_by_trimesh(name: str, *, has_normals: bool) -> None:
+    """Points, texture coordinates and normals of all corners."""
+    path = Path(pybullet_data.getDataPath(), name)
+    expected = trimesh.load_mesh(path, process=False, skip_materials=True)
+
+    mesh = load_mesh(str(path))
+
+    corners = expected.vertices[expected.faces]
+    np.testing.assert_allclose(mesh.points[mesh.triangles], corners, atol=1e-12)
+    assert mesh.coordinates is not None
+    texture = expected.visual.uv[expected.faces]
+    np.testing.assert_allclose(mesh.coordinates, texture, atol=1e-6)
+    assert (mesh.normals is not None) is has_normals
+    if mesh.normals is not None:
+        normals = mesh.normals / np.linalg.norm(mesh.normals, axis=-1, keepdims=True)
+        given = expected.vertex_normals[expected.faces]
+        np.testing.assert_allclose(normals, given, atol=1e-6)
 
 
 def gltf(*primitives: dict[str, Any], **more: object) -> str:
@@ -430,13 +469,11 @@ def glb(text: str) -> bytes:
 
 
 FILES: dict[str, bytes] = {
-    "part.obj": b"# \xe4\r\n" + OBJ.replace("\n", "\r\n").encode(),
     "part.gltf": gltf(primitive(1), primitive(2)).encode(),
     "part.glb": glb(gltf(primitive(1), primitive(2))),
     "part.dae": dae(f"<node>{INSTANCE}</node>").encode(),
 }
 READERS: dict[str, tuple[object, str]] = {
-    "obj": (trimesh, "load_scene"),
     "gltf": (trimesh, "load_scene"),
     "glb": (trimesh, "load_scene"),
     "dae": (collada, "Collada"),
@@ -447,7 +484,7 @@ READERS: dict[str, tuple[object, str]] = {
 def test_mesh_libraries_receive_the_unmodified_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte; OBJ as text, in any encoding."""
+    """Byte for byte."""
     owner, function = READERS[Path(name).suffix[1:]]
     real: Callable[..., object] = getattr(owner, function)
     given: list[bytes | str] = []
@@ -459,8 +496,16 @@ def test_mesh_libraries_receive_the_unmodified_file(
     monkeypatch.setattr(owner, function, record)
 
     assert len(load_mesh(written(tmp_path, name, FILES[name])).triangles)
-    text = FILES[name].decode("latin-1")
-    assert given == ([text] if name.endswith("obj") else [FILES[name]])
+    assert given == [FILES[name]]
+
+
+def test_obj_may_have_other_line_ends_and_encodings(tmp_path: Path) -> None:
+    """A comment in Latin-1, and the line ends of Windows."""
+    content = b"# \xe4\r\n" + OBJ.replace("\n", "\r\n").encode()
+
+    mesh = load_mesh(written(tmp_path, "part.obj", content))
+
+    assert areas(mesh) == pytest.approx({-1: 1.0, 0: 5.5, 1: 4.0})
 
 
 def test_obj_byte_order_mark_is_ignored(tmp_path: Path) -> None:
