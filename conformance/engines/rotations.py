@@ -55,4 +55,5 @@ def quats_wxyz(rotations: ArrayLike) -> NDArray[np.float64]:
     largest = products.diagonal(axis1=1, axis2=2).argmax(axis=1)
     quats = products[np.arange(len(m)), largest]
     quats /= np.linalg.norm(quats, axis=1, keepdims=True)
-    return quats.reshape(*given.shape[:-2], 4)
+    shaped: NDArray[np.float64] = quats.reshape(*given.shape[:-2], 4)
+    return shaped

@@ -287,7 +287,8 @@ def test_obj_is_read_as_by_trimesh(name: str, *, has_normals: bool) -> None:
     corners = expected.vertices[expected.faces]
     np.testing.assert_allclose(mesh.points[mesh.triangles], corners, atol=1e-12)
     assert mesh.coordinates is not None
-    texture = expected.visual.uv[expected.faces]
+    assert isinstance(expected.visual, trimesh.visual.TextureVisuals)
+    texture = np.asarray(expected.visual.uv)[expected.faces]
     np.testing.assert_allclose(mesh.coordinates, texture, atol=1e-6)
     assert (mesh.normals is not None) is has_normals
     if mesh.normals is not None:
