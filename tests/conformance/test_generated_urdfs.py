@@ -98,6 +98,23 @@ _FOUND = {
         )
         for size in ("3e-95", "-5e-265")
     },
+    "friction of a planar joint, along axes that rounding exchanged": (
+        '<robot name="r"><link name="c"><inertial>'
+        '<origin xyz="-0.623 -0.228 0"/><mass value="1.65"/>'
+        '<inertia ixx="0.03747777278095931" iyy="0.08115657655248514" '
+        'izz="0.11863434933344444"/></inertial></link><link name="a"/>'
+        '<link name="b"><inertial>'
+        '<origin xyz="0 -0.195 -0.633" rpy="1.9 0 1.02"/>'
+        '<mass value="1.9e-06"/>'
+        '<inertia ixx="0.103" iyy="0.122" izz="0.0571"/></inertial></link>'
+        '<joint name="i" type="continuous"><parent link="a"/>'
+        '<child link="b"/><axis xyz="0 1 0"/></joint>'
+        '<joint name="f" type="fixed"><origin rpy="5.486 0 -1.5707963"/>'
+        '<parent link="world"/><child link="a"/></joint>'
+        '<joint name="j" type="planar"><parent link="b"/><child link="c"/>'
+        '<axis xyz="0 -0.234 0.5619923313046401"/>'
+        '<dynamics damping="4.2" friction="0.75"/></joint></robot>'
+    ),
     "range of which nothing is left in single precision": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'

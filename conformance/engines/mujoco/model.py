@@ -39,6 +39,8 @@ from urdf_usd.conformance.observation.robot import (
 # Mass and moments for compilation, replaced by the stated ones afterwards.
 _PLACEHOLDER = 1.0
 _UPPER = np.triu_indices(3)
+# A component that unit vectors of simple numbers do not have.
+_ALONG = 0.77
 
 
 class UnbuildableError(Exception):
@@ -292,10 +294,15 @@ def _axis(joint: JointObservation) -> Vec3:
 
 
 def _plane(axis: Vec3) -> NDArray[np.float64]:
-    """Return (2, 3) orthonormal vectors normal to a unit vector."""
-    _, _, rows = np.linalg.svd(np.array([axis]))
-    plane: NDArray[np.float64] = rows[1:]
-    return plane
+    """Return (2, 3) orthonormal vectors normal to a unit vector.
+
+    Friction acts along each of them, so axes that differ by rounding need almost the
+    same vectors: the choice changes only where one component is 0.77.
+    """
+    along = np.eye(3)[0 if abs(axis[0]) < _ALONG else 1]
+    first = along - np.dot(along, axis) * np.array(axis)
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(axis, first)])
 
 
 def _add_couplings(
