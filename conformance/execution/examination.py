@@ -40,6 +40,11 @@ from urdf_usd.conformance.execution.engine_set import (
 )
 from urdf_usd.conformance.execution.fingerprint import Programs, fingerprint
 from urdf_usd.conformance.execution.portable_text import portable
+from urdf_usd.conformance.execution.requirements import (
+    URDF_ALONE,
+    Requirements,
+    required_of_conversion,
+)
 from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
 from urdf_usd.conformance.execution.tasks import (
     Estimation,
@@ -88,12 +93,7 @@ from urdf_usd.conformance.records.suite_case import (
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
-from urdf_usd.converter.options import (
-    NO_COLLIDER_RULES,
-    ColliderRules,
-    InertiaOption,
-    VariantChoice,
-)
+from urdf_usd.converter.options import ColliderRules, VariantChoice
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
@@ -275,18 +275,15 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-def examine_pair(  # noqa: PLR0911, PLR0913  # a return for each step that ends it, and one parameter per requirement
+def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
     engines: tuple[InstalledEngine, ...],
-    base: BaseOption,
+    requirements: Requirements = URDF_ALONE,
     *,
     scene: Path | None = None,
     options: ReadOptions = READ_DEFAULTS,
-    description: Description | None = None,
-    density: float | None = None,
-    colliders: ColliderRules = NO_COLLIDER_RULES,
 ) -> RobotRecord | ConversionError:
     """Compare a USD, from any converter, with its URDF.
 
@@ -295,13 +292,9 @@ def examine_pair(  # noqa: PLR0911, PLR0913  # a return for each step that ends 
         subject: The URDF, and what else the record says of the robot.
         usd: Root layer of the USD.
         engines: The engines.
-        base: The base that the USD has to have; ``auto`` if the URDF decides.
+        requirements: What the USD has to have, besides what the URDF says.
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
-        description: Robot description file with settings that the USD has to have.
-        density: Of links without mass, if missing mass properties are to be those of
-            shapes [kg/m^3]; None if the USD has to have those of the URDF.
-        colliders: Colliders that the USD has to have instead of the URDF's.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
@@ -326,7 +319,7 @@ def examine_pair(  # noqa: PLR0911, PLR0913  # a return for each step that ends 
         return composed
     engine_set = EngineSet(workers, engines)
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
-    compared = _compared_urdf(workers, subject, reading, plain, base, density)
+    compared = _compared_urdf(workers, subject, reading, plain, requirements)
     if isinstance(compared, RobotRecord):
         return compared
     plain, packages = compared.file, compared.packages
@@ -339,10 +332,15 @@ def examine_pair(  # noqa: PLR0911, PLR0913  # a return for each step that ends 
     if isinstance(linted, RobotRecord):
         return linted
     results = engine_set.observe(requests, packages, configurations)
-    required = None if base is BaseOption.AUTO else Base(base.value)
+    base = requirements.base
+    promise = _Promise(
+        None if base is BaseOption.AUTO else Base(base.value),
+        compared.estimated,
+        requirements.colliders,
+        requirements.description,
+    )
     found = (*reading.diagnostics, *composed.diagnostics)
-    promise = _Promise(required, compared.estimated, colliders)
-    record = _judge(engine_set, linted, results, promise, found, description)
+    record = _judge(engine_set, linted, results, promise, found)
     record = _with_variants(record, linted, composed, reading.diagnostics)
     if scene and record.checks:
         engine_set.draw(packages, results, configurations, scene)
@@ -445,9 +443,8 @@ class _Examination:
         own = self.assignment.candidate == OWN
         urdf = self.assignment.source.path
         plain = _plain_urdf(urdf, reading, expansion_path(out, place))
-        compared = _compared_urdf(
-            self.workers, subject, reading, plain, self.options.base, self._density
-        )
+        requirements = required_of_conversion(self.options, own=own)
+        compared = _compared_urdf(self.workers, subject, reading, plain, requirements)
         if isinstance(compared, RobotRecord):
             return _Examined(compared)
         packages, configurations = compared.packages, compared.configurations
@@ -496,17 +493,10 @@ class _Examination:
         base = None
         if own:
             base = _required_base(self.options.base, results.observation(REFERENCE))
-        rules = self.options.colliders if own else NO_COLLIDER_RULES
-        promise = _Promise(base, compared.estimated, rules)
-        record = _judge(
-            self.engine_set,
-            linted,
-            results,
-            promise,
-            diagnostics,
-            # Other converters do not know the file.
-            self.options.simulation if own else None,
+        promise = _Promise(
+            base, compared.estimated, requirements.colliders, requirements.description
         )
+        record = _judge(self.engine_set, linted, results, promise, diagnostics)
         record = _with_variants(record, linted, composed, reading.diagnostics)
         record = structs.replace(record, asset=made.asset)
         record = with_output(record, subject, made.output)
@@ -591,13 +581,6 @@ class _Examination:
             for name, outcome in requests.items()
             if sides[name] is Side.USD
         }
-
-    @property
-    def _density(self) -> float | None:
-        """Density of links without mass, if our converter estimates them [kg/m^3]."""
-        own = self.assignment.candidate == OWN
-        estimates = own and self.options.inertia is InertiaOption.GEOMETRY
-        return self.options.mass_density if estimates else None
 
     def _unreadable(
         self, subject: Subject, diagnostics: Sequence[Diagnostic]
@@ -763,17 +746,19 @@ def _lint(workers: RobotWorkers, subject: Subject) -> Subject | RobotRecord:
 
 @dataclass(frozen=True, slots=True)
 class _Promise:
-    """What the USD has to have by options, and not by the URDF.
+    """What the USD of a robot has to have by options, and not by the URDF.
 
     Attributes:
         base: Its base; None if the URDF decides.
         estimated: Links whose mass properties were computed from shapes.
         colliders: Colliders instead of the URDF's.
+        description: Robot description file.
     """
 
     base: Base | None
     estimated: frozenset[str]
     colliders: ColliderRules
+    description: Description | None
 
 
 def _judge(
@@ -782,10 +767,10 @@ def _judge(
     results: EngineResults,
     promise: _Promise,
     diagnostics: Sequence[Diagnostic],
-    description: Description | None = None,
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
     promised = None
+    description = promise.description
     if description is not None:
         attached = dict(description.attached)
         promised = engine_set.promise(description.text, attached, results)
@@ -860,8 +845,7 @@ def _compared_urdf(
     subject: Subject,
     reading: Reading,
     plain: Path,
-    base: BaseOption,
-    density: float | None,
+    requirements: Requirements,
 ) -> _ComparedUrdf | RobotRecord:
     """Return the URDF that engines read: as it is, or with estimated mass.
 
@@ -870,17 +854,16 @@ def _compared_urdf(
         subject: The robot.
         reading: What was read of it.
         plain: The URDF.
-        base: Requested base.
-        density: Of links without mass [kg/m^3]; None for the URDF as it is.
+        requirements: Whether mass is to be estimated, and with which base.
 
     Returns:
         The URDF; or a record with the reason why nothing can be estimated.
     """
-    if density is None:
+    if requirements.density is None:
         return _ComparedUrdf(plain, subject.packages, reading.configurations)
     packages = {**dict(reading.packages), **subject.packages}
     copy = workers.folder / f"{subject.id}-estimated.urdf"
-    estimation = Estimation(base, density)
+    estimation = Estimation(requirements.base, requirements.density)
     ending = workers.call(estimate_robot, str(plain), packages, estimation, str(copy))
     if isinstance(ending, Crashed):
         return _crashed_record(subject, _ESTIMATION_CRASHED, ending)

@@ -40,6 +40,7 @@ from urdf_usd.conformance.execution.fingerprint import (
     engine_programs,
 )
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
+from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
 from urdf_usd.conformance.execution.usd_limits import (
     ReadOptions,
@@ -237,7 +238,7 @@ def check(
         environment=options.environment,
     )
     jobs = options.jobs or processors()
-    density, colliders = _required_shapes(options)
+    requirements = _requirements(options)
 
     def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
         engines = select_engines(pool, options.engines, options.limits.time)
@@ -252,12 +253,9 @@ def check(
                     subject,
                     usd,
                     engines,
-                    _required_base(options),
+                    requirements,
                     scene=drawing,
                     options=reading,
-                    description=options.simulation,
-                    density=density,
-                    colliders=colliders,
                 ),
             )
 
@@ -269,23 +267,13 @@ def check(
     return result
 
 
-def _required_base(options: CheckOptions) -> BaseOption:
-    """Return the base of the options, or that of the robot description file."""
-    if options.base is not BaseOption.AUTO or options.simulation is None:
-        return options.base
-    return BaseOption(tables_of(options.simulation).base or options.base)
-
-
-def _required_shapes(options: CheckOptions) -> tuple[float | None, ColliderRules]:
-    """Return what mass properties and colliders follow from options or from the file.
-
-    Returns:
-        Density of links without mass, None if nothing is estimated [kg/m^3]; rules for
-        colliders.
-    """
-    inertia, density = options.inertia, options.mass_density
+def _requirements(options: CheckOptions) -> Requirements:
+    """Return what options require, or the robot description file where they do not."""
+    base, inertia, density = options.base, options.inertia, options.mass_density
     colliders = options.colliders
     if options.simulation is not None:
+        if base is BaseOption.AUTO:
+            base = BaseOption(tables_of(options.simulation).base or base)
         stated = read_shape_promise(options.simulation.text)
         if inertia is InertiaOption.KEEP and stated.inertia is not None:
             inertia = InertiaOption(stated.inertia)
@@ -296,7 +284,12 @@ def _required_shapes(options: CheckOptions) -> tuple[float | None, ColliderRules
             tolerance = ColliderTolerance.parse(stated.tolerance)
         rules = map(ColliderRule.parse, stated.colliders)
         colliders = ColliderRules((*rules, *colliders.rules), tolerance)
-    return (density if inertia is InertiaOption.GEOMETRY else None), colliders
+    return Requirements(
+        base,
+        density if inertia is InertiaOption.GEOMETRY else None,
+        colliders,
+        options.simulation,
+    )
 
 
 def variant_combinations(

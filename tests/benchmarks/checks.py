@@ -33,7 +33,6 @@ from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 DEFAULT_CORPORA = ("erd",)
@@ -123,8 +122,7 @@ def _checking(
 
     def check() -> bool:
         with RobotWorkers(pool, parallel=parallel) as workers:
-            base = BaseOption.AUTO
-            record = examine_pair(workers, subject, layer, engines, base)
+            record = examine_pair(workers, subject, layer, engines)
         return isinstance(record, RobotRecord)
 
     return check

@@ -14,6 +14,7 @@ from urdf_usd.conformance.execution.examination import (
     examine,
     examine_pair,
 )
+from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     draw_robot,
@@ -25,7 +26,6 @@ from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConversionError, ConvertOptions
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
-from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.corpus import RobotSource
 
 _Result = TypeVar("_Result")
@@ -111,10 +111,8 @@ def examine_pair_here(
         subject,
         usd,
         _engines(),
-        BaseOption.AUTO,
+        Requirements(density=density, colliders=colliders),
         options=options,
-        density=density,
-        colliders=colliders,
     )
     if isinstance(record, ConversionError):
         raise record

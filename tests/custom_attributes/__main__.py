@@ -33,6 +33,7 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination import examine_pair
+from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import InstalledEngine, cache_meshes
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT, processors
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
@@ -152,7 +153,7 @@ def _record(
         arguments=dict(source.arguments),
     )
     required = BaseOption(base) if base in list(BaseOption) else BaseOption.AUTO
-    record = examine_pair(workers, subject, usd, engines, required)
+    record = examine_pair(workers, subject, usd, engines, Requirements(required))
     if not isinstance(record, RobotRecord):
         raise TypeError(f"{source.reference} was read before: {record}")
     return record
