@@ -316,9 +316,18 @@ def isaac(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure speed, each as a ratio to a reference measured in the same run."""
+    """Measure speed, each as a ratio to a reference measured in the same run.
+
+    Saves the results under the version of the package, or that of an argument, and
+    writes docs/benchmarks.md. The machine should have nothing else to do.
+    """
     install(session, "bench")
-    session.run("pytest", "-m", "benchmark_run", "tests/benchmarks", *session.posargs)
+    version = "".join(session.posargs) or GROUPS["project"]["version"]
+    storage = f"--benchmark-storage=file://{Path('docs/benchmarks').resolve()}"
+    save = f"--benchmark-save={version}"
+    session.run("pytest", "-m", "benchmark_run", storage, save, "tests/benchmarks")
+    table = session.run("python", "-m", "tests.benchmarks.history", silent=True)
+    Path("docs/benchmarks.md").write_text(str(table), encoding="utf-8")
 
 
 @nox.session
