@@ -119,6 +119,17 @@ def lowest(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site of the documents in site/; arguments go to `mkdocs build`.
+
+    Fails on a link or anchor that does not exist, and on a page without an entry in the
+    navigation, or which loads anything from the network.
+    """
+    install(session, "docs")
+    session.run("python", "-m", "mkdocs", "build", "--strict", *session.posargs)
+
+
+@nox.session
 def conformance(session: nox.Session) -> None:
     """Convert and check robots; arguments go to `urdf-usd run`.
 

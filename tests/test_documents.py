@@ -85,12 +85,14 @@ class Block:
         document: Path of its document, below the root.
         line: Its first line.
         language: Language that the document states.
+        file: Path under which a reader saves it; empty for none.
         text: Without indentation.
     """
 
     document: str
     line: int
     language: str
+    file: str
     text: str
 
     @property
@@ -102,13 +104,15 @@ class Block:
 
 def _blocks(path: Path) -> Iterator[Block]:
     text = path.read_text(encoding="utf-8")
-    pattern = r"^( *)```(\w*)\n(.*?)^\1```$"
+    pattern = r'^( *)```(\w*)(?: title="([^"]*)")?\n(.*?)^\1```$'
     for found in re.finditer(pattern, text, re.DOTALL | re.MULTILINE):
         line = text.count("\n", 0, found.start()) + 1
         name = path.relative_to(ROOT).as_posix()
-        yield Block(name, line, found[2], textwrap.dedent(found[3]))
+        yield Block(name, line, found[2], found[3] or "", textwrap.dedent(found[4]))
 
 
+# Its blocks follow one another, and are tested together.
+TUTORIAL = "docs/tutorial.md"
 BLOCKS = tuple(block for path in sorted(DOCUMENTS) for block in _blocks(path))
 
 
@@ -116,7 +120,7 @@ def _in(*languages: str) -> list[object]:
     return [
         pytest.param(block, id=f"{block.document}-{block.line}")
         for block in BLOCKS
-        if block.language in languages
+        if block.language in languages and block.document != TUTORIAL
     ]
 
 
@@ -164,7 +168,7 @@ def _run(
 
 def test_documents_have_blocks_of_known_languages() -> None:
     """All others are run here or known to be prose."""
-    known = {"python", "sh", "toml", "json", *PROSE}
+    known = {"python", "sh", "toml", "json", "xml", "yaml", *PROSE}
 
     assert {block.language for block in BLOCKS} <= known
     assert len(_in("python")) >= 5
@@ -183,6 +187,54 @@ def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
     done = _run(("pytest", str(script)) if tests else words, folder, environment)
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _comparable(output: str) -> str:
+    """Replace the number of values, which grows with every check that is added."""
+    return re.sub(r"\d+ values", "N values", output.replace("\N{NO-BREAK SPACE}", " "))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="commands are for POSIX shells")
+def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
+    """Its files are saved, its commands run, and print what it shows."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    # Those of every installation: others would be in the output too.
+    engines = 'engine = ["mujoco", "openusd", "pybullet", "reference"]'
+    defaults = f"[check]\n{engines}\n[run]\n{engines}\n"
+    (folder / "urdf-usd.toml").write_text(defaults)
+    environment = _environment(tmp_path / "bin")
+    blocks = [block for block in BLOCKS if block.document == TUTORIAL]
+    printed = ""
+    for block in blocks:
+        if block.file:
+            file = folder / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
+        elif block.language == "sh":
+            commands = [one for one in block.commands if one not in NOT_RUN]
+            script = "\n".join(("set -e", *commands))
+            done = _run(("sh", "-c", script), folder, environment)
+            printed = _comparable(done.stdout + done.stderr)
+            assert done.returncode == 0, f"line {block.line}: {printed}"
+        else:
+            for line in block.text.splitlines():
+                assert _comparable(line) in printed, f"line {block.line}"
+    assert {block.language for block in blocks} >= {"sh", "text", "xml", "yaml"}
+
+
+@pytest.mark.parametrize(
+    ("file", "example"),
+    [
+        ("robots/arm.urdf", "arm.urdf"),
+        (".github/workflows/conformance.yml", "github-workflow.yml"),
+    ],
+)
+def test_tutorial_prints_the_examples(file: str, example: str) -> None:
+    """The tests of the examples cover what it does not run."""
+    (block,) = (block for block in BLOCKS if block.file == file)
+
+    assert block.text == (ROOT / "examples" / example).read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")

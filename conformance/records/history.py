@@ -69,6 +69,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One run.
 
     Attributes:
+        schema_version: Version of the schema.
         number: Number of the run, from 1.
         label: What the user calls it; empty if it has no label.
         corpus: The references of the command line.

@@ -102,9 +102,19 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DiagnosticRecord(_Record, frozen=True, kw_only=True):
-    """One diagnostic; ``file`` is relative to the robot's, ``source`` is the line.
+    """One diagnostic.
 
-    The 101st of a rule stands for ``count`` diagnostics, and has the place of the last.
+    Attributes:
+        rule: Identifier of its rule.
+        severity: ``error``, ``warning`` or ``note``.
+        message: What is wrong.
+        file: Path relative to the robot's file; none if it concerns no text file.
+        line: Line in the file, from 1.
+        column: Column in the line, from 1.
+        source: Text of the line.
+        remedy: What the author can do.
+        count: Number of diagnostics that it stands for: the 101st of a rule in a file
+            stands for all that follow, and has the place of the last.
     """
 
     rule: str
@@ -275,9 +285,12 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):
-    """One file of a robot, with the hash and number of its bytes.
+    """One file of a robot.
 
-    ``path`` is relative to the URDF, or below ``package://``.
+    Attributes:
+        path: Path relative to the URDF, or below ``package://``.
+        sha256: Hash of its bytes.
+        size: Number of its bytes.
     """
 
     path: str
@@ -314,9 +327,12 @@ class SourceRecord(_Record, frozen=True, kw_only=True):
 
 
 class AssetRecord(_Record, frozen=True, kw_only=True):
-    """The output of a converter: root layer, number of files and of bytes.
+    """The output of a converter.
 
-    ``root_layer`` is relative to the folder of the asset.
+    Attributes:
+        root_layer: Path of the root layer in the folder of the asset.
+        files: Number of files.
+        size: Number of bytes of all files.
     """
 
     root_layer: str
@@ -350,14 +366,36 @@ def _robot_record_line(record: RobotRecord) -> str:
 class RobotRecord(_Record, frozen=True, kw_only=True):
     """The result for one robot and one converter.
 
-    ``converter`` is the converter's name and version, ``candidate`` its name in the
-    run, ``output`` the end of its output if it is not ours, and ``profile`` the target
-    simulator or standard if it is ours. ``variants`` has the variants that were
-    selected in the USD, such as ``{"/arm:Physics": "physx"}``. ``lint`` has the lint
-    findings of the URDF, ``ledger`` its coverage by our converter, ``description`` the
-    robot description file that the USD was compared with. ``environment`` maps
-    packages to versions; ``fingerprint`` is the hash of all inputs of the result.
-    ``case`` is the comparison with expected values, of a case of the feature suite.
+    Attributes:
+        schema_version: Version of the schema.
+        id: Identifier of the robot in the run.
+        name: Name of the robot in the URDF.
+        source: Where the robot comes from.
+        converter: Name and version of the converter.
+        verdict: Result for the robot.
+        reason: Why, in one line.
+        links: Number of links.
+        joints: Number of joints.
+        degrees_of_freedom: Number of degrees of freedom, without a floating base.
+        total_mass: Mass of all links [kg].
+        configurations: Number of configurations at which poses are compared.
+        base: ``fixed`` or ``floating``.
+        profile: Target simulator or standard of an asset of this project's converter.
+        diagnostics: Of the converter.
+        engines: Which engines read which file, and why not.
+        checks: Results of the checks.
+        deviations: Known deviations of engines that this robot shows.
+        environment: Versions by package.
+        fingerprint: Hash of all inputs of the result.
+        candidate: Name of the converter in the run.
+        asset: The USD.
+        output: End of the output of a converter of another project.
+        variants: Variants that were selected in the USD, for example
+            ``{"/arm:Physics": "physx"}``.
+        lint: Likely mistakes in the URDF.
+        ledger: What became of each element and attribute of the URDF.
+        description: Robot description file that the USD was compared with.
+        case: Comparison with the expected values of a case of the feature suite.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -400,6 +438,15 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
     """One line of ``summary.json``: a robot and a converter.
 
     Attributes:
+        id: Identifier of the robot in the run.
+        name: Name of the robot in the URDF.
+        reference: Its name in the corpus.
+        verdict: Result for the robot.
+        reason: Why, in one line.
+        grades: Grade by check.
+        worst: Largest difference by check.
+        engines: Outcome by engine.
+        candidate: Name of the converter in the run.
         compared: Number of compared values, over all checks.
     """
 
@@ -419,7 +466,10 @@ class CheckHeading(_Record, frozen=True, kw_only=True):
     """Title and unit of a check, so that a summary is self-contained.
 
     Attributes:
-        id: As in :class:`CheckRecord`; likewise title, group and unit.
+        id: Stable identifier, for example ``kinematics.position``.
+        title: The compared quantity, in a few words.
+        group: Heading under which it is shown.
+        unit: Unit of all differences; empty for equality and ``1`` for ratios.
     """
 
     id: str
@@ -463,6 +513,7 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     """A whole run.
 
     Attributes:
+        schema_version: Version of the schema.
         corpus: The references of the command line.
         environment: Versions by package.
         options: Options that change results, as text.

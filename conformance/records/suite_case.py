@@ -58,7 +58,13 @@ class _Part(
 
 
 class MimicValues(_Part, frozen=True, kw_only=True):
-    """Coupling: position = multiplier * position of ``joint`` + offset [rad or m]."""
+    """Coupling: position = multiplier * position of the leader + offset.
+
+    Attributes:
+        joint: The leader.
+        multiplier: Ratio of both positions.
+        offset: Position where the leader is at zero [rad or m].
+    """
 
     joint: str
     multiplier: float
