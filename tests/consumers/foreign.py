@@ -51,7 +51,7 @@ _CAUSES = {
     "axes of the D6 joint, which is free in all six; PhysX keeps the three rotations",
 }
 _INTRODUCTION = """\
-# USDs of others
+# Export of the USDs of PhysX and Newton
 
 `nox -s foreign` exports every USD that the packages ovphysx and newton contain, and
 writes this table. *Robots*: those of the stage; of several, the first was exported with
