@@ -23,18 +23,17 @@ _UNITS = {"": "equality", "1": "ratio"}
 
 def python_page() -> str:
     """Return the page of all public names; mkdocstrings fills it from docstrings."""
-    functions, classes = [], []
-    for name in urdf_usd.__all__:
-        is_class = inspect.isclass(getattr(urdf_usd, name))
-        (classes if is_class else functions).append(f"::: urdf_usd.{name}")
+    names = urdf_usd.__all__
+    classes = [name for name in names if inspect.isclass(getattr(urdf_usd, name))]
+    functions = [name for name in names if name not in classes]
     return page(
         "# Python",
         "All public names are in the module `urdf_usd`. Each is imported at its first "
         "use: reading a URDF imports neither OpenUSD nor an engine.",
         "## Functions",
-        *functions,
+        *(f"::: urdf_usd.{name}" for name in functions),
         "## Classes",
-        *classes,
+        *(f"::: urdf_usd.{name}" for name in classes),
     )
 
 
