@@ -68,8 +68,12 @@ def _body(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """Return help as Markdown, with options as code."""
-    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"`\g<0>`", escaped(words))
+    """Return help as Markdown, with commands and options as code."""
+    parts = re.split(r"(`[^`]+`|(?<![\w-])--[a-z][a-z-]*)", " ".join(words.split()))
+    return "".join(
+        f"`{part.strip('`')}`" if index % 2 else escaped(part)
+        for index, part in enumerate(parts)
+    )
 
 
 def _paragraphs(text: str) -> Iterator[str]:

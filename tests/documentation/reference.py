@@ -44,7 +44,7 @@ def checks_page() -> str:
         "Quantities that are compared, with the identifiers that records, baselines "
         "and reports use. Identifiers are stable and never get another meaning. The "
         "unit is that of differences.",
-        *_check_tables((*CHECKS, *SIMULATION_CHECKS)),
+        *_check_lists((*CHECKS, *SIMULATION_CHECKS)),
         "## round-trip",
         "The USD is exported to URDF again, and the same engine reads both URDFs, so "
         "that its own deviations cancel. The same quantities are compared:",
@@ -55,19 +55,14 @@ def checks_page() -> str:
     )
 
 
-def _check_tables(checks: tuple[Check, ...]) -> Iterator[str]:
+def _check_lists(checks: tuple[Check, ...]) -> Iterator[str]:
     for group, own in groupby(checks, lambda check: check.group):
         yield f"## {group}"
-        rows = (
-            (
-                f"`{check.id}`",
-                escaped(check.title),
-                _UNITS.get(check.unit, check.unit),
-                escaped(check.clause),
-            )
+        yield "\n\n".join(
+            f"`{check.id}`\n:   *{escaped(check.title)}*, "
+            f"{_UNITS.get(check.unit, check.unit)}: {escaped(check.clause)}"
             for check in own
         )
-        yield table(("check", "quantity", "unit", "what is compared, and why"), rows)
 
 
 def records_page() -> str:
@@ -104,13 +99,13 @@ def _type(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
         return
     required = set(schema.get("required", ()))
     yield table(
-        ("field", "type", "required", "meaning"),
+        ("field", "meaning", "type", "required"),
         (
             (
                 f"`{field}`",
+                prose(fields.get(field, "")),
                 _type_text(value),
                 "yes" if field in required else "",
-                prose(fields.get(field, "")),
             )
             for field, value in schema["properties"].items()
         ),

@@ -82,7 +82,7 @@ def _converted(source: RobotSource) -> tuple[str | None, tuple[Diagnostic, ...]]
             return None, error.diagnostics
         stage = Usd.Stage.Open(str(done.root_layer))
         layer = stage.Flatten(addSourceFileComment=False)
-        layer.customLayerData = {}
+        layer.ClearCustomLayerData()
         layer.GetPrimAtPath(f"/{layer.defaultPrim}").ClearInfo("assetInfo")
         text = layer.ExportToString().replace(str(done.root_layer.parent), ".")
     return "\n".join(map(_shortened, text.strip().splitlines())), done.diagnostics

@@ -96,17 +96,17 @@ def test_reference_names_everything() -> None:
     python = PAGES["reference/python.md"]()
     records = PAGES["reference/records.md"]()
 
-    for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS):
-        assert f"| `{check.id}` |" in checks
+    for check in (*CHECKS, *SIMULATION_CHECKS):
+        assert f"\n`{check.id}`\n:   " in checks
+    for check in ROUND_TRIP_CHECKS:
+        assert f"| `{check.id}` | `{check.direct}` |" in checks
     for name in urdf_usd.__all__:
         assert f"::: urdf_usd.{name}\n" in python
     for kind in RECORDS:
         for name, schema in record_schema(kind)["$defs"].items():
             section = records.partition(f"## {name}\n")[2].partition("\n## ")[0]
             for field in schema.get("properties", ()):
-                assert re.search(
-                    rf"^\| `{field}` \|.*\| [^|]+ \|$", section, re.MULTILINE
-                ), f"{name}.{field}"
+                assert re.search(rf"^\| `{field}` \| [^|]+ \|", section, re.MULTILINE)
 
 
 def test_profiles_are_shown_with_their_schemas() -> None:

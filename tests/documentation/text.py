@@ -12,7 +12,7 @@ _FIELD = re.compile(r"^(\w+): (.*?)(?=^\w+: |\Z)", re.MULTILINE | re.DOTALL)
 
 def escaped(text: str) -> str:
     """Return plain text as Markdown that shows the same."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", re.sub(r"\s+", " ", text))
 
 
 def prose(docstring: str) -> str:
