@@ -379,7 +379,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
         degrees_of_freedom: Number of degrees of freedom, without a floating base.
         total_mass: Mass of all links [kg].
         configurations: Number of configurations at which poses are compared.
-        base: ``fixed`` or ``floating``.
+        base: ``fixed``, ``floating``, or ``static`` without moving bodies.
         profile: Target simulator or standard of an asset of this project's converter.
         diagnostics: Of the converter.
         engines: Which engines read which file, and why not.
