@@ -15,7 +15,6 @@ _SMALLEST_MANTISSA = 0.1
 _LARGEST_PLAIN = 1e6
 _SMALLEST_PLAIN = 1e-3
 _SMALLEST_PERCENTAGE = 1e-3
-_LARGEST_PERCENTAGE = 100.0
 _KIBI = 1024
 _NOTHING = "\N{EN DASH}"
 
@@ -75,9 +74,11 @@ def unit_symbol(unit: str) -> str:
 
 
 def _ratio(number: float, digits: int) -> str:
-    if _SMALLEST_PERCENTAGE <= abs(number) < _LARGEST_PERCENTAGE:
-        return f"{_decimal(number * 100, digits)} %"
-    return _plain(number, "", digits)
+    if abs(number) < _SMALLEST_PERCENTAGE:
+        return _plain(number, "", digits)
+    if abs(number) < _LARGEST_PLAIN / 100:
+        return f"{_decimal(number * 100, digits, grouped=True)} %"
+    return _plain(number * 100, "%", digits)
 
 
 def _mass(number: float, digits: int) -> str:
@@ -106,9 +107,9 @@ def _plain(number: float, unit: str, digits: int) -> str:
     )
 
 
-def _decimal(number: float, digits: int) -> str:
+def _decimal(number: float, digits: int, *, grouped: bool = False) -> str:
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
-    text = f"{number:.{decimals}f}"
+    text = f"{number:{',' if grouped else ''}.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

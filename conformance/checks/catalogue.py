@@ -326,8 +326,9 @@ CHECKS = (
         "mass",
         "1",
         Quantity.MASS,
-        "Effective mass of every link, relative. A link that is part of another body "
-        "of its rigid group in the USD is compared as part of the group.",
+        "Effective mass of every link, relative to that of the URDF. A link that is "
+        "part of another body of its rigid group in the USD is compared as part of the "
+        "group.",
     ),
     Check(
         "mass.link.center",

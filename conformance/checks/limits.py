@@ -23,6 +23,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Difference,
     ToleranceModel,
     number,
+    relative_difference,
 )
 
 # Engines that read USD treat a limit beyond this, in degrees or metres, as none.
@@ -58,12 +59,11 @@ def positions(
         ours, theirs = (_stored(absent if one is None else one) for one in limits)
         # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
-        amount = 0.0 if ours == theirs else abs(ours - theirs) / scale
         differences.append(
             Difference(
                 item=here.name,
                 subject=f"joint {here.name}",
-                amount=amount,
+                amount=relative_difference(ours, theirs, least=1.0),
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
                 tolerance=model.tolerance.limit,
                 describe=partial(_position_words, here, f"{side} limit", ours, theirs),
@@ -129,14 +129,9 @@ def _ratio_words(
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float:
-    """Return the difference relative to the larger of two numbers."""
     if ours is None or theirs is None:
         return math.inf
-    if ours == theirs:
-        return 0.0
-    if not (math.isfinite(ours) and math.isfinite(theirs)):
-        return math.inf
-    return abs(ours - theirs) / max(abs(ours), abs(theirs))
+    return relative_difference(ours, theirs)
 
 
 _NONE = "no joint has one axis"

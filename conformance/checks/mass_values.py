@@ -22,6 +22,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Difference,
     ToleranceModel,
     number,
+    relative_difference,
 )
 
 # Largest harmless invented mass or inertia, with margin for its float32 rounding.
@@ -37,20 +38,18 @@ def mass_difference(
     model: ToleranceModel,
     traces: tuple[str, ...] = (),
 ) -> Difference:
-    """Compare masses [kg], relative to the larger one.
+    """Compare masses [kg], relative to that of the first side.
 
     If the first side has none, the difference is relative to the robot's mass, with a
     tolerance of a millionth of that.
     """
     subject = name if kind == name else f"{kind} {name}"
     bound, tolerance = scalar_bound(1.0), model.tolerance.mass
-    if ours == theirs:
-        amount = 0.0
-    elif ours == 0:
+    if ours == 0 and theirs != 0:
         amount = theirs / (model.total_mass or 1.0)
         bound, tolerance = 0.0, HARMLESS
     else:
-        amount = abs(ours - theirs) / max(abs(ours), abs(theirs))
+        amount = relative_difference(ours, theirs)
 
     def describe() -> Description:
         expected, actual = number(ours, "kg"), number(theirs, "kg")

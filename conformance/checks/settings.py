@@ -31,6 +31,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     ToleranceModel,
     number,
+    relative_difference,
 )
 
 _EVERYTHING = "robot"
@@ -349,11 +350,8 @@ def _difference(
     model: ToleranceModel,
     least: float,
 ) -> Difference:
-    """Compare a number, relative to the larger magnitude, but at least ``least``."""
-    amount = math.inf
-    if theirs is not None and math.isfinite(theirs):
-        scale = max(abs(ours), abs(theirs), least)
-        amount = abs(ours - theirs) / scale if scale else 0.0
+    """Compare a number, relative to the first side's, but at least to ``least``."""
+    amount = math.inf if theirs is None else relative_difference(ours, theirs, least)
     name = what.replace("_", " ")
     return Difference(
         item=f"{joint} {name}",

@@ -42,6 +42,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Difference,
     ToleranceModel,
     number,
+    relative_difference,
 )
 
 Measure: TypeAlias = Callable[
@@ -287,7 +288,7 @@ def area(
         return
     yield _difference(
         part,
-        _ratio(ours.area, theirs.area),
+        relative_difference(ours.area, theirs.area),
         _area_bound(ours),
         model,
         lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
@@ -314,7 +315,7 @@ def volume(
         )
         yield _difference(
             part,
-            _ratio(here, there),
+            relative_difference(here, there),
             _VOLUME,
             model,
             lambda: _volume_words(part, here, there),
@@ -336,7 +337,7 @@ def volume(
     bound = ours.point_bound * ours.area / abs(here) if here else math.inf
     yield _difference(
         part,
-        _ratio(here, there),
+        relative_difference(here, there),
         bound + _VOLUME,
         model,
         lambda: _volume_words(part, here, there),
@@ -361,7 +362,7 @@ def triangles(
         return
     yield _difference(
         part,
-        _ratio(ours.triangles, theirs.triangles),
+        relative_difference(ours.triangles, theirs.triangles),
         0.0,
         model,
         lambda: _words(
@@ -371,12 +372,6 @@ def triangles(
             str(theirs.triangles),
         ),
     )
-
-
-def _ratio(ours: float, theirs: float) -> float:
-    if ours == theirs:
-        return 0.0
-    return abs(ours - theirs) / max(abs(ours), abs(theirs))
 
 
 def _bounds(shape: CombinedSurface) -> str:

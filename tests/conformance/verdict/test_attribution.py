@@ -293,4 +293,4 @@ def test_deviation_states_its_size_and_its_subjects() -> None:
 
     assert judgement.verdict is Verdict.EXACT
     assert deviation.subjects == ("link arm", "link wheel")
-    assert deviation.largest == pytest.approx(0.5)
+    assert deviation.largest == pytest.approx(1.0)

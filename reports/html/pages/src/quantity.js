@@ -16,7 +16,9 @@ export function quantity(value, unit) {
   const number = Math.abs(value) >= 100 ? value : Number(value.toPrecision(2));
   if (unit === "1") {
     const size = Math.abs(number);
-    return size >= 1e-3 && size < 100 ? `${decimal(number * 100)} %` : plain(number, "");
+    if (size < 1e-3) return plain(number, "");
+    if (size >= 1e4) return plain(number * 100, "%");
+    return `${decimal(number * 100).replace(/\B(?=(\d{3})+$)/, ",")} %`;
   }
   for (const [factor, prefix] of PREFIXES) {
     const mantissa = number / factor;
