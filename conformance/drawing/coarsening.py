@@ -22,6 +22,16 @@ _NEARLY = 2
 _TANGLED = 2.5
 # How many times its share such a mesh may have.
 _LEFT = 3
+# Most triangles of which edges are collapsed before points are merged: collapsing takes
+# fifty times as long as merging. How many times its share a mesh may have after that.
+_COLLAPSED = 50_000
+_ALMOST = 1.1
+# Share of slivers, faces of less than this height relative to their length, at which
+# most collapses are refused: it takes ten times as long, and ends above the target.
+_BLOCKED = 0.1
+_HEIGHT = 0.02
+# Diagonal of a mesh while its edges are collapsed.
+_UNITS = 100.0
 # Finest grid for three coordinates in one 64-bit integer.
 _FINE = 2**21 - 1
 # Meshes with at most this many triangles are not decimated.
@@ -132,19 +142,14 @@ def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
     Returns:
         The mesh; None if it has no visible face.
     """
-    corners, faces = _clustered(mesh, target)
-    tangled = len(faces) > _TANGLED * len(corners)
-    if len(faces) > (_LEFT * target if tangled else target):
-        # Only robots with large meshes need it.
-        import fast_simplification  # noqa: PLC0415
-
-        # With the true aspect ratio, which affects the choice of edges.
-        coarse, faces = fast_simplification.simplify(
-            np.ascontiguousarray(corners * mesh.span, np.float32),
-            np.ascontiguousarray(faces, np.int32),
-            target_count=target,
-        )
-        corners = np.clip(coarse / mesh.span, 0.0, 1.0)
+    corners, faces = mesh.corners, mesh.faces
+    if target < len(faces) <= _COLLAPSED and _slivers(mesh) < _BLOCKED:
+        corners, faces = _collapsed(mesh, corners, faces, target)
+    if len(faces) > _ALMOST * target:
+        corners, faces = _clustered(mesh, target)
+        tangled = len(faces) > _TANGLED * len(corners)
+        if len(faces) > (_LEFT * target if tangled else target):
+            corners, faces = _collapsed(mesh, corners, faces, target)
     grid, faces = _merged(corners, faces, _STEPS)
     if not len(faces):
         return None
@@ -162,13 +167,44 @@ def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
     )
 
 
+def _collapsed(
+    mesh: MergedMesh,
+    corners: NDArray[np.float64],
+    faces: NDArray[np.integer],
+    target: int,
+) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
+    """Collapse edges, which keeps the shape better than merging points on a grid."""
+    # Only robots with large meshes need it.
+    import fast_simplification  # noqa: PLC0415
+
+    # With the true aspect ratio, which affects the choice of edges, and in a unit in
+    # which the first passes collapse only edges of flat parts.
+    unit = np.linalg.norm(mesh.span) / _UNITS
+    coarse, remaining = fast_simplification.simplify(
+        np.ascontiguousarray(corners * (mesh.span / unit), np.float32),
+        np.ascontiguousarray(faces, np.int32),
+        target_count=target,
+    )
+    return np.clip(coarse * (unit / mesh.span), 0.0, 1.0), remaining
+
+
+def _slivers(mesh: MergedMesh) -> float:
+    """Return the share of faces that are fifty times as long as high."""
+    points = mesh.corners * mesh.span
+    sides = np.stack(
+        [points[mesh.faces[:, i]] - points[mesh.faces[:, i - 1]] for i in range(3)]
+    )
+    longest = np.einsum("ijk,ijk->ij", sides, sides).max(axis=0)
+    doubled = np.linalg.norm(np.cross(sides[0], sides[1]), axis=1)
+    return float(np.mean(doubled < _HEIGHT * longest))
+
+
 def _clustered(
     mesh: MergedMesh, target: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Merge close points of a mesh that is far too fine.
+    """Merge close points of a mesh that is far too fine, or full of slivers.
 
-    Edge collapse looks better and takes fifty times as long, so it is used for the
-    last step only.
+    Edges of slivers are not collapsed, as their faces would turn over.
     """
     corners, faces = mesh.corners, mesh.faces
     for steps in _COARSER:
