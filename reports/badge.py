@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from urdf_usd.conformance.records.record import RunSummary, Verdict
-from urdf_usd.reports.overview import values
+from urdf_usd.conformance.records.record import RunSummary
+from urdf_usd.reports.overview import Conformance, values
 
 _LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.
@@ -15,7 +15,6 @@ _GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
 # Mean width of a letter of Verdana at eleven pixels.
 _LETTER, _MARGIN = 6.6, 6.0
 _MOST = 0.9
-_NOT_JUDGED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
 
 
 def write_badge(summary: RunSummary, path: Path) -> None:
@@ -23,13 +22,12 @@ def write_badge(summary: RunSummary, path: Path) -> None:
 
     Its title also has the number of compared values.
     """
-    judged = [r for r in summary.robots if r.verdict not in _NOT_JUDGED]
-    conforming = sum(robot.verdict.conforms for robot in judged)
-    text = f"{conforming} of {len(judged)} conform" if judged else "no robots"
-    incomplete = sum(robot.verdict is Verdict.INCOMPLETE for robot in judged)
-    if incomplete:
-        text += f", {incomplete} incomplete"
-    part = conforming / len(judged) if judged else 0.0
+    found = Conformance.of(robot.verdict for robot in summary.robots)
+    judged = found.judged
+    text = f"{found.conforming} of {judged} conform" if judged else "no robots"
+    if found.incomplete:
+        text += f", {found.incomplete} incomplete"
+    part = found.conforming / judged if judged else 0.0
     tone = _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
@@ -40,7 +38,7 @@ def write_badge(summary: RunSummary, path: Path) -> None:
     svg = environment.get_template("badge.svg.j2").render(
         label=_LABEL,
         text=text,
-        title=f"{text}; {values(sum(robot.compared for robot in judged))}",
+        title=f"{text}; {values(sum(robot.compared for robot in summary.robots))}",
         left=round(left, 1),
         right=round(right, 1),
         tone=tone if judged else _NONE,

@@ -11,6 +11,7 @@ from enum import StrEnum
 from urdf_usd.conformance.records.record import (
     CheckRecord,
     DifferenceRecord,
+    EngineRecord,
     EngineStatus,
     FindingRecord,
     Grade,
@@ -143,6 +144,25 @@ def title(robot: RobotRecord) -> str:
     return robot.name if robot.name.strip() else robot.id
 
 
+def converter(robot: RobotRecord) -> str:
+    """Return the converter and its version, and its name in the run if that differs."""
+    if robot.candidate in {"", robot.converter.partition(" ")[0]}:
+        return robot.converter
+    return f"{robot.candidate} ({robot.converter})"
+
+
+def urdf_file(robot: RobotRecord) -> str:
+    """Return the path of the URDF if the reference does not name it, else nothing."""
+    source = robot.source
+    paths = [one.path for one in source.files if one.sha256 == source.sha256]
+    return "" if not paths or source.reference.endswith(paths[0]) else paths[0]
+
+
+def observing(robot: RobotRecord) -> tuple[EngineRecord, ...]:
+    """Return the engines that read the robot."""
+    return tuple(one for one in robot.engines if one.status is EngineStatus.OBSERVED)
+
+
 def selection(robot: RobotRecord) -> str:
     """Return the selected variants, such as ``/arm:Physics=physx``; empty if none."""
     return ", ".join(f"{owner}={name}" for owner, name in robot.variants.items())
@@ -153,25 +173,56 @@ def statement(finding: FindingRecord) -> str:
     return finding.message.removeprefix(f"{finding.subject}: ")
 
 
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """How many robots conform, as every part of a report counts them.
+
+    Attributes:
+        conforming: Robots whose USD equals the URDF: exact or close.
+        judged: Robots with a URDF that is available and can be read.
+        incomplete: Those of them of which parts could not be compared.
+        unreadable: Robots whose URDF is invalid or unsupported.
+        absent: Robots that could not be fetched.
+    """
+
+    conforming: int
+    judged: int
+    incomplete: int
+    unreadable: int
+    absent: int
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Conformance:
+        """Count verdicts."""
+        counts = Counter(verdicts)
+        return cls(
+            conforming=sum(counts[one] for one in Verdict if one.conforms),
+            judged=sum(counts[one] for one in Verdict if one not in _NOT_READABLE),
+            incomplete=counts[Verdict.INCOMPLETE],
+            unreadable=counts[Verdict.UNREADABLE],
+            absent=counts[Verdict.NOT_AVAILABLE],
+        )
+
+
 def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
-    """Return how many of the available robots conform, and how much was compared.
+    """Return how many of the readable robots conform, and how much was compared.
 
     Incomplete robots, of which parts could not be compared, are counted separately. So
-    are robots that could not be fetched.
+    are robots whose URDF is unreadable, and those that could not be fetched.
     """
     counted = [(robot.verdict, robot.compared) for robot in robots]
-    verdicts = [verdict for verdict, _ in counted]
-    available = [
-        verdict for verdict in verdicts if verdict is not Verdict.NOT_AVAILABLE
-    ]
-    conforming = sum(verdict.conforms for verdict in available)
-    incomplete = available.count(Verdict.INCOMPLETE)
-    parts = f", {incomplete} more {'is' if incomplete == 1 else 'are'} incomplete"
-    absent = len(verdicts) - len(available)
-    rest = f", {absent} more {'is' if absent == 1 else 'are'} not available"
+    found = Conformance.of(verdict for verdict, _ in counted)
+    rest = "".join(
+        f", {count} more {'is' if count == 1 else 'are'} {word}"
+        for count, word in (
+            (found.incomplete, "incomplete"),
+            (found.unreadable, "unreadable"),
+            (found.absent, "not available"),
+        )
+        if count
+    )
     return (
-        f"{conforming} of {len(available)} robots conform"
-        f"{parts if incomplete else ''}{rest if absent else ''}; "
+        f"{found.conforming} of {found.judged} robots conform{rest}; "
         f"{values(sum(compared for _, compared in counted))}"
     )
 

@@ -387,6 +387,8 @@ class Observation:
         missing: Parts of the file that could not be loaded, such as layers.
         renamed: Links and joints, as ``link arm``, that were matched by structure
             alone, and their names in the file.
+        prims: Links and joints, as ``link arm``, and the paths of their prims, if the
+            file has them.
         notes: Changes to the file that let the engine read it, and its warnings.
         departures: Inertias that the engine replaces by others.
         assembly: One entry per joint, if the format places links and joints apart.
@@ -441,6 +443,7 @@ class Observation:
     rollout: Rollout | None = None
     shapes: tuple[ShapeObservation, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
+    prims: tuple[tuple[str, str], ...] = ()
     joint_order: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     simulation: SimulationObservation | None = None

@@ -198,6 +198,8 @@ class FindingRecord(_Record, frozen=True, kw_only=True):
         bound: What float32 storage allows, in the same unit.
         tolerance: Engineering tolerance, in the same unit.
         configuration: Label of the configuration, if one matters.
+        prim: Path of the prim in the USD that the subject was matched with; of a group
+            that of its first link.
     """
 
     subject: str
@@ -209,6 +211,7 @@ class FindingRecord(_Record, frozen=True, kw_only=True):
     bound: float | None = None
     tolerance: float | None = None
     configuration: str | None = None
+    prim: str | None = None
 
 
 class CheckRecord(_Record, frozen=True, kw_only=True):

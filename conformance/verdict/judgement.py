@@ -214,7 +214,9 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
 def _judge(inputs: _Inputs) -> Judgement:
     made = CHECKS if inputs.spec.simulation is None else (*CHECKS, *SIMULATION_CHECKS)
     judged = [_judge_check(check, inputs) for check in made]
-    checks = (*(record for record, _ in judged), *_round_trip(inputs))
+    checks = _with_prims(
+        (*(record for record, _ in judged), *_round_trip(inputs)), inputs.actual.prims
+    )
     deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)
     reason = overall_reason(checks) + _unconfirmed(inputs)
@@ -225,6 +227,24 @@ def _judge(inputs: _Inputs) -> Judgement:
         other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
         reason = f"parts of the USD are missing: {lacking}{other}"
     return Judgement(checks, tuple(deviations), verdict, reason)
+
+
+def _with_prims(
+    checks: Iterable[CheckRecord], prims: Iterable[tuple[str, str]]
+) -> tuple[CheckRecord, ...]:
+    """Add the prims that findings concern."""
+    paths = dict(prims)
+
+    def located(finding: FindingRecord) -> FindingRecord:
+        # A group is named after its first link.
+        kind, _, name = finding.subject.partition(" ")
+        subject = f"link {name}" if kind == "group" else finding.subject
+        return structs.replace(finding, prim=paths.get(subject))
+
+    return tuple(
+        structs.replace(check, findings=tuple(map(located, check.findings)))
+        for check in checks
+    )
 
 
 def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:

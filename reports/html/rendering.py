@@ -152,6 +152,7 @@ def page_environment() -> Environment:
         "unit": quantities.unit_symbol,
         "page": lambda robot: quote(page_name(robot)),
         "title": overview.title,
+        "converter": overview.converter,
         "statement": overview.statement,
         "compared": overview.values,
         "group_grades": overview.group_grades,

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from jinja2 import Environment
 from markupsafe import Markup
 
-from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
+from urdf_usd.conformance.records.record import (
+    CheckRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 from urdf_usd.conformance.records.scene import (
     Agreement,
     LinkErrors,
@@ -19,6 +24,7 @@ from urdf_usd.conformance.records.scene import (
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.faults import independent_faults
 from urdf_usd.reports.html.rendering import (
     URGENT,
     Script,
@@ -107,6 +113,9 @@ def render_page(
         engines=overview.engines((robot,)),
         checks_by_group=overview.checks_by_group(robot),
         diagnosis=diagnose(robot),
+        faults=independent_faults(robot) if robot.verdict is Verdict.FAILS else (),
+        versions=overview.observing(robot),
+        file=overview.urdf_file(robot),
         urgent=_checks_with(robot, URGENT),
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Differences that a deviation of the engine explains, not a fault of the USD.

@@ -153,6 +153,7 @@ def _render_run(
         cases=cases,
         robots=ordered,
         title=overview.headline(robots),
+        converters=sorted({overview.converter(robot) for robot in robots}),
         converted=sum(bool(robot.checks) for robot in robots),
         readable=len(overview.readable(robots)),
         groups=overview.groups(robots),

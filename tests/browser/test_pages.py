@@ -332,10 +332,118 @@ def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
     assert "panda_hand" in pressed.inner_text()
 
 
+def _wrong(page: Page) -> set[str]:
+    found: list[str] = page.evaluate("[...robotView.wrong]")
+    return set(found)
+
+
+def test_fault_opens_the_view_at_its_worst_pose(visit: Visit, broken: Path) -> None:
+    """With the links in red that are wrong there; the URL is unchanged."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+    button = page.locator("header button[data-show]").first
+    shown = page.locator("[data-configuration] option:checked").first.inner_text()
+    assert shown == button.get_attribute("data-configuration")
+    failing = page.locator(".tree li.fails [data-link]")
+    assert (
+        _wrong(page)
+        == {one.get_attribute("data-link") for one in failing.all()}
+        >= {"panda_link4", "panda_hand"}
+    )
+    assert "position 1.2\u00a0m" in page.locator("[data-difference]").inner_text()
+    assert not page.evaluate("location.hash")
+
+
+def test_findings_are_shown_in_the_view(visit: Visit, broken: Path) -> None:
+    """In the pose of the URL until the button is pressed, which stores its pose."""
+    page = visit.open(broken, "#view?q=0.5%2C0%2Cpanda_joint1")
+    page.wait_for_selector("#viewer[data-ready]")
+    assert _wrong(page) == set()
+    page.click("main button[data-show]")
+    assert "panda_link4" in _wrong(page)
+    assert page.evaluate("location.hash").count("q=") > 5
+    assert page.locator("[data-prim]").first.inner_text().endswith(JOINT)
+
+
+def test_links_are_selected_in_view_and_tree(visit: Visit, broken: Path) -> None:
+    """A click on a link selects it in the tree, and the reverse; Escape ends it."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+    page.select_option("#viewer select[data-configuration]", label="zero")
+    canvas = page.locator("#viewer canvas")
+    canvas.scroll_into_view_if_needed()
+    place = page.evaluate(
+        "(() => { const { clientWidth: w, clientHeight: h } ="
+        " robotView.renderer.domElement; for (let y = 0; y < h; y += 8)"
+        " for (let x = 0; x < w; x += 8) { const link = robotView.linkAt(x, y);"
+        " if (link) return { x, y, link }; } })()"
+    )
+    canvas.click(position={"x": place["x"], "y": place["y"]})
+    pressed = page.locator(".tree button[aria-pressed=true]")
+    assert pressed.get_attribute("data-link") == place["link"]
+    assert place["link"] in page.locator("[data-selected]").inner_text()
+    page.keyboard.press("Escape")
+    assert pressed.count() == 0
+    page.click(".tree button[data-link=panda_hand]")
+    assert page.evaluate("robotView.selected") == "panda_hand"
+
+
+def test_keys_move_the_view(visit: Visit, broken: Path) -> None:
+    """All keys of the list on the page act, unless with a modifier."""
+    page = visit.open(broken)
+    page.wait_for_selector("#viewer[data-ready]")
+    page.focus("#viewer canvas")
+    state = (
+        "JSON.stringify([robotView.camera.position, robotView.overlays,"
+        " document.querySelector('select[data-configuration]').value,"
+        " document.fullscreenElement?.id])"
+    )
+    before = page.evaluate(state)
+    page.keyboard.press("Control+g")
+    assert page.evaluate(state) == before
+    page.locator("details:has(.keys)").evaluate("list => list.open = true")
+    names = {"←": "ArrowLeft", "→": "ArrowRight", "↑": "ArrowUp", "↓": "ArrowDown"}
+    listed = page.locator("kbd").all_inner_texts()
+    assert len(listed) == 16
+    for key in listed:
+        if key == "Esc":
+            continue
+        page.keyboard.press({**names, "\u2212": "-"}.get(key, key))
+        _until(page, f"{state} !== {json.dumps(before)}")
+        before = page.evaluate(state)
+
+
+def test_tiles_filter_the_list(visit: Visit, small: Path) -> None:
+    """A tile selects the robots of its verdict."""
+    page = visit.open(small)
+    page.click(".counts a[href='#robots?verdict=fails']")
+    _until(page, "document.querySelector('#filter-verdict').value === 'fails'")
+    assert _titles(page) == ["Shifted"]
+
+
+def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
+    """In a window of 1440 pixels; a phone shows the references instead."""
+    page = visit.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    visit.open(small)
+    reason = page.locator("#explorer td.reason").first
+    region = page.locator("#explorer [role=region]")
+    right = "box => box.getBoundingClientRect().right"
+    assert reason.inner_text() == "link wrist: position differs by 3.1 mm"
+    assert reason.evaluate(right) <= region.evaluate(right)
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.reload()
+    where = page.locator("#explorer .where").first
+    assert where.is_visible()
+    assert where.inner_text() == "pybullet:Shifted.urdf"
+    assert where.evaluate(right) <= region.evaluate(right)
+
+
 def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
     """As in the rest of the report."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
+    page.select_option("#viewer select[data-configuration]", label="zero")
     text = page.locator("[data-difference]").inner_text()
     assert re.search(
         r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", text
@@ -348,8 +456,8 @@ def test_every_overlay_changes_the_drawing(visit: Visit, broken: Path) -> None:
     page.wait_for_selector("#viewer[data-ready]")
     stage = page.locator("#viewer .stage")
     before = stage.screenshot()
-    for name in ("collision", "frames", "axes", "centers", "ellipsoids"):
-        page.check(f"[data-overlay={name}]")
+    for name in ("collision", "frames", "axes", "centers", "ellipsoids", "ground"):
+        page.click(f"[data-overlay={name}]")
         after = stage.screenshot()
         assert after != before
         before = after

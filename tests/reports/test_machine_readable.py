@@ -37,6 +37,7 @@ from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.measurements import COLUMNS, write_parquet
+from urdf_usd.reports.overview import headline
 from urdf_usd.reports.sarif import write_sarif
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
@@ -208,11 +209,11 @@ def test_badge_counts_readable_robots(
     write_badge(records.summary(robots), path)
     svg = etree.fromstring(path.read_bytes())
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
-    judged = sum(
-        one not in (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE) for one in verdicts
-    )
     (title,) = (one.text for one in svg.iter(f"{_SVG}title"))
-    assert f"; {judged * robot.compared:,} values compared" in str(title)
+    assert f"; {len(robots) * robot.compared:,} values compared" in str(title)
+    # As in the headline.
+    counts = label.partition(" conform")[0].replace("no robots", "0 of 0")
+    assert headline(robots).startswith(f"{counts} robots conform")
 
 
 def _histories(folder: Path) -> tuple[HistoryEntry, ...]:

@@ -27,7 +27,8 @@ def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> 
     lines = _written(records.corpus(), tmp_path)
     values = sum(robot.compared for robot in records.corpus())
     assert lines[0] == (
-        f"## 2 of 7 robots conform, 1 more is not available; {values:,} values compared"
+        "## 2 of 6 robots conform, 1 more is unreadable, 1 more is not available; "
+        f"{values:,} values compared"
     )
     assert "| ✗ | fails | 1 |" in lines
     start = lines.index("### Robots that do not conform")

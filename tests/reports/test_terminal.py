@@ -40,7 +40,8 @@ def test_run_summary_has_at_most_forty_lines() -> None:
     lines = [" ".join(line.split()) for line in text.splitlines()]
     values = sum(check.compared for robot in robots for check in robot.checks)
     assert lines[0] == (
-        f"2 of 47 robots conform, 1 more is not available; {values:,} values compared"
+        "2 of 46 robots conform, 1 more is unreadable, 1 more is not available; "
+        f"{values:,} values compared"
     )
     assert "and 40 more" in text
     assert "✗ 3.1 mm of 10 µm link position, pybullet:Shifted.urdf, link wrist" in lines

@@ -172,9 +172,22 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         ),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
+        prims=_prims(links, tree),
         missing=physics.missing,
         simulation=observe_simulation(physics, links, joints),
     )
+
+
+def _prims(links: LinkPrims, tree: BodyTree) -> tuple[tuple[str, str], ...]:
+    """Return the prim of every link and joint; that of a weld is its link's."""
+    found = {f"link {link.name}": link.path for link in links.by_name.values()}
+    found |= {
+        f"joint {link.weld.joint}": link.path
+        for link in links.by_name.values()
+        if link.weld
+    }
+    found |= {f"joint {one.name}": one.path for one in (*tree.joints, *tree.loops)}
+    return tuple(found.items())
 
 
 def _robot_name(default: Usd.Prim) -> str:

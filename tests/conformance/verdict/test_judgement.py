@@ -117,6 +117,20 @@ def test_one_wrong_joint_is_one_finding() -> None:
     assert position.worst > 0.1
 
 
+def test_findings_have_the_prims_of_their_subjects() -> None:
+    """The robot as a whole has none."""
+    heavy = usd_reading(with_inertial(ROBOT, "arm", mass=2.5))
+    prims = (("link arm", "/rig/arm"),)
+    judgement = judge({"reference": SPEC}, Observed(replace(heavy, prims=prims)))
+    found = {
+        finding.subject: finding.prim
+        for check in judgement.checks
+        for finding in check.findings
+    }
+    assert found["link arm"] == "/rig/arm"
+    assert found["robot"] is None
+
+
 def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
     """The first does not hide the second."""
     joints = {joint.name: joint for joint in ROBOT.joints}

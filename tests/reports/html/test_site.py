@@ -18,9 +18,11 @@ from urdf_usd.conformance.records.baseline_record import (
 )
 from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.conformance.records.record import (
+    AssetRecord,
     DepartureRecord,
     DescriptionRecord,
     DeviationRecord,
+    FileRecord,
     FindingRecord,
     Grade,
     RobotRecord,
@@ -70,7 +72,8 @@ def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
     title = _text(_one(page, "//h1"))
     values = sum(robot.compared for robot in records.corpus())
     assert title == (
-        f"2 of 7 robots conform, 1 more is not available; {values:,} values compared"
+        "2 of 6 robots conform, 1 more is unreadable, 1 more is not available; "
+        f"{values:,} values compared"
     )
     counts = [_text(item) for item in page.xpath("//ul[@class='counts']/li")]
     assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
@@ -143,6 +146,78 @@ def test_environment_and_command_are_shown(tmp_path: Path) -> None:
     assert command.replace("pybullet", "pybullet:Zeta.urdf") in _text(page)
 
 
+def test_tiles_link_to_the_robots_of_their_verdict(tmp_path: Path) -> None:
+    """If there are any; together they are all robots."""
+    page = _index((records.robot(), records.robot(name="B")), tmp_path)
+    (link,) = page.xpath("//ul[@class='counts']/li/a")
+    assert link.get("href") == "#robots?verdict=exact"
+    assert _text(link) == "2 ✓ exact"
+    page = _index(records.corpus(), tmp_path)
+    tiles = page.xpath("//ul[@class='counts']/li/a/strong/text()")
+    assert sum(map(int, tiles)) == len(records.corpus())
+
+
+def test_pages_name_source_converter_and_engines(tmp_path: Path) -> None:
+    """At the top; with the name of the converter in the run."""
+    digest = "c0ffee" * 10
+    robot = records.robot()
+    robot = structs.replace(
+        robot,
+        candidate="mine",
+        asset=AssetRecord(root_layer="arm.usda", files=1, size=2),
+        source=structs.replace(
+            robot.source,
+            reference="rd:arm_description",
+            files=(FileRecord(path="urdf/arm.urdf", sha256=digest, size=3),),
+        ),
+    )
+    top = _text(_one(_page(robot), "//header/p[2]"))
+    assert top.startswith(
+        "rd:arm_description (urdf/arm.urdf) as arm.usda; converter: mine (urdf-usd); "
+        "engines: reference"
+    )
+    assert "mujoco 4.0.0" in top
+    index = _text(_one(_index((robot,), tmp_path), "//header/p[2]"))
+    assert "Converter: mine (urdf-usd)." in index
+    assert "mujoco 4.0.0" in index
+
+
+def test_independent_faults_are_counted_and_located() -> None:
+    """With their prims; checks that follow from them are not counted."""
+    axis = FindingRecord(
+        subject="joint elbow",
+        message="joint elbow: axis is reversed",
+        grade=Grade.FAILS,
+        configuration="upper",
+        prim="/arm/Physics/elbow",
+    )
+    heavy = FindingRecord(
+        subject="link hand",
+        message="link hand: mass is 4 kg, not 0.1 kg",
+        grade=Grade.FAILS,
+        prim="/arm/hand",
+    )
+    frames = records.position(Grade.FAILS, 1.0, "link hand", (axis,))
+    masses = structs.replace(
+        records.mass(), id="mass.link.mass", grade=Grade.FAILS, findings=(heavy,)
+    )
+    total = structs.replace(masses, id="mass.total", findings=())
+    page = _page(records.robot(Verdict.FAILS, checks=(frames, masses, total)))
+    box = _text(_one(page, "//div[@class='verdict fails'][1]"))
+    assert box.startswith("✗ fails: 2 independent faults")
+    assert "Prim /arm/Physics/elbow" in box
+    assert "link hand: mass is 4 kg, not 0.1 kg /arm/hand" in box
+    assert "2 more checks fail, probably from the same faults" in box
+
+
+def test_robot_page_has_a_table_of_contents() -> None:
+    """Of the sections that it has."""
+    page = _page(_named("Shifted"))
+    links = page.xpath("//nav[@class='contents small']/a/@href")
+    headings = page.xpath("//main//h2/@id")
+    assert links == [f"#{name}" for name in headings]
+
+
 def test_every_link_has_a_target(tmp_path: Path) -> None:
     """Also if an id needs quoting in a URL."""
     robots = (*records.corpus(), records.robot(name="50% #1", id="50% #1?"))
@@ -156,7 +231,8 @@ def test_every_link_has_a_target(tmp_path: Path) -> None:
                 continue
             target, _, fragment = link.partition("#")
             there = set(html.parse(target).xpath("//@id")) if target else ids
-            assert not fragment or fragment in there
+            # Scripts read a selection behind the name.
+            assert not fragment or fragment.partition("?")[0] in there
 
 
 @pytest.mark.parametrize("identity", ["", ".", "..", "../evil", "a\\b", "a\0b"])
@@ -287,10 +363,10 @@ def test_authored_and_computed_values_are_shown_per_link() -> None:
     page = _page(records.robot(deviations=(deviation,)))
     (row,) = _rows(page, "deviation-table")
 
-    assert row[3] == "1300 %"
+    assert row[3] == "1,300 %"
     assert row[4].startswith("link toe, link heel")
     assert "link toe: authored (1e-06, 2e-06, 3e-06) kg m^2" in row[4]
-    assert "computed (4e-05, 4e-05, 4e-05) kg m^2 (1300 %)" in row[4]
+    assert "computed (4e-05, 4e-05, 4e-05) kg m^2 (1,300 %)" in row[4]
 
 
 def test_page_of_a_conforming_robot_lists_close_values() -> None:

@@ -60,6 +60,7 @@ export function startExplorer(holder, island) {
     selection = chosen;
     restore();
     apply();
+    holder.closest("section").scrollIntoView();
   });
 
   holder.hidden = false;

@@ -6,6 +6,7 @@ import { GROUP } from "./selection.js";
 
 const ROW = 34;
 const BEYOND = 12;
+const NARROW = "(max-width: 45rem)";
 const ROUND_TRIP = "round-trip.";
 
 export class Matrix {
@@ -44,7 +45,8 @@ export class Matrix {
 
   #columns(mode) {
     const columns = columnsOf(this.report, this.robots, mode);
-    const key = JSON.stringify([columns.map(({ id }) => id), this.sort]);
+    this.narrow = window.matchMedia(NARROW).matches;
+    const key = JSON.stringify([columns.map(({ id }) => id), this.sort, this.narrow]);
     if (key !== this.key) this.#head(columns, this.sort);
     this.key = key;
     this.columns = columns;
@@ -108,11 +110,16 @@ export class Matrix {
       element("span", { class: "word" }, word),
     );
     verdict.append(chip);
-    row.append(name, verdict, ...this.columns.map((column) => cell(robot, column)));
     const reason = element("td", { class: "reason", title: robot.reason });
     reason.append(element("bdi", {}, robot.reason));
-    row.append(reason);
+    const grades = this.columns.map((column) => cell(robot, column));
+    row.append(name, verdict, ...this.#ordered(reason, grades));
     return row;
+  }
+
+  /** The reason is beside the verdict; on narrow screens, where grades need the space, last. */
+  #ordered(reason, grades) {
+    return this.narrow ? [...grades, reason] : [reason, ...grades];
   }
 
   #head(columns, sort) {
@@ -121,24 +128,27 @@ export class Matrix {
     const head = this.table.createTHead();
     const [groups, names] = [element("tr"), element("tr")];
     groups.append(element("td", { colspan: 2, class: "first" }));
+    const headings = [];
     for (const [group, count] of runs(columns.map((column) => column.group))) {
       // Columns of groups have no heading above them.
-      groups.append(
+      headings.push(
         group
           ? element("th", { colspan: count, class: "group", scope: "colgroup" }, group)
           : element("td", { colspan: count }),
       );
     }
-    groups.append(element("td"));
+    groups.append(...this.#ordered(element("td"), headings));
     names.append(
       this.#heading("robot", "Robot", sort, "first"),
       this.#heading("verdict", "Verdict", sort, ""),
-      ...columns.map(({ id, title }) => this.#heading(id, title, sort, "slanted")),
-      element("th", { scope: "col", class: "reason" }, "Reason"),
+      ...this.#ordered(
+        element("th", { scope: "col", class: "reason" }, "Reason"),
+        columns.map(({ id, title }) => this.#heading(id, title, sort, "slanted")),
+      ),
     );
     head.append(groups, names);
     const widths = element("colgroup");
-    const kinds = ["name", "chip", ...columns.map(() => "one"), "reason"];
+    const kinds = ["name", "chip", ...this.#ordered("reason", columns.map(() => "one"))];
     widths.append(...kinds.map((kind) => element("col", { class: `col-${kind}` })));
     this.table.prepend(widths);
     const caption = this.table.caption;

@@ -1,7 +1,9 @@
 // Starts the 3D view if the page has a scene and the browser supports WebGL.
 
+import { handleKeys } from "./keys.js";
 import { ControlPanel } from "./panel.js";
 import { readScene } from "./scene.js";
+import { wireFindings, wireTree } from "./selecting.js";
 import { RobotView } from "./view.js";
 
 async function start(element) {
@@ -22,27 +24,14 @@ async function start(element) {
     note.textContent = "This browser cannot draw in 3D (WebGL is off or missing).";
     return;
   }
-  new ControlPanel(element, view);
-  wireTree(view);
+  const panel = new ControlPanel(element, view);
+  const select = wireTree(element, view);
+  wireFindings(element, view, panel);
+  handleKeys(element, view, panel, select);
   note.hidden = true;
   element.dataset.ready = "yes";
   // For tests and developer tools.
   window.robotView = view;
-}
-
-/** Buttons that name a link highlight it in the view. */
-function wireTree(view) {
-  for (const button of document.querySelectorAll("button[data-link]")) {
-    const { link } = button.dataset;
-    button.addEventListener("click", () => {
-      const pressed = button.getAttribute("aria-pressed") !== "true";
-      for (const other of document.querySelectorAll("button[data-link]")) {
-        const same = other.dataset.link === link;
-        other.setAttribute("aria-pressed", String(pressed && same));
-      }
-      view.highlight(pressed ? link : null);
-    });
-  }
 }
 
 start(document.getElementById("viewer"));

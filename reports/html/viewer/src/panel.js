@@ -31,15 +31,18 @@ export class ControlPanel {
       view.refresh();
     });
     this.#onAll("[data-direction]", "click", (button) => {
-      view.lookFrom(new Vector3(...DIRECTIONS[button.dataset.direction]));
+      this.look(button.dataset.direction);
     });
-    this.#onAll("[data-configuration]", "change", (select) => {
-      const configuration = view.scene.configurations[select.value];
-      if (configuration) this.choose(new Map(Object.entries(configuration.positions)));
+    this.configuration = find("[data-configuration]");
+    this.configuration.addEventListener("change", () => {
+      const { value } = this.configuration;
+      if (value) this.chooseConfiguration(Number(value));
+      this.writeAddress();
     });
+    find("[data-cell]").textContent = `ground (${quantity(view.cell, "m")})`;
     this.exaggeration = find("[data-exaggeration]");
     this.exaggeration?.addEventListener("input", () => this.#exaggerate());
-    this.#readAddress();
+    this.linked = this.#readAddress();
     for (const input of element.querySelectorAll("[data-overlay]")) {
       input.checked = view.overlays[input.dataset.overlay];
     }
@@ -55,6 +58,33 @@ export class ControlPanel {
     this.#update();
   }
 
+  /** Pose the robot as in one of the compared configurations. */
+  chooseConfiguration(index) {
+    const { positions } = this.view.scene.configurations[index];
+    this.choose(new Map(Object.entries(positions)));
+    this.configuration.value = String(index);
+  }
+
+  /** Pose the robot as in the next or the previous configuration. */
+  stepConfiguration(by) {
+    const count = this.view.scene.configurations.length;
+    if (!count) return;
+    const { value } = this.configuration;
+    const from = value ? Number(value) : by > 0 ? -1 : count;
+    this.chooseConfiguration((from + by + count) % count);
+    this.writeAddress();
+  }
+
+  /** Fit the robot into the view, from a named direction. */
+  look(direction) {
+    this.view.lookFrom(new Vector3(...DIRECTIONS[direction]));
+  }
+
+  /** Turn an overlay on or off. */
+  toggle(overlay) {
+    this.element.querySelector(`[data-overlay="${overlay}"]`).click();
+  }
+
   #onAll(selector, event, act) {
     for (const item of this.element.querySelectorAll(selector)) {
       item.addEventListener(event, () => act(item));
@@ -66,9 +96,9 @@ export class ControlPanel {
     for (const joint of model.joints) {
       joint.motions.forEach((motion, index) => {
         const slider = makeSlider(joint, motion, index, () => {
-          const select = this.element.querySelector("[data-configuration]");
-          if (select) select.value = "";
+          this.configuration.value = "";
           this.#update();
+          this.writeAddress();
         });
         this.sliders.push(slider);
         place.append(slider.row);
@@ -83,7 +113,7 @@ export class ControlPanel {
     this.exaggeration.setAttribute("aria-valuetext", shown);
     this.element.querySelector("[data-times]").textContent = shown;
     this.view.pose();
-    this.#writeAddress();
+    this.writeAddress();
   }
 
   #update() {
@@ -101,7 +131,6 @@ export class ControlPanel {
       if (slider.driven) slider.set(followed.get(slider.joint)[slider.index]);
     }
     this.#report();
-    this.#writeAddress();
   }
 
   #report() {
@@ -120,8 +149,8 @@ export class ControlPanel {
       : "Only one of URDF and USD could be read.";
   }
 
-  // The URL stores the pose, so that a view can be linked.
-  #writeAddress() {
+  /** Store the pose in the URL, so that a view can be linked. */
+  writeAddress() {
     const fields = new URLSearchParams();
     for (const { joint, index, value, driven } of this.sliders) {
       if (!driven && value() !== 0) fields.append("q", `${value()},${index},${joint}`);
@@ -137,9 +166,10 @@ export class ControlPanel {
     }
   }
 
+  /** Restore the pose of the URL; return whether there is one. */
   #readAddress() {
     const [name, words] = window.location.hash.split("?");
-    if (name !== "#view" || !words) return;
+    if (name !== "#view" || !words) return false;
     const fields = new URLSearchParams(words);
     const positions = new Map();
     for (const field of fields.getAll("q")) {
@@ -157,6 +187,7 @@ export class ControlPanel {
       this.#exaggerate();
     }
     this.element.scrollIntoView();
+    return true;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   Color,
   DirectionalLight,
   EdgesGeometry,
+  GridHelper,
   Group,
   LineBasicMaterial,
   LineSegments,
@@ -16,8 +17,11 @@ import {
   MeshBasicMaterial,
   MeshStandardMaterial,
   PerspectiveCamera,
+  Raycaster,
   Scene,
   SphereGeometry,
+  Spherical,
+  Vector2,
   Vector3,
   WebGLRenderer,
 } from "three";
@@ -28,6 +32,10 @@ import { affine, meshGeometries, shapeGeometry } from "./scene.js";
 export const SIDES = ["urdf", "usd"];
 const TONES = { urdf: 0x2f81f7, usd: 0xe8702a };
 const PLAIN = [0.62, 0.66, 0.72, 1];
+const [SELECTED, WRONG] = [0x7a5a00, 0xd02020];
+// Cells of the ground grid across the robot, and how far the pointer may move in a click.
+const CELLS = 10;
+const CLICK_PIXELS = 4;
 // Coarse meshes have sharp edges everywhere; solids have few.
 const SHARP_EDGE_DEGREES = { mesh: 50, solid: 25 };
 
@@ -39,6 +47,7 @@ export const OVERLAYS = {
   axes: false,
   centers: false,
   ellipsoids: false,
+  ground: true,
 };
 
 export class RobotView {
@@ -60,13 +69,18 @@ export class RobotView {
     this.models = Object.fromEntries(
       scene.models.map((model) => [model.side, this.#build(model)]),
     );
+    this.selected = null;
+    this.wrong = new Set();
+    this.picked = () => {};
     this.overlays = { ...OVERLAYS };
     this.looks = { urdf: "lines", usd: "solid" };
     this.times = 1;
     this.chosen = new Map();
     this.pose();
     this.reach = this.bounds().getSize(new Vector3()).length() || 1;
+    this.ground = this.#ground();
     this.lookFrom(new Vector3(1, -1.4, 0.8));
+    this.#pickByClick(canvas);
     new ResizeObserver(() => this.#resize()).observe(canvas.parentElement);
     this.#resize();
   }
@@ -98,6 +112,7 @@ export class RobotView {
 
   /** Apply the display options. */
   refresh() {
+    this.ground.visible = this.overlays.ground;
     for (const side of SIDES) {
       const model = this.models[side];
       if (!model) continue;
@@ -113,14 +128,98 @@ export class RobotView {
 
   /** Highlight one link in both models; null for none. */
   highlight(link) {
-    for (const model of Object.values(this.models)) {
+    this.selected = link;
+    this.#paint();
+  }
+
+  /** Draw links in red; those that the USD lacks as red lines. */
+  markWrong(links) {
+    this.wrong = new Set(links);
+    this.#paint();
+  }
+
+  #paint() {
+    for (const [side, model] of Object.entries(this.models)) {
       for (const [name, group] of model.links) {
-        for (const mesh of group.userData.solids) {
-          mesh.material.emissive.set(name === link ? 0x7a5a00 : 0x000000);
+        const wrong = this.wrong.has(name);
+        for (const { material, userData } of group.userData.solids) {
+          material.emissive.set(name === this.selected ? SELECTED : 0x000000);
+          material.color.set(wrong ? WRONG : userData.color);
+        }
+        const alone = wrong && !this.models.usd?.links.has(name);
+        for (const lines of group.userData.lines) {
+          lines.material.color.set(alone ? WRONG : TONES[side]);
         }
       }
     }
     this.request();
+  }
+
+  /** The nearest visible link at a point of the canvas, in pixels; null if none. */
+  linkAt(x, y) {
+    const { clientWidth, clientHeight } = this.renderer.domElement;
+    const place = new Vector2((2 * x) / clientWidth - 1, 1 - (2 * y) / clientHeight);
+    const ray = new Raycaster();
+    ray.setFromCamera(place, this.camera);
+    const names = new Map();
+    for (const model of Object.values(this.models)) {
+      if (!model.root.visible) continue;
+      model.root.updateMatrixWorld(true);
+      for (const [name, group] of model.links) {
+        if (!group.visible) continue;
+        for (const mesh of group.userData.solids) {
+          if (this.overlays[mesh.userData.role]) names.set(mesh, name);
+        }
+      }
+    }
+    const [hit] = ray.intersectObjects([...names.keys()], false);
+    return hit ? names.get(hit.object) : null;
+  }
+
+  /** Rotate the camera about its target: right and up [rad]. */
+  turn(right, up) {
+    const { target } = this.controls;
+    const { x, y, z } = this.camera.position.clone().sub(target);
+    // Spherical coordinates have their pole along Y.
+    const angles = new Spherical().setFromCartesianCoords(y, z, x);
+    angles.theta += right;
+    angles.phi -= up;
+    const turned = new Vector3().setFromSpherical(angles.makeSafe());
+    this.camera.position.set(turned.z, turned.x, turned.y).add(target);
+    this.controls.update();
+  }
+
+  /** Move the camera to this many times its distance from the target. */
+  zoom(times) {
+    const { target } = this.controls;
+    this.camera.position.sub(target).multiplyScalar(times).add(target);
+    this.controls.update();
+  }
+
+  #pickByClick(canvas) {
+    let start;
+    canvas.addEventListener("pointerdown", ({ offsetX, offsetY }) => {
+      start = [offsetX, offsetY];
+    });
+    canvas.addEventListener("pointerup", ({ offsetX, offsetY, button }) => {
+      if (!start || button !== 0) return;
+      const moved = Math.hypot(offsetX - start[0], offsetY - start[1]);
+      if (moved <= CLICK_PIXELS) this.picked(this.linkAt(offsetX, offsetY));
+    });
+  }
+
+  /** A grid below the robot; its cells are a power of ten of a metre wide. */
+  #ground() {
+    const box = this.bounds();
+    this.cell = 10 ** Math.round(Math.log10(this.reach / CELLS));
+    const count = 2 * Math.ceil(this.reach / this.cell);
+    const grid = new GridHelper(count * this.cell, count, 0x808890, 0x808890);
+    grid.rotation.x = Math.PI / 2;
+    grid.position.z = box.min.z;
+    grid.material.transparent = true;
+    grid.material.opacity = 0.35;
+    this.world.add(grid);
+    return grid;
   }
 
   /** Fit the whole robot into the view, from a direction. */
@@ -177,6 +276,7 @@ export class RobotView {
       const group = new Group();
       group.matrixAutoUpdate = false;
       group.userData.solids = [];
+      group.userData.lines = [];
       const add = (overlay, object, look) => {
         group.add(object);
         parts.push({ overlay, object, look });
@@ -222,7 +322,7 @@ export class RobotView {
     });
     if (!visual) material.color.set(TONES[side]);
     const solid = new Mesh(geometry, material);
-    solid.userData = { role: shape.role };
+    solid.userData = { role: shape.role, color: material.color.clone() };
     const sharp = SHARP_EDGE_DEGREES[shape.kind === "mesh" ? "mesh" : "solid"];
     geometry.userData.edges ??= new EdgesGeometry(geometry, sharp);
     const lines = new LineSegments(
@@ -234,6 +334,7 @@ export class RobotView {
       object.matrix.copy(affine(shape.matrix));
     }
     group.userData.solids.push(solid);
+    group.userData.lines.push(lines);
     add(shape.role, solid, "solid");
     add(shape.role, lines, "lines");
   }

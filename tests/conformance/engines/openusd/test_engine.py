@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from pxr import UsdPhysics
+from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines.usd_observations import (
     DATA,
@@ -71,6 +71,22 @@ def test_joints_connect_the_links_of_their_targets() -> None:
         ("slide", JointType.PRISMATIC, "upper", "slider"),
         ("wrist_turn", JointType.CONTINUOUS, "slider", "wrist"),
     }
+
+
+def test_links_and_joints_have_prims() -> None:
+    """A joint without a prim of its own has that of the link that it welds."""
+    arm = observe_stage(DATA / "nested_arm.usda")
+    stage = Usd.Stage.Open(str(DATA / "nested_arm.usda"))
+    kinds = {
+        subject: stage.GetPrimAtPath(path).GetTypeName() for subject, path in arm.prims
+    }
+    assert {subject.partition(" ")[2] for subject in kinds} == {
+        *(link.name for link in arm.links),
+        *(joint.name for joint in arm.joints),
+    }
+    assert kinds["link upper"] == "Xform"
+    assert kinds["joint elbow"] == "PhysicsRevoluteJoint"
+    assert kinds["joint tool weld"] == "Xform"
 
 
 def test_base_joined_to_the_world_is_fixed() -> None:
