@@ -99,9 +99,11 @@ def _failing_findings(check: CheckRecord) -> tuple[FindingRecord | None, ...]:
 
 
 def _property(check: CheckRecord, finding: FindingRecord | None) -> str:
-    if check.id in _FRAMES and finding:
-        # What is wrong with the joint; the link and its error follow.
-        return statement(finding).partition(";")[0]
+    if check.id in _FRAMES:
+        # What is wrong with a joint; the link and its error follow.
+        if finding and finding.subject.startswith("joint "):
+            return statement(finding).partition(";")[0]
+        return "frames"
     if check.id in _LIMITS:
         return "limits"
     group, _, name = check.id.partition(".")

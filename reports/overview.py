@@ -146,7 +146,7 @@ def title(robot: RobotRecord) -> str:
 
 def converter(robot: RobotRecord) -> str:
     """Return the converter and its version, and its name in the run if that differs."""
-    if robot.candidate in {"", robot.converter.partition(" ")[0]}:
+    if robot.converter.startswith(robot.candidate):
         return robot.converter
     return f"{robot.candidate} ({robot.converter})"
 

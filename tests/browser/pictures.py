@@ -32,15 +32,13 @@ class Picture:
     address: str = ""
 
 
-# The joint at fault is moved, so that the two models differ.
-_POSE = "#view?q=-1.2%2C0%2Cpanda_joint4"
 _PICTURES = (
     Picture("run", 0, "body", 1200, 430),
     Picture("matrix", 0, "#robots", 1200, 700, address="#robots?columns=all"),
     Picture("sizes", 0, "#sizes", 1200, 560),
     Picture("fault", 1, "body", 1200, 760),
     Picture("fault-phone", 1, "body", 390, 760, "dark"),
-    Picture("view", 1, "#view-heading", 1200, 640, address=_POSE),
+    Picture("view", 1, "#view-heading", 1200, 640),
     Picture("tree", 1, "#tree-heading", 1200, 860),
     Picture("engines", 1, "#heat-heading", 700, 300),
     Picture("phone", 0, "#robots", 390, 760, "dark"),
