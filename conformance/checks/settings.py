@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Literal
 
 from urdf_usd.conformance.observation.robot import (
@@ -51,6 +52,8 @@ _ARMATURES = (
     "physxJoint:armature",
     "physxJointAxis:*:armature",
 )
+_LIMIT_STIFFNESS = "newton:limitStiffness"
+_LIMIT_DAMPING = "newton:limitDamping"
 _POSITIONS = (
     "state:*:physics:position",
     "newton:*:position",
@@ -195,9 +198,11 @@ def without_promised(
     """
     if observation.unimplied is None:
         return observation
+
+    def joints_of(values: tuple[tuple[str, float], ...] | None) -> set[str]:
+        return {joint for joint, _ in values or ()}
+
     drives = {drive.joint for drive in promise.drives or ()}
-    armatures = {joint for joint, _ in promise.armatures or ()}
-    positions = {joint for joint, _ in promise.positions or ()}
     explained = {
         (kind, f"joint {joint}", attribute)
         for kind, joints, attributes in (
@@ -206,8 +211,14 @@ def without_promised(
                 drives,
                 tuple(f"drive:*:physics:{gain}" for gain in _GAINS),
             ),
-            (SettingKind.JOINT, armatures, _ARMATURES),
-            (SettingKind.INITIAL_STATE, positions, _POSITIONS),
+            (SettingKind.JOINT, joints_of(promise.armatures), _ARMATURES),
+            (
+                SettingKind.JOINT,
+                joints_of(promise.limit_stiffnesses),
+                (_LIMIT_STIFFNESS,),
+            ),
+            (SettingKind.JOINT, joints_of(promise.limit_dampings), (_LIMIT_DAMPING,)),
+            (SettingKind.INITIAL_STATE, joints_of(promise.positions), _POSITIONS),
         )
         for joint in joints
         for attribute in attributes
@@ -302,6 +313,25 @@ def armatures(
     return _numbers(
         "armature", lambda one: one.armatures, expected, actual, model, least=0.0
     )
+
+
+def limit_springs(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare stiffness and damping of the springs at limits; absent means zero."""
+    found = [
+        _numbers(what, values, expected, actual, model, least=0.0)
+        for what, values in (
+            ("limit stiffness", lambda one: one.limit_stiffnesses),
+            ("limit damping", lambda one: one.limit_dampings),
+        )
+    ]
+    compared = [one for one in found if isinstance(one, Compared)]
+    if len(compared) < len(found):
+        return next(one for one in found if not isinstance(one, Compared))
+    differences = tuple(chain.from_iterable(one.differences for one in compared))
+    note = None if differences else "the description states no springs at limits"
+    return Compared(differences, note=note)
 
 
 def positions(
