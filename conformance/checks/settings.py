@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Literal
 
 from urdf_usd.conformance.observation.robot import (
@@ -318,20 +317,22 @@ def armatures(
 def limit_springs(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare stiffness and damping of the springs at limits; absent means zero."""
-    found = [
-        _numbers(what, values, expected, actual, model, least=0.0)
-        for what, values in (
-            ("limit stiffness", lambda one: one.limit_stiffnesses),
-            ("limit damping", lambda one: one.limit_dampings),
+    """Compare the springs at limits, unless limits are hard."""
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = sides
+    differences = tuple(
+        _difference(joint, what, value, dict(there).get(joint), model, least=0.0)
+        for what, ours, there in (
+            ("limit stiffness", promised.limit_stiffnesses, found.limit_stiffnesses),
+            ("limit damping", promised.limit_dampings, found.limit_dampings),
         )
-    ]
-    compared = [one for one in found if isinstance(one, Compared)]
-    if len(compared) < len(found):
-        return next(one for one in found if not isinstance(one, Compared))
-    differences = tuple(chain.from_iterable(one.differences for one in compared))
-    note = None if differences else "the description states no springs at limits"
-    return Compared(differences, note=note)
+        if there is not None
+        for joint, value in ours or ()
+    )
+    note = "the description states no springs at limits, or they are hard"
+    return Compared(differences, note=None if differences else note)
 
 
 def positions(
