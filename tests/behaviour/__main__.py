@@ -370,10 +370,10 @@ def _is_angular(joint: JointObservation) -> bool:
 
 
 def _range(joint: JointObservation) -> tuple[float, float]:
-    """Return the limits, infinite if there are none or they are reversed."""
+    """Return the limits, infinite if there are none; reversed ones are zero."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
-    return (lower, upper) if lower <= upper else (-math.inf, math.inf)
+    return (lower, upper) if lower <= upper else (0.0, 0.0)
 
 
 if __name__ == "__main__":

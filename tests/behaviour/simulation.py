@@ -132,9 +132,11 @@ def _stepped(
 
 
 def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:
-    """Set the limits of a joint, unless they are reversed."""
+    """Set the limits of a joint; those that are reversed lock it at zero in USD."""
     lower, upper = joint.lower, joint.upper
-    if lower is not None and upper is not None and lower <= upper:
+    if lower is not None and upper is not None:
+        if lower > upper:
+            lower = upper = 0.0
         if lower == upper:
             # MuJoCo refuses an empty range.
             lower, upper = lower - _LOCKED, upper + _LOCKED

@@ -156,17 +156,21 @@ def test_joints_that_pass_their_target_by_half_the_step_are_listed() -> None:
     assert assess_overshoot(segment, [0.1, 0.3, math.nan]) == [1]
 
 
-@pytest.mark.parametrize("change", ["limits", "effort"])
+@pytest.mark.parametrize(
+    ("limits", "end"),
+    [
+        ('lower="0" upper="0"', 0.0),
+        ('lower="1" upper="-1"', 0.0),
+        ('lower="-0.5" upper="0.7"', 0.7),
+    ],
+)
 def test_joints_that_mujoco_refuses_are_locked_or_passive(
-    tmp_path: Path, change: str
+    tmp_path: Path, limits: str, end: float
 ) -> None:
-    """Equal limits hold a joint, and a drive without effort exerts no force."""
+    """Equal and reversed limits lock a joint; a drive without effort has no force."""
     drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
-    limits = 'lower="-0.5" upper="0.7"'
-    text = _ARM_URDF.replace(limits, 'lower="0" upper="0"')
-    urdf = text if change == "limits" else _ARM_URDF
+    urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
     segment = _simulate(tmp_path, 0.0, drive, {}, urdf)
-    end = 0.0 if change == "limits" else 0.7
     assert segment["positions"][-1] == [pytest.approx(end, abs=0.01)]
 
 
