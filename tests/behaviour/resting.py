@@ -112,6 +112,9 @@ def _place(usd: Path) -> tuple[Path, str]:
             for name in ("sleepThreshold", "stabilizationThreshold"):
                 attribute = f"physxArticulation:{name}"
                 prim.CreateAttribute(attribute, Sdf.ValueTypeNames.Float).Set(0.0)
+            # The schema overrides that of Newton, in which the description states it.
+            own = "physxArticulation:enabledSelfCollisions"
+            prim.CreateAttribute(own, Sdf.ValueTypeNames.Bool).Set(False)
         layer.Save()
     bodies = find_prims(usd, UsdPhysics.RigidBodyAPI)
     return file, min(bodies, key=lambda path: path.count("/"))
