@@ -109,8 +109,7 @@ class ConvertOptions:
         ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
             a layout without layers for a profile that prescribes them; or metadata for
             a profile that has none; or variants of simulators for a profile without
-            their schemas; or a density that is not positive; or a robot description
-            file with variants of simulators.
+            their schemas; or a density that is not positive.
     """
 
     layout: Layout = Layout.LAYERED
@@ -148,12 +147,6 @@ class ConvertOptions:
             raise ValueError(f"the profile {self.profile} has no schemas of simulators")
         if not 0.0 < self.mass_density < math.inf:
             raise ValueError(f"the density {self.mass_density:g} is not positive")
-        several = self.physics_variants or self.profile is Profile.ISAAC
-        if several and self.simulation is not None:
-            raise ValueError(
-                "a robot description file cannot be combined with variants of "
-                "simulators, which --physics-variants and the profile isaac have"
-            )
 
     @property
     def nesting(self) -> BodyNesting:

@@ -110,6 +110,10 @@ _PLACES = {
     ),
     "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
     "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
+    "simulation.limits": (
+        "newton:limitStiffness and newton:limitDamping of the joint; per degree for "
+        "revolute joints"
+    ),
     "simulation.positions": (
         "state:*:physics:position of the joint, and newton:*:position"
     ),

@@ -629,6 +629,16 @@ SIMULATION_CHECKS = (
         "states it, relative.",
     ),
     Check(
+        "simulation.limits",
+        "springs at limits",
+        "simulation",
+        "1",
+        Quantity.SIMULATION,
+        "Stiffness and damping of the springs that keep joints inside their limits, "
+        "where the robot description file states them, relative. Newton has them; "
+        "limits of PhysX are hard.",
+    ),
+    Check(
         "simulation.positions",
         "initial positions",
         "simulation",

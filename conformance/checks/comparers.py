@@ -92,6 +92,7 @@ COMPARERS: dict[str, Comparer] = {
     "simulation.gains": partial(settings.drives, "gains"),
     "simulation.targets": partial(settings.drives, "targets"),
     "simulation.armature": settings.armatures,
+    "simulation.limits": settings.limit_springs,
     "simulation.positions": settings.positions,
     "simulation.filters": settings.filters,
     "simulation.contacts": settings.contacts,

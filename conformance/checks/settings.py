@@ -52,6 +52,8 @@ _ARMATURES = (
     "physxJoint:armature",
     "physxJointAxis:*:armature",
 )
+_LIMIT_STIFFNESS = "newton:limitStiffness"
+_LIMIT_DAMPING = "newton:limitDamping"
 _POSITIONS = (
     "state:*:physics:position",
     "newton:*:position",
@@ -196,9 +198,11 @@ def without_promised(
     """
     if observation.unimplied is None:
         return observation
+
+    def joints_of(values: tuple[tuple[str, float], ...] | None) -> set[str]:
+        return {joint for joint, _ in values or ()}
+
     drives = {drive.joint for drive in promise.drives or ()}
-    armatures = {joint for joint, _ in promise.armatures or ()}
-    positions = {joint for joint, _ in promise.positions or ()}
     explained = {
         (kind, f"joint {joint}", attribute)
         for kind, joints, attributes in (
@@ -207,8 +211,14 @@ def without_promised(
                 drives,
                 tuple(f"drive:*:physics:{gain}" for gain in _GAINS),
             ),
-            (SettingKind.JOINT, armatures, _ARMATURES),
-            (SettingKind.INITIAL_STATE, positions, _POSITIONS),
+            (SettingKind.JOINT, joints_of(promise.armatures), _ARMATURES),
+            (
+                SettingKind.JOINT,
+                joints_of(promise.limit_stiffnesses),
+                (_LIMIT_STIFFNESS,),
+            ),
+            (SettingKind.JOINT, joints_of(promise.limit_dampings), (_LIMIT_DAMPING,)),
+            (SettingKind.INITIAL_STATE, joints_of(promise.positions), _POSITIONS),
         )
         for joint in joints
         for attribute in attributes
@@ -303,6 +313,27 @@ def armatures(
     return _numbers(
         "armature", lambda one: one.armatures, expected, actual, model, least=0.0
     )
+
+
+def limit_springs(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare the springs at limits, unless limits are hard."""
+    sides = _both(expected, actual)
+    if isinstance(sides, Incomparable):
+        return sides
+    promised, found = sides
+    differences = tuple(
+        _difference(joint, what, value, dict(there).get(joint), model, least=0.0)
+        for what, ours, there in (
+            ("limit stiffness", promised.limit_stiffnesses, found.limit_stiffnesses),
+            ("limit damping", promised.limit_dampings, found.limit_dampings),
+        )
+        if there is not None
+        for joint, value in ours or ()
+    )
+    note = "the description states no springs at limits, or they are hard"
+    return Compared(differences, note=None if differences else note)
 
 
 def positions(

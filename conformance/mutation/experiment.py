@@ -424,7 +424,7 @@ def _trials_by_profile(
             file = place / "robot.toml"
             file.write_text(text, encoding="utf-8")
             options = with_description(ConvertOptions(), load_description(file))
-            promise = read_promise(text, spec)
+            promise = read_promise(text, spec, urdf=urdf)
         else:
             options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from pxr import Usd, UsdPhysics
+from pxr import Usd, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
@@ -24,6 +24,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 
 _FORCE = Tolerance().force
 _DRIVE = "drive:{}:physics:"
+_BINDING = "material:binding:physics"
 _RADIANS = math.degrees(1.0)
 
 
@@ -56,12 +57,17 @@ stiffness = 40.0
 damping = 3.0
 armature = 0.2
 target = 0.15
+limit_stiffness = 5e4
+limit_damping = 200.0
 
 [pose.joints]
 "*" = 0.1
 
 [filters]
 {pairs}
+
+[sources]
+gazebo = true
 """
 
 
@@ -172,6 +178,48 @@ def _other_pair(asset: GoodAsset) -> Iterator[Seed]:
         yield Seed(f"filter of {prim.GetName()}", on_prim(path, edit))
 
 
+def _materials(asset: GoodAsset) -> Iterator[Usd.Prim]:
+    """Yield the contact materials of colliders."""
+    for prim in asset.stage.Traverse():
+        if prim.IsA(UsdShade.Material) and prim.HasAPI(UsdPhysics.MaterialAPI):
+            yield prim
+
+
+def _slippery(attribute: str) -> Callable[[GoodAsset], Iterator[Seed]]:
+    def seeds(asset: GoodAsset) -> Iterator[Seed]:
+        for prim in _materials(asset):
+            value = prim.GetAttribute(attribute).Get()
+            if value:
+                change = partial(_scale, str(prim.GetPath()), attribute, float(value))
+                yield Seed(f"material {prim.GetName()}", change)
+
+    return seeds
+
+
+def _scale(
+    path: str, attribute: str, value: float, stage: Usd.Stage, size: float
+) -> None:
+    stage.GetPrimAtPath(path).GetAttribute(attribute).Set(value * (1.0 + size))
+
+
+def _bouncing(asset: GoodAsset) -> Iterator[Seed]:
+    def edit(prim: Usd.Prim) -> None:
+        UsdPhysics.MaterialAPI(prim).CreateRestitutionAttr(0.5)
+
+    for prim in _materials(asset):
+        yield Seed(f"material {prim.GetName()}", on_prim(str(prim.GetPath()), edit))
+
+
+def _unbound(asset: GoodAsset) -> Iterator[Seed]:
+    def edit(prim: Usd.Prim) -> None:
+        prim.GetRelationship(_BINDING).SetTargets([])
+
+    for prim in asset.stage.Traverse():
+        relation = prim.GetRelationship(_BINDING)
+        if relation and relation.GetTargets():
+            yield Seed(f"collider {prim.GetName()}", on_prim(str(prim.GetPath()), edit))
+
+
 def _colliding(asset: GoodAsset) -> Iterator[Seed]:
     name = "newton:selfCollisionEnabled"
     for prim in asset.stage.Traverse():
@@ -179,35 +227,72 @@ def _colliding(asset: GoodAsset) -> Iterator[Seed]:
             yield Seed("robot", on_prim(str(prim.GetPath()), set_value(name, True)))
 
 
+def _value_faults(key: str, title: str, attribute: str, check: str) -> Iterator[Fault]:
+    yield Fault(
+        f"described.{key}",
+        f"{title} off",
+        (check,),
+        _edited(attribute, _grown),
+        Scale(key.replace("-", " "), "1", _FORCE),
+        profile="described",
+    )
+    yield Fault(
+        f"described.{key}-per-radian",
+        f"{title} per radian, not per degree",
+        (check,),
+        _edited(attribute, _per_radian),
+        profile="described",
+    )
+
+
 def _gain_faults() -> Iterator[Fault]:
     for name in ("stiffness", "damping"):
-        attribute = f"{_DRIVE}{name}"
-        yield Fault(
-            f"described.{name}",
-            f"{name} of a drive off",
-            ("simulation.gains",),
-            _edited(attribute, _grown),
-            Scale(name, "1", _FORCE),
-            profile="described",
-        )
-        yield Fault(
-            f"described.{name}-per-radian",
-            f"{name} of a drive per radian, not per degree",
-            ("simulation.gains",),
-            _edited(attribute, _per_radian),
-            profile="described",
-        )
+        attribute, check = f"{_DRIVE}{name}", "simulation.gains"
+        yield from _value_faults(name, f"{name} of a drive", attribute, check)
         yield Fault(
             f"described.{name}-zero",
             f"no {name} of a drive",
-            ("simulation.gains",),
+            (check,),
             _edited(attribute, _zero),
             profile="described",
         )
+        yield from _value_faults(
+            f"limit-{name}",
+            f"{name} of the spring at limits",
+            f"newton:limit{name.capitalize()}",
+            "simulation.limits",
+        )
+
+
+def _friction_faults() -> Iterator[Fault]:
+    for name in ("static", "dynamic"):
+        yield Fault(
+            f"described.{name}-friction",
+            f"{name} friction of a link off",
+            ("simulation.contacts",),
+            _slippery(f"physics:{name}Friction"),
+            Scale(f"{name} friction", "1", _FORCE),
+            profile="described",
+        )
+    yield Fault(
+        "described.restitution",
+        "contact material with restitution",
+        ("collision.materials",),
+        _bouncing,
+        profile="described",
+    )
+    yield Fault(
+        "described.unbound-friction",
+        "collider without its contact material",
+        ("simulation.contacts",),
+        _unbound,
+        profile="described",
+    )
 
 
 SIMULATION_FAULTS = (
     *_gain_faults(),
+    *_friction_faults(),
     Fault(
         "described.no-drive",
         "a drive of the description is not applied",

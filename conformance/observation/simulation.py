@@ -46,6 +46,9 @@ class SimulationObservation:
     Attributes:
         drives: Drives, with or without gains, one per joint at most.
         armatures: Joints, and inertia of their motors [kg m^2 or kg].
+        limit_stiffnesses: Joints, and stiffness of the springs at their limits [N m/rad
+            or N/m].
+        limit_dampings: Joints, and damping of these springs [N m s/rad or N s/m].
         positions: Joints, and initial positions other than zero [rad or m].
         filtered_pairs: Pairs of links that do not collide, each sorted.
         tolerated_pairs: Further pairs that may be filtered: colliders nearly touch.
@@ -62,4 +65,6 @@ class SimulationObservation:
     tolerated_pairs: tuple[tuple[str, str], ...] = ()
     self_collision: bool | None = None
     frictions: tuple[FrictionObservation, ...] | None = None
+    limit_stiffnesses: tuple[tuple[str, float], ...] | None = None
+    limit_dampings: tuple[tuple[str, float], ...] | None = None
     sources: tuple[str, ...] = ()

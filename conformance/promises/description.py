@@ -72,19 +72,18 @@ def read_promise(
         elements = read_urdf_elements(Path(urdf).read_bytes())
     pose = _stated_positions(document, attached)
     if sources.get("ros2_control"):
-        stated = {_literal(name): value for name, value in elements.positions.items()}
-        pose = stated | pose
+        own = {_literal(name): value for name, value in elements.positions.items()}
+        pose = own | pose
     positions = _positions(pose, joints)
     settings = _settings(document, elements, joints)
     inertias: Mapping[str, float] = {}
     if any("natural_frequency" in given for given in settings.values()):
         inertias = _moved_inertias(spec, positions)
     drives = tuple(_drives(settings, joints, positions, inertias))
-    armatures = tuple(
-        (name, float(given["armature"]))
-        for name, given in settings.items()
-        if "armature" in given
-    )
+
+    def stated(key: str) -> tuple[tuple[str, float], ...]:
+        return tuple((n, float(one[key])) for n, one in settings.items() if key in one)
+
     started = tuple((name, value) for name, value in positions.items() if value)
     if not pose:
         # Nothing is stated, so that followers start at zero as well.
@@ -98,7 +97,9 @@ def read_promise(
             self_collision = elements.self_collision
     promise = SimulationObservation(
         drives=drives,
-        armatures=armatures,
+        armatures=stated("armature"),
+        limit_stiffnesses=stated("limit_stiffness"),
+        limit_dampings=stated("limit_damping"),
         positions=started,
         filtered_pairs=filtered,
         tolerated_pairs=tolerated,
@@ -113,6 +114,8 @@ def _lines(promise: SimulationObservation) -> Iterator[str]:
     listed = {
         "drive": [drive.joint for drive in promise.drives or ()],
         "armature": [name for name, _ in promise.armatures or ()],
+        "limit stiffness": [name for name, _ in promise.limit_stiffnesses or ()],
+        "limit damping": [name for name, _ in promise.limit_dampings or ()],
         "initial position": [name for name, _ in promise.positions or ()],
         "friction": [one.link for one in promise.frictions or ()],
     }

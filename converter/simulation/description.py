@@ -72,6 +72,9 @@ class JointTable(_Table, frozen=True):
         armature: Inertia of the motor, as seen by the joint [kg m^2 or kg].
         target: Position [rad or m] or velocity [rad/s or m/s] that the drive follows;
             by default the initial position, or zero velocity.
+        limit_stiffness: Of the spring that keeps the joint inside its limits [N m/rad
+            or N/m], in simulators with soft limits.
+        limit_damping: Of the same [N m s/rad or N s/m].
     """
 
     match: str | tuple[str, ...]
@@ -82,6 +85,8 @@ class JointTable(_Table, frozen=True):
     damping_ratio: NotNegative | None = None
     armature: NotNegative | None = None
     target: float | None = None
+    limit_stiffness: NotNegative | None = None
+    limit_damping: NotNegative | None = None
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -180,7 +185,9 @@ class DescriptionTable(_Table, frozen=True):
     """
 
     base: Literal["auto", "fixed", "floating"] | None = None
-    profile: Literal["generic", "usdphysics", "physx", "ros", "simready"] | None = None
+    profile: (
+        Literal["generic", "usdphysics", "physx", "ros", "simready", "isaac"] | None
+    ) = None
     self_collision: bool | None = None
     joints: tuple[JointTable, ...] = ()
     pose: PoseTable = PoseTable()

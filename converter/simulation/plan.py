@@ -97,6 +97,9 @@ class Simulation:
     Attributes:
         drives: In the order of the robot's joints.
         armatures: Joints, and inertia of their motors [kg m^2 or kg].
+        limit_stiffnesses: Joints, and stiffness of the springs at their limits [N m/rad
+            or N/m].
+        limit_dampings: Joints, and damping of these springs [N m s/rad or N s/m].
         positions: Joints, and initial positions other than zero [rad or m].
         filtered_pairs: Links that do not collide, each pair and all pairs sorted.
         filter_overlaps: Whether bodies whose colliders overlap at the zero
@@ -107,6 +110,8 @@ class Simulation:
 
     drives: tuple[JointDrive, ...] = ()
     armatures: tuple[tuple[str, float], ...] = ()
+    limit_stiffnesses: tuple[tuple[str, float], ...] = ()
+    limit_dampings: tuple[tuple[str, float], ...] = ()
     positions: tuple[tuple[str, float], ...] = ()
     filtered_pairs: tuple[tuple[str, str], ...] = ()
     filter_overlaps: bool = False

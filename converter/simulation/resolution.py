@@ -66,6 +66,8 @@ class _Wanted:
     damping_ratio: float | None = None
     armature: float | None = None
     target: float | None = None
+    limit_stiffness: float | None = None
+    limit_damping: float | None = None
     location: Location | None = None
 
     def overridden(self, table: JointTable, location: Location) -> _Wanted:
@@ -112,8 +114,8 @@ def resolve(
         joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)
     }
     actuation = yield from _actuation(description, urdf)
-    stated = actuation.positions if actuation else {}
-    positions = yield from _initial_positions(description, joints, stated)
+    of_urdf = actuation.positions if actuation else {}
+    positions = yield from _initial_positions(description, joints, of_urdf)
     wanted = _actuated(actuation, joints)
     for index, table in enumerate(tables.joints):
         place = description.location("joints", index)
@@ -132,17 +134,22 @@ def resolve(
         frictions = yield from read_frictions(robot)
         if self_collision is None:
             self_collision = read_self_collision(robot)
+
+    def stated(key: str) -> tuple[tuple[str, float], ...]:
+        values = {name: getattr(one, key) for name, one in wanted.items()}
+        return tuple(
+            (name, values[name]) for name in joints if values.get(name) is not None
+        )
+
     return Simulation(
         drives=drives,
-        armatures=tuple(
-            (name, wanted[name].armature or 0.0)
-            for name in joints
-            if name in wanted and wanted[name].armature is not None
-        ),
+        armatures=stated("armature"),
+        limit_stiffnesses=stated("limit_stiffness"),
+        limit_dampings=stated("limit_damping"),
         positions=tuple(
             (name, positions[name])
             for name in joints
-            if positions.get(name) and (stated or _has_pose(description))
+            if positions.get(name) and (of_urdf or _has_pose(description))
         ),
         filtered_pairs=filtered,
         filter_overlaps=tables.filters.overlap,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import Base
 from urdf_usd.converter.robot.model import (
     Continuous,
@@ -26,7 +28,13 @@ _SOURCES = {
 }
 
 
-def description_template(robot: Robot, base: Base, source: str) -> str:
+CONTACTS = "[filters]\noverlap = true\n"
+"""Description whose conversion reports links that overlap or touch at rest."""
+
+
+def description_template(
+    robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic] = ()
+) -> str:
     """Return a description file that changes nothing until it is edited.
 
     Settings are commented out by ``#`` alone, explanations by ``#`` and a blank.
@@ -35,11 +43,15 @@ def description_template(robot: Robot, base: Base, source: str) -> str:
         robot: The robot.
         base: The base that a conversion gives it.
         source: The robot as named on the command line.
+        contacts: What a conversion with :data:`CONTACTS` reports of links that overlap
+            or touch at rest.
     """
-    return "\n".join(_lines(robot, base, source)) + "\n"
+    return "\n".join(_lines(robot, base, source, contacts)) + "\n"
 
 
-def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
+def _lines(
+    robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic]
+) -> Iterator[str]:
     joints = [joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)]
     driven = [joint for joint in joints if joint.mimic is None]
     yield f"# What the URDF of {robot.name} does not state about a simulation."
@@ -48,7 +60,7 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
     yield ""
     yield f"# Without this key the base is {base}; auto, fixed or floating."
     yield f"#base = {_quoted('fixed' if base == 'fixed' else 'floating')}"
-    yield "# generic, usdphysics, physx, ros or simready; as the option --profile."
+    yield "# generic, usdphysics, physx, ros, simready, isaac; as the option --profile."
     yield '#profile = "generic"'
     yield "# Whether links of the robot collide with each other."
     yield "#self_collision = false"
@@ -64,25 +76,24 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
             yield "#natural_frequency = 5.0"
             yield "#damping_ratio = 1.0"
             yield "#armature = 0.01"
+            yield "# Springs at limits, which Newton has; its own are soft."
+            yield "#limit_stiffness = 1e5"
+            yield "#limit_damping = 1e3"
         else:
             yield "#stiffness = 100.0"
             yield "#damping = 10.0"
-            yield "#target = 0.0"
+            yield f"#target = {_start(driven[0])}"
         yield ""
-    yield "# Initial positions; or state = a <group_state> of an SRDF."
+    yield from _weak_lines(driven)
+    yield "# Initial positions, which drives without a target follow; or"
+    yield "# state = a <group_state> of an SRDF."
+    yield from _excluded_lines(driven)
     yield "#[pose.joints]"
     for joint in driven:
-        yield f"#{_quoted(joint.name)} = {_start(joint)}"
+        # A pattern that matches its name alone.
+        yield f"#{_quoted(joint.name.replace('[', '[[]'))} = {_start(joint)}"
     yield ""
-    yield "# Pairs of links that do not collide. parent_child: the links of a joint;"
-    yield "# overlap: links whose colliders overlap at the zero configuration."
-    yield "#[filters]"
-    if srdf := _find_srdf(robot):
-        yield f"# srdf = {_quoted(srdf)}"
-    yield "#parent_child = true"
-    yield "#overlap = true"
-    yield f"#pairs = [{_pair(robot)}]"
-    yield ""
+    yield from _filter_lines(robot, contacts)
     yield from _shape_lines(robot)
     counts = {
         tag: sum(one.content.tag == tag for one in _custom(robot)) for tag in _SOURCES
@@ -92,6 +103,54 @@ def _lines(robot: Robot, base: Base, source: str) -> Iterator[str]:
     for tag, key in _SOURCES.items():
         yield f"# <{tag}>: {counts[tag] or 'none'} in the URDF"
         yield f"#{key} = {'true' if counts[tag] else 'false'}"
+
+
+def _weak_lines(driven: Sequence[Joint]) -> Iterator[str]:
+    """Yield which joints have drives without force."""
+    names = [joint.name for joint in driven if joint.effort == 0]
+    if names:
+        yield from _wrapped(
+            "The URDF states an effort limit of zero, with which a drive exerts no "
+            f"force: {', '.join(names)}. Correct the URDF to drive them."
+        )
+        yield ""
+
+
+def _excluded_lines(driven: Sequence[Joint]) -> Iterator[str]:
+    """Yield which joints cannot be at zero."""
+    names = [joint.name for joint in driven if _start(joint)]
+    if names:
+        yield from _wrapped(
+            "Limits exclude zero, where simulators start without this table: "
+            f"{', '.join(names)}. The middle of their limits is proposed."
+        )
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text,
+        width=79,
+        initial_indent="# ",
+        subsequent_indent="#   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _filter_lines(robot: Robot, contacts: Sequence[Diagnostic]) -> Iterator[str]:
+    yield "# Pairs of links that do not collide. parent_child: the links of a joint;"
+    yield "# overlap: links whose colliders overlap at the zero configuration."
+    if any(one.rule == "collision-overlap" for one in contacts):
+        yield "# Recommended for this robot: PhysX pushes such links apart."
+    for one in contacts:
+        yield from _wrapped(f"{one.message[:1].upper()}{one.message[1:]}.")
+    yield "#[filters]"
+    if srdf := _find_srdf(robot):
+        yield f"# srdf = {_quoted(srdf)}"
+    yield "#parent_child = true"
+    yield "#overlap = true"
+    yield f"#pairs = [{_pair(robot)}]"
+    yield ""
 
 
 def _shape_lines(robot: Robot) -> Iterator[str]:

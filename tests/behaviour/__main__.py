@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from pxr import Usd, UsdPhysics
 from tests.behaviour.assessment import (
     assess_bounds,
     assess_hold,
+    assess_overshoot,
     assess_settling,
     differing_joints,
 )
@@ -67,11 +69,13 @@ match = "*"
 natural_frequency = 5.0
 armature = 0.01
 """
+WITH = "with"
+"""The asset with drives and without self-collision."""
 # Assets, and what their description file has besides poses; None without a file.
-_ASSETS = {
+ASSETS = {
     "without": None,
     "self-collision": _DRIVES,
-    "with": f"self_collision = false\n{_DRIVES}",
+    WITH: f"self_collision = false\n{_DRIVES}",
 }
 # The others are simulated without contacts, and get the same from both files.
 _SELF_COLLISION = "self-collision"
@@ -100,22 +104,31 @@ def main() -> None:
     if options.out.exists():
         lines = options.out.read_text(encoding="utf-8").splitlines()
         done = {json.loads(line)["robot"] for line in lines}
-    folder = "tests.behaviour"
-    with (
-        Simulator("PhysX", f"{folder}.physx_program", timeout=_TIMEOUT) as physx,
-        Simulator(
-            "Newton", f"{folder}.newton_program", options.newton, _TIMEOUT
-        ) as newton,
-    ):
+    with run_simulators(options.newton) as simulators:
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue
-            rows = list(_measure(source, (physx, newton), moves=options.moves))
+            rows = list(_measure(source, simulators, moves=options.moves))
             with options.out.open("a", encoding="utf-8") as file:
                 for row in rows:
                     line = json.dumps({"robot": source.reference, **row})
                     file.write(f"{line}\n")
             sys.stderr.write(f"{source.reference}\n")
+
+
+@contextmanager
+def run_simulators(newton: str) -> Iterator[tuple[Simulator, Simulator]]:
+    """Run PhysX and Newton in processes.
+
+    Args:
+        newton: Interpreter with ``newton[sim]``.
+    """
+    folder = "tests.behaviour"
+    with (
+        Simulator("PhysX", f"{folder}.physx_program", timeout=_TIMEOUT) as physx,
+        Simulator("Newton", f"{folder}.newton_program", newton, _TIMEOUT) as other,
+    ):
+        yield physx, other
 
 
 def _measure(
@@ -135,10 +148,10 @@ def _measure(
     whole = configurations(structure(parsed.robot), 1)
     chosen = replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
     with tempfile.TemporaryDirectory() as scratch, cached_meshes():
-        for name, text in _ASSETS.items():
+        for name, text in ASSETS.items():
             out = Path(scratch, name.replace(" ", "-"))
             try:
-                usd = _convert(parsed, out, text)
+                usd = convert_robot(parsed, out, text)
                 with captured_diagnostics():
                     seen = OpenusdEngine().observe(Request(str(usd), chosen))
             except (ConversionError, AbstentionError) as error:
@@ -148,9 +161,18 @@ def _measure(
             yield from _simulated(name, usd, seen, chosen, simulators, moves=moves)
 
 
-def _convert(parsed: Parsed, out: Path, text: str | None) -> Path:
-    """Convert with a fixed base, and with initial positions inside the limits."""
-    options = ConvertOptions(base=BaseOption.FIXED)
+def convert_robot(
+    parsed: Parsed, out: Path, text: str | None, base: BaseOption = BaseOption.FIXED
+) -> Path:
+    """Convert, with initial positions inside the limits if there is a description.
+
+    Args:
+        parsed: The robot.
+        out: Folder of the asset.
+        text: The description file without a pose; None for an asset without one.
+        base: The base of the asset.
+    """
+    options = ConvertOptions(base=base)
     if text is not None:
         positions = []
         for joint in structure(parsed.robot):
@@ -194,7 +216,7 @@ def _simulated(
         ]
     request = {
         "usd": str(usd),
-        "colliders": _colliders(usd),
+        "colliders": find_prims(usd, UsdPhysics.CollisionAPI),
         "joints": sorted(paths),
         "angular": [p for p in sorted(paths) if _is_angular(paths[p])],
         "step": _STEP,
@@ -286,6 +308,16 @@ def _assessed(
         ]
         rows = assess_settling(answer["segments"][1], aims, angular)
         found["unsettled"] = [names[row] for row in rows]
+        rows = assess_overshoot(answer["segments"][1], aims)
+        found["overshooting"] = [names[row] for row in rows]
+        short = set()
+        for segment, bounds in zip(answer["segments"][2:], (upper, lower), strict=True):
+            ends = [
+                bound if path in targets and math.isfinite(bound) else math.nan
+                for path, bound in zip(answer["joints"], bounds, strict=True)
+            ]
+            short |= set(assess_settling(segment, ends, angular))
+        found["short"] = [names[row] for row in sorted(short)]
     return found
 
 
@@ -320,14 +352,16 @@ def _joint_names(usd: Path) -> dict[str, str]:
         }
 
 
-def _colliders(usd: Path) -> list[str]:
+def find_prims(usd: Path, schema: type[Usd.SchemaBase]) -> list[str]:
+    """Return the paths of prims of a type, or to which a schema is applied."""
+    applied = issubclass(schema, Usd.APISchemaBase)
     with captured_diagnostics():
         stage = Usd.Stage.Open(str(usd))
         predicate = Usd.TraverseInstanceProxies()
         return [
             str(prim.GetPath())
             for prim in Usd.PrimRange(stage.GetPseudoRoot(), predicate)
-            if prim.HasAPI(UsdPhysics.CollisionAPI)
+            if (prim.HasAPI(schema) if applied else prim.IsA(schema))
         ]
 
 
@@ -336,10 +370,10 @@ def _is_angular(joint: JointObservation) -> bool:
 
 
 def _range(joint: JointObservation) -> tuple[float, float]:
-    """Return the limits, infinite if there are none or they are reversed."""
+    """Return the limits, infinite if there are none; reversed ones are zero."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
-    return (lower, upper) if lower <= upper else (-math.inf, math.inf)
+    return (lower, upper) if lower <= upper else (0.0, 0.0)
 
 
 if __name__ == "__main__":

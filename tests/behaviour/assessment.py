@@ -79,6 +79,21 @@ def assess_settling(
     return np.flatnonzero(~settled & ~np.isnan(aims)).tolist()
 
 
+def assess_overshoot(segment: Mapping[str, Any], aims: Sequence[float]) -> list[int]:
+    """Return the joints that pass their new positions by more than half of the step.
+
+    That is the bound of SimReady Foundation 2026.8 (``drive_gain_validation``).
+
+    Args:
+        segment: As that of :func:`assess_hold`.
+        aims: (n) new positions [rad or m], NaN where a joint may be anywhere.
+    """
+    positions = _array(segment["positions"])
+    step = np.array(aims, float) - positions[0]
+    beyond = ((positions - aims) * np.sign(step)).max(axis=0)
+    return np.flatnonzero(beyond > 0.5 * np.abs(step)).tolist()
+
+
 def assess_bounds(
     samples: Sequence[Sequence[float]],
     lower: Sequence[float],

@@ -1,7 +1,8 @@
 """A process that simulates assets in Newton, one after the other.
 
 Requests and answers are lines of JSON, see :mod:`tests.behaviour.simulation`. The
-solver is Newton's ``SolverMuJoCo`` on the CPU, without contacts.
+solver is Newton's ``SolverMuJoCo`` on the CPU, with contacts if the pose of a body is
+requested.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     )
     model = builder.finalize(device=_DEVICE)
     solver = newton.solvers.SolverMuJoCo(
-        model, use_mujoco_cpu=True, disable_contacts=True
+        model, use_mujoco_cpu=True, disable_contacts="body" not in request
     )
     state, following, control = model.state(), model.state(), model.control()
     newton.eval_fk(model, state.joint_q, state.joint_qd, state)
@@ -49,7 +50,9 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
             for path in joints:
                 targets[starts[rows[path]]] = segment["targets"].get(path, 0.0)
             control.joint_target_q.assign(targets)
-        sampled: dict[str, list[list[float]]] = {"positions": [], "velocities": []}
+        sampled: dict[str, list[list[float]]] = {
+            name: [] for name in ("positions", "velocities", "base")
+        }
         for step in range(segment["steps"] + 1):
             if step:
                 solver.step(state, following, control, None, request["step"])
@@ -57,6 +60,9 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
             if step % request["every"] == 0:
                 sampled["positions"].append(state.joint_q.numpy()[positions].tolist())
                 sampled["velocities"].append(state.joint_qd.numpy()[rates].tolist())
+                if "body" in request:
+                    row = builder.body_label.index(request["body"])
+                    sampled["base"].append(state.body_q.numpy()[row].tolist())
         answer["segments"].append(sampled)
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning

@@ -42,6 +42,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
             )
             scene.write("jointPositionTarget", targets)
         rows: dict[str, list[list[float]]] = {"Position": [], "Velocity": []}
+        poses = []
         for step in range(segment["steps"] + 1):
             if step:
                 scene.step(request["step"])
@@ -49,10 +50,22 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
                 for name, values in rows.items():
                     own = scene.joint_values(f"joint{name}", joints) * units
                     values.append(own.tolist())
+                if "body" in request:
+                    poses.append(_pose(scene, request["body"]))
         answer["segments"].append(
-            {"positions": rows["Position"], "velocities": rows["Velocity"]}
+            {
+                "positions": rows["Position"],
+                "velocities": rows["Velocity"],
+                "base": poses,
+            }
         )
     return answer
+
+
+def _pose(scene: Scene, body: str) -> list[float]:
+    """Return position [m] and quaternion xyzw of a body."""
+    names = "position", "orientation"
+    return [v for name in names for v in scene.read_bodies(name)[body].ravel().tolist()]
 
 
 if __name__ == "__main__":

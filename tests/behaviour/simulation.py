@@ -4,12 +4,13 @@ A request has the root layer, ``usd``; ``colliders``, their prim paths; ``joints
 paths of joints with one degree of freedom; ``angular``, those in rad; the time step
 ``step`` [s]; ``every``, the number of steps between two samples; and ``segments``, each
 with a number of ``steps`` and position targets by prim path [rad or m], or none to keep
-those of the asset.
+those of the asset. With ``body``, the path of a rigid body, there are contacts.
 
 An answer has ``joints``, those that the simulator has; and ``segments``, each with
 ``positions`` and ``velocities``, (S, n) samples of these joints in rad or m, the first
 of which is before the first step; that of MuJoCo has ``gravity``, (n) forces of gravity
-at the start [N or N m]. It has ``error`` instead, if the simulator refuses.
+at the start [N or N m]. With ``body``, segments have ``base``, (S, 7) samples of its
+position [m] and quaternion xyzw. It has ``error`` instead, if the simulator refuses.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.simulation import DriveObservation
 
+# Half the range of a joint whose limits are equal [rad or m].
+_LOCKED = 1e-6
+
 
 def simulate_in_mujoco(
     observation: Observation,
@@ -51,10 +55,12 @@ def simulate_in_mujoco(
     """
     settings = observation.simulation
     armatures = dict((settings and settings.armatures) or ())
+    efforts = {joint.name: joint.effort for joint in observation.joints}
+    # Without effort a drive exerts no force; MuJoCo refuses such an actuator.
     drives = [
         drive
         for drive in (settings and settings.drives) or ()
-        if drive.stiffness or drive.damping
+        if (drive.stiffness or drive.damping) and efforts[drive.joint] != 0
     ]
 
     def prepare(spec: mujoco.MjSpec, moving: Sequence[str]) -> None:
@@ -66,7 +72,6 @@ def simulate_in_mujoco(
             if own.get(joint.name) is not None:
                 _limit(own[joint.name], joint, request["step"])
                 own[joint.name].armature = armatures.get(joint.name, 0.0)
-        efforts = {joint.name: joint.effort for joint in observation.joints}
         for drive in drives:
             _add_actuator(spec, own[drive.joint].name, drive, efforts[drive.joint])
         free = mujoco.mjtJoint.mjJNT_FREE
@@ -127,9 +132,14 @@ def _stepped(
 
 
 def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:
-    """Set the limits of a joint, unless they are reversed."""
+    """Set the limits of a joint; those that are reversed lock it at zero in USD."""
     lower, upper = joint.lower, joint.upper
-    if lower is not None and upper is not None and lower <= upper:
+    if lower is not None and upper is not None:
+        if lower > upper:
+            lower = upper = 0.0
+        if lower == upper:
+            # MuJoCo refuses an empty range.
+            lower, upper = lower - _LOCKED, upper + _LOCKED
         own.limited = np.isfinite([lower, upper]).any()
         # An absent bound of two.
         own.range = np.nan_to_num([lower, upper], posinf=1e6, neginf=-1e6)

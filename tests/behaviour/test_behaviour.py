@@ -11,6 +11,7 @@ import pytest
 from tests.behaviour.assessment import (
     assess_bounds,
     assess_hold,
+    assess_overshoot,
     assess_settling,
     differing_joints,
 )
@@ -47,11 +48,15 @@ _STEPS, _EVERY, _STEP = 500, 5, 0.004
 
 
 def _simulate(
-    folder: Path, effort: float, description: str | None, targets: dict[str, float]
+    folder: Path,
+    effort: float,
+    description: str | None,
+    targets: dict[str, float],
+    text: str = _ARM_URDF,
 ) -> dict[str, Any]:
     """Return the only segment of the arm."""
     urdf = folder / "arm.urdf"
-    urdf.write_text(_ARM_URDF.format(effort=effort), encoding="utf-8")
+    urdf.write_text(text.format(effort=effort), encoding="utf-8")
     options = ConvertOptions(base=BaseOption.FIXED)
     if description:
         file = folder / "arm.toml"
@@ -143,6 +148,30 @@ def test_joints_beyond_bounds_and_not_at_targets_are_listed() -> None:
     assert assess_settling(segment, [0.5, 0.5, math.nan], units) == [1]
     bounds = [-1.0] * 3, [1.0] * 3
     assert assess_bounds(segment["positions"], *bounds, units) == [2]
+
+
+def test_joints_that_pass_their_target_by_half_the_step_are_listed() -> None:
+    """Steps of 0.1 and -0.2 rad; the third joint has no target."""
+    segment = {"positions": [[0.0, 0.5, 0.0], [0.14, 0.1, 9.0], [0.1, 0.3, 9.0]]}
+    assert assess_overshoot(segment, [0.1, 0.3, math.nan]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("limits", "end"),
+    [
+        ('lower="0" upper="0"', 0.0),
+        ('lower="1" upper="-1"', 0.0),
+        ('lower="-0.5" upper="0.7"', 0.7),
+    ],
+)
+def test_joints_that_mujoco_refuses_are_locked_or_passive(
+    tmp_path: Path, limits: str, end: float
+) -> None:
+    """Equal and reversed limits lock a joint; a drive without effort has no force."""
+    drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
+    urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
+    segment = _simulate(tmp_path, 0.0, drive, {}, urdf)
+    assert segment["positions"][-1] == [pytest.approx(end, abs=0.01)]
 
 
 def test_simulators_differ_beyond_two_percent_of_the_motion() -> None:

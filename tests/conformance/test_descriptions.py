@@ -23,6 +23,7 @@ from urdf_usd.converter.options import (
     InertiaOption,
     Layout,
     Profile,
+    VariantChoice,
 )
 from urdf_usd.converter.simulation.description import load_description
 
@@ -34,6 +35,8 @@ match = "*"
 stiffness = 400
 damping = 40
 armature = 0.1
+limit_stiffness = 3e4
+limit_damping = 200
 [[joints]]
 match = "h[!a]nge"
 natural_frequency = 2.5
@@ -49,9 +52,7 @@ def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
     return examine_here(write_urdf(folder), folder / "run", chosen)
 
 
-@pytest.mark.parametrize(
-    "profile", [profile for profile in Profile if profile is not Profile.ISAAC]
-)
+@pytest.mark.parametrize("profile", Profile)
 def test_promised_settings_are_those_of_the_asset(
     tmp_path: Path, profile: Profile
 ) -> None:
@@ -68,9 +69,28 @@ def test_promised_settings_are_those_of_the_asset(
     assert record.description.settings == (
         "drive: hinge, slide",
         "armature: hinge, slide, follower",
+        "limit stiffness: hinge, slide, follower",
+        "limit damping: hinge, slide, follower",
         "initial position: hinge, slide, follower",
         "self-collision: off",
     )
+
+
+@pytest.mark.parametrize("variant", ["newton", "physx"])
+def test_variants_have_the_promised_settings(tmp_path: Path, variant: str) -> None:
+    """Each in the schemas of its simulator; limits of PhysX are hard."""
+    description = load_description(write_description(tmp_path, _TEXT))
+    options = with_description(ConvertOptions(physics_variants=True), description)
+    urdf = write_urdf(tmp_path)
+    asset = convert(urdf, tmp_path / "asset", options).root_layer
+    chosen = (VariantChoice.parse(f"Physics={variant}"),)
+
+    record = check(urdf, asset, CheckOptions(simulation=description, variants=chosen))
+
+    assert record.verdict is Verdict.EXACT, record.reason
+    compared = {one.id: one.compared for one in record.checks}
+    assert compared["simulation.armature"] == 3
+    assert compared["simulation.limits"] == (6 if variant == "newton" else 0)
 
 
 def test_single_layer_has_the_promised_settings(tmp_path: Path) -> None:

@@ -45,29 +45,35 @@ def init_command(
     """Write a robot description file for the robot SOURCE to FILE.
 
     FILE, by default <robot>.toml in the working folder, has all settings as comments,
-    and lists joints with their types and limits. Edit it and pass it to --with. An
-    existing file is not overwritten. The path is printed on stdout.
+    and lists joints with their types and limits, joints that cannot be at zero or have
+    no effort, and links whose colliders overlap at rest. Edit it and pass it to --with.
+    An existing file is not overwritten. The path is printed on stdout.
     """
     robot = existing_robot(source)
     given = xacro_arguments(robot, arguments)
     with held_interrupts():
-        from urdf_usd.converter.robot.bodies import (
-            BaseOption,
-            MasslessOption,
-            assign_bodies,
+        from urdf_usd.converter.conversion import ConvertOptions, convert_parsed
+        from urdf_usd.converter.scratch import temporary_folder
+        from urdf_usd.converter.simulation.plan import Description
+        from urdf_usd.converter.simulation.template import (
+            CONTACTS,
+            description_template,
         )
-        from urdf_usd.converter.robot.topology import build_tree
-        from urdf_usd.converter.simulation.template import description_template
         from urdf_usd.converter.urdf.parse import parse
 
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
     parsed = parse(
         robot.path, packages=known, arguments=dict(given), environment=environment
     )
-    tree = build_tree(parsed.robot)
-    bodies = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE)
     target = file or Path(f"{robot.path.name.partition('.')[0]}.toml")
-    text = description_template(parsed.robot, bodies.base, source)
+    if target.exists():
+        raise CommandError(f"{target} exists and is not overwritten")
+    with temporary_folder() as scratch:
+        options = ConvertOptions(simulation=Description(str(target), "", CONTACTS))
+        asset = convert_parsed(parsed, scratch / "asset", options)
+    rules = {"collision-overlap", "collision-touch"}
+    contacts = [one for one in asset.diagnostics if one.rule in rules]
+    text = description_template(parsed.robot, asset.base, source, contacts)
     try:
         with target.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)

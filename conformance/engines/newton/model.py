@@ -331,9 +331,10 @@ def equations_of_motion(
 def simulation_of(
     robot: NewtonModel, joints: Sequence[JointObservation]
 ) -> SimulationObservation:
-    """Return drives, armature and initial positions of joints with one axis."""
+    """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
     drives, armatures, positions = [], [], []
+    stiffnesses, dampings = [], []
     for joint in joints:
         if COORDINATES[joint.type] != 1:
             continue
@@ -349,9 +350,17 @@ def simulation_of(
             )
         )
         armatures.append((joint.name, float(builder.joint_armature[rate])))
+        stiffnesses.append((joint.name, float(builder.joint_limit_ke[rate])))
+        dampings.append((joint.name, float(builder.joint_limit_kd[rate])))
         if start := float(builder.joint_q[place]):
             positions.append((joint.name, start))
-    return SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
+    return SimulationObservation(
+        tuple(drives),
+        tuple(armatures),
+        tuple(positions),
+        limit_stiffnesses=tuple(stiffnesses),
+        limit_dampings=tuple(dampings),
+    )
 
 
 def _coordinates(

@@ -66,6 +66,15 @@ def observe_simulation(
         (name, _position(prim, freedom, physics, newton=newton))
         for name, prim, freedom in single
     )
+    # Without Newton's schemas, limits are hard.
+    springs = {
+        part: tuple(
+            (name, value)
+            for name, prim, freedom in single
+            if (value := _spring(prim, freedom, physics, part)) is not None
+        )
+        for part in (("Stiffness", "Damping") if newton else ())
+    }
     parts = Parts(physics, links)
     return SimulationObservation(
         drives=tuple(drive for drive in drives if drive),
@@ -74,6 +83,8 @@ def observe_simulation(
         filtered_pairs=tuple(sorted(set(_pairs(parts)))),
         self_collision=_self_collision(physics),
         frictions=tuple(_frictions(parts)),
+        limit_stiffnesses=springs.get("Stiffness"),
+        limit_dampings=springs.get("Damping"),
     )
 
 
@@ -112,6 +123,18 @@ def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | Non
         names.append(f"physxJointAxis:{instance}:armature")
     unit = physics.units.inertia if freedom.angular else physics.units.mass
     return _agreed([number_attribute(prim, name) for name in names], unit)
+
+
+def _spring(
+    prim: Usd.Prim, freedom: Freedom, physics: Physics, part: str
+) -> float | None:
+    """Return a gain of the spring at the limits of a joint, which Newton reads."""
+    value = number_attribute(prim, f"newton:limit{part}")
+    if value is None:
+        return None
+    force = physics.units.effort(angular=freedom.angular)
+    place = math.radians(1.0) if freedom.angular else physics.units.length
+    return value * force / place
 
 
 def _position(

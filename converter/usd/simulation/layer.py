@@ -12,7 +12,6 @@ from math import degrees
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
 from urdf_usd.converter.robot.topology import Tree
@@ -42,7 +41,8 @@ def author_simulation(
     body_assignment: BodyAssignment,
     prims: Prims,
     *,
-    profile: Profile,
+    newton: bool,
+    physx: bool,
 ) -> tuple[Diagnostic, ...]:
     """Write simulation settings.
 
@@ -53,10 +53,12 @@ def author_simulation(
         tree: The robot.
         body_assignment: Its bodies.
         prims: Paths of all prims.
-        profile: Decides the schemas of armature, initial state and self-collision.
+        newton: Whether settings without a schema of UsdPhysics, and the initial
+            state, are written in those of Newton.
+        physx: Likewise of PhysX.
 
     Returns:
-        Diagnostics about settings that the profile has no schema for.
+        Diagnostics about settings without a schema.
 
     Raises:
         AuthoringError: A number is beyond float32.
@@ -65,29 +67,13 @@ def author_simulation(
     angular = {
         name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint
     }
-    if profile is Profile.USDPHYSICS and simulation.drives:
+    if not (newton or physx) and simulation.drives:
         _author_efforts(layer, joints, prims.joint)
-    for drive in simulation.drives:
-        prim = over(layer, prims.joint[drive.joint])
-        _author_drive(prim, drive, angular=angular[drive.joint])
-    lost = []
-    if simulation.armatures and profile is Profile.USDPHYSICS:
-        lost.append("armature")
-    else:
-        for name, armature in simulation.armatures:
-            prim = over(layer, prims.joint[name])
-            _author_armature(prim, name, armature, profile, angular=angular[name])
-    for name, position in simulation.positions:
-        prim = over(layer, prims.joint[name])
-        _author_position(prim, name, position, profile, angular=angular[name])
+    _author_joints(layer, simulation, prims, angular, newton=newton, physx=physx)
+    roots = articulation_roots(tree, body_assignment, prims)
     if simulation.self_collision is not None:
-        if profile is Profile.USDPHYSICS:
-            lost.append("self_collision")
-        else:
-            roots = articulation_roots(tree, body_assignment, prims)
-            _author_self_collision(
-                layer, roots, profile, enabled=simulation.self_collision
-            )
+        chosen = _self_collision_attributes(newton=newton, physx=physx)
+        _author_self_collision(layer, roots, chosen, enabled=simulation.self_collision)
     body_of = {
         str(path): body
         for link, paths in prims.collision.items()
@@ -99,7 +85,6 @@ def author_simulation(
     if simulation.filter_overlaps:
         overlapping, found = _overlaps(composed, pairs, tree, body_assignment, body_of)
         pairs = (*pairs, *overlapping)
-    roots = articulation_roots(tree, body_assignment, prims)
     paths = {
         body: _filter_prims(
             composed,
@@ -114,17 +99,72 @@ def author_simulation(
     return found + tuple(
         Diagnostic(
             "description-lost",
-            f"{what} is not written: the profile {profile} has no schema for it",
+            f"{what} is not written: the profile has no schema for it",
         )
-        for what in lost
+        for what in _lost(simulation, newton=newton, physx=physx)
     )
 
 
-# Schema and attribute of articulations, of Newton and of PhysX.
-_SELF_COLLISION = (
-    ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
-    ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
-)
+def _author_joints(
+    layer: Sdf.Layer,
+    simulation: Simulation,
+    prims: Prims,
+    angular: Mapping[str, bool],
+    *,
+    newton: bool,
+    physx: bool,
+) -> None:
+    """Write drives, armature, springs at limits and initial positions."""
+    for drive in simulation.drives:
+        prim = over(layer, prims.joint[drive.joint])
+        _author_drive(prim, drive, angular=angular[drive.joint])
+    for name, armature in simulation.armatures:
+        attributes = _armature_attributes(
+            newton=newton, physx=physx, angular=angular[name]
+        )
+        for schema, attribute in attributes:
+            prim = over(layer, prims.joint[name])
+            _apply_once(prim, schema)
+            _write(prim, attribute, armature, f"armature of joint {name!r}")
+    springs = {
+        "limitStiffness": simulation.limit_stiffnesses,
+        "limitDamping": simulation.limit_dampings,
+    }
+    for attribute, values in springs.items():
+        for name, value in values if newton else ():
+            prim = over(layer, prims.joint[name])
+            _apply_once(prim, "NewtonJointAPI")
+            per_degree = value / (degrees(1.0) if angular[name] else 1.0)
+            what = f"{attribute} of joint {name!r}"
+            _write(prim, f"newton:{attribute}", per_degree, what)
+    for name, position in simulation.positions:
+        prim = over(layer, prims.joint[name])
+        _author_position(prim, name, position, newton=newton, angular=angular[name])
+
+
+def _lost(simulation: Simulation, *, newton: bool, physx: bool) -> list[str]:
+    """Return the keys of settings that no schema has."""
+    lost = []
+    if simulation.armatures and not (newton or physx):
+        lost.append("armature")
+    # A stiffness of PhysX would soften its limits, which are hard.
+    if simulation.limit_stiffnesses and not newton:
+        lost.append("limit_stiffness")
+    if simulation.limit_dampings and not newton:
+        lost.append("limit_damping")
+    if simulation.self_collision is not None and not (newton or physx):
+        lost.append("self_collision")
+    return lost
+
+
+def _self_collision_attributes(
+    *, newton: bool, physx: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield schemas and attributes of articulations."""
+    if newton:
+        yield "NewtonArticulationRootAPI", "newton:selfCollisionEnabled"
+    if physx:
+        yield "PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"
 
 
 def _apply_once(prim: Sdf.PrimSpec, schema: str) -> None:
@@ -186,46 +226,46 @@ def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> No
             attribute.default = to_float32(value, what)
 
 
-def _author_armature(
-    prim: Sdf.PrimSpec, joint: str, armature: float, profile: Profile, *, angular: bool
-) -> None:
-    what = f"armature of joint {joint!r}"
-    if profile is not Profile.PHYSX:
+def _armature_attributes(
+    *, newton: bool, physx: bool, angular: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield schemas and attributes of armature."""
+    if newton:
         # Newton and PhysX read it.
-        _apply_once(prim, "NewtonJointAPI")
-        _write(prim, "newton:armature", armature, what)
-        return
-    # Read by PhysX before ovphysx 0.7, and from then on.
-    instance = _instance(angular=angular)
-    for schema, name in (
-        ("PhysxJointAPI", "physxJoint:armature"),
-        (f"PhysxJointAxisAPI:{instance}", f"physxJointAxis:{instance}:armature"),
-    ):
-        _apply_once(prim, schema)
-        _write(prim, name, armature, what)
+        yield "NewtonJointAPI", "newton:armature"
+    if physx:
+        # Read by PhysX before ovphysx 0.7, and from then on.
+        instance = _instance(angular=angular)
+        yield "PhysxJointAPI", "physxJoint:armature"
+        yield f"PhysxJointAxisAPI:{instance}", f"physxJointAxis:{instance}:armature"
 
 
 def _author_position(
-    prim: Sdf.PrimSpec, joint: str, position: float, profile: Profile, *, angular: bool
+    prim: Sdf.PrimSpec, joint: str, position: float, *, newton: bool, angular: bool
 ) -> None:
     instance = _instance(angular=angular)
     value = degrees(position) if angular else position
     what = f"the initial position of joint {joint!r}"
     _apply_once(prim, f"PhysicsJointStateAPI:{instance}")
     _write(prim, f"state:{instance}:physics:position", value, what)
-    if profile not in {Profile.USDPHYSICS, Profile.PHYSX}:
+    if newton:
         # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
         _write(prim, f"newton:{instance}:position", value, what)
 
 
 def _author_self_collision(
-    layer: Sdf.Layer, roots: Iterable[Sdf.Path], profile: Profile, *, enabled: bool
+    layer: Sdf.Layer,
+    roots: Iterable[Sdf.Path],
+    attributes: Iterable[tuple[str, str]],
+    *,
+    enabled: bool,
 ) -> None:
-    schema, attribute = _SELF_COLLISION[profile is Profile.PHYSX]
+    chosen = tuple(attributes)
     for path in roots:
         prim = over(layer, path)
-        _apply_once(prim, schema)
-        write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
+        for schema, attribute in chosen:
+            _apply_once(prim, schema)
+            write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
 
 
 def _body_pairs(

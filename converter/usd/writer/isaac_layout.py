@@ -35,6 +35,7 @@ from urdf_usd.converter.usd.writer.layers import (
     PHYSICS_LAYER,
     PHYSX_LAYER,
     ROBOT_LAYER,
+    SIMULATION_LAYER,
     WITHOUT_PHYSICS,
 )
 from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
@@ -71,7 +72,8 @@ def arrange(layered: Path, interface: str, folder: Path) -> None:
     for name, new in {**_LIBRARIES, TEXTURES: TEXTURES}.items():
         if (source / name).exists():
             (source / name).rename(target / new)
-    physics = [source / name for name in (EXTENSIONS_LAYER, PHYSICS_LAYER)]
+    names = EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER
+    physics = [source / name for name in names]
     file = target / _PHYSICS / "physics.usda"
     _flattened([path for path in physics if path.is_file()], file).Save()
     for name, simulator in _SIMULATORS.items():

@@ -23,7 +23,7 @@ def move_opinions(
 
     Args:
         source: Layer that loses them.
-        target: Layer that gets them; empty, or without these properties.
+        target: Layer that gets them; its own values of these properties are replaced.
         namespaces: Beginnings of the properties' names.
         schemas: Beginning of the schemas' names; none if empty.
     """
@@ -41,7 +41,7 @@ def move_opinions(
                 Sdf.CopySpec(source, path, target, path)
                 prim.RemoveProperty(prim.properties[name])
             if moved:
-                set_applied(place, [*applied(place), *moved])
+                set_applied(place, list(dict.fromkeys((*applied(place), *moved))))
                 set_applied(prim, [name for name in listed if name not in moved])
 
 

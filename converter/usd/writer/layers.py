@@ -17,7 +17,8 @@ are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``. That of the pr
 Isaac Sim has its robot schema in ``Robot.usda``; :mod:`.isaac_layout` rearranges it.
 
 What a robot description file states is in ``Simulation.usda``, which is stronger than
-all layers but ``Extensions.usda``.
+all layers but ``Extensions.usda``; in an asset for several simulators, what it states
+in their schemas is in their layers.
 """
 
 from __future__ import annotations
@@ -234,7 +235,9 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
             tree,
             body_assignment,
             prims,
-            profile=profile,
+            newton=several
+            or not (profile.is_for_physx or profile is Profile.USDPHYSICS),
+            physx=several or profile.is_for_physx,
         )
         lost = (*lost, *settings)
     if prims.scene is not None:
@@ -253,7 +256,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
         simready.complete(layer[PHYSICS_LAYER], shapes, prims)
         lost += simready.lacking_meshes(shapes, robot)
-    _isolate(layer, profile)
+    _isolate(layer, profile, several=several)
     contents = _author_contents(payload, sublayers, prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
@@ -369,7 +372,9 @@ def _physics_choices(
 _VARIANT_OF = {NEWTON_LAYER: WITH_NEWTON, PHYSX_LAYER: WITH_PHYSX}
 
 
-def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile) -> None:
+def _isolate(
+    layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool
+) -> None:
     """Leave core schemas in the physics layer if simulators have layers.
 
     In the profile of ROS, libraries become payloads.
@@ -382,10 +387,15 @@ def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile) -> None:
         move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")
         for name in WITHOUT_PHYSICS:
             load_on_demand(layer[name])
-    if NEWTON_LAYER in layer:
-        move_opinions(physics, layer[NEWTON_LAYER], ("newton:",), "Newton")
-    if PHYSX_LAYER in layer:
-        move_opinions(physics, layer[PHYSX_LAYER], ("physx",), "Physx")
+    # Settings of a description override those of the URDF.
+    sources = [physics]
+    if several and SIMULATION_LAYER in layer:
+        sources.append(layer[SIMULATION_LAYER])
+    for source in sources:
+        if NEWTON_LAYER in layer:
+            move_opinions(source, layer[NEWTON_LAYER], ("newton:",), "Newton")
+        if PHYSX_LAYER in layer:
+            move_opinions(source, layer[PHYSX_LAYER], ("physx",), "Physx")
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:

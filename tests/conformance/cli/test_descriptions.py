@@ -32,6 +32,22 @@ def test_init_writes_a_file_that_convert_accepts(
     assert (tmp_path / "out/payload/Simulation.usda").exists()
 
 
+def test_init_names_links_that_overlap_at_rest(tmp_path: Path) -> None:
+    """A finger of 70 mm at a distance of 100 mm from the tool, of 50 mm."""
+    urdf = write_urdf(tmp_path)
+    shape = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
+    text = urdf.read_text(encoding="utf-8")
+    wide = text.replace('<link name="finger">', f'<link name="finger">{shape}')
+    urdf.write_text(wide, encoding="utf-8")
+    file = tmp_path / "robot.toml"
+
+    assert _urdf_usd("init", urdf, file).exit_code == 0
+
+    written = file.read_text(encoding="utf-8")
+    assert "# Recommended for this robot" in written
+    assert "overlap at rest and do not collide: finger and tool.\n" in written
+
+
 def test_init_does_not_overwrite(tmp_path: Path) -> None:
     """The file stays as it was."""
     file = write_description(tmp_path, "# mine\n")

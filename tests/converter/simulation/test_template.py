@@ -59,3 +59,29 @@ def test_joints_are_listed_with_types_and_limits(tmp_path: Path) -> None:
     follower = "prismatic, -1 to 1 m, 20 N, 1 m/s, follows slide: no drive"
     assert f"#   follower  {follower}\n" in text
     assert "# <transmission>: 1 in the URDF\n#transmissions = true\n" in text
+
+
+_EXCLUDED = """\
+<robot name="knees">
+  <link name="base"/><link name="shank"/><link name="toe"/>
+  <joint name="knee" type="revolute"><parent link="base"/><child link="shank"/>
+    <limit lower="-2.5" upper="-0.5" effort="40" velocity="3"/></joint>
+  <joint name="ankle" type="revolute"><parent link="shank"/><child link="toe"/>
+    <limit lower="-1" upper="1" effort="0" velocity="3"/></joint>
+</robot>
+"""
+
+
+def test_template_names_joints_without_zero_or_effort(tmp_path: Path) -> None:
+    """Zero is outside of the knee's limits, and the ankle has no effort."""
+    file = tmp_path / "knees.urdf"
+    file.write_text(_EXCLUDED, encoding="utf-8")
+    robot = parse(file).robot
+
+    text = description_template(robot, Base.FLOATING, "knees.urdf")
+
+    joined = text.replace("\n#   ", " ")
+    assert "without this table: knee. The middle" in joined
+    assert '#"knee" = -1.5\n#"ankle" = 0.0\n' in text
+    assert "#target = -1.5\n" in text
+    assert "exerts no force: ankle." in joined

@@ -23,6 +23,7 @@ match = "*"
 stiffness = 400
 damping = 40
 armature = 0.1
+limit_stiffness = 5e4
 [[joints]]
 match = "slide"
 control = "velocity"
@@ -133,7 +134,11 @@ def test_profile_without_schemas_reports_what_it_leaves_out(tmp_path: Path) -> N
     conversion = convert(write_urdf(tmp_path), tmp_path / "out", options)
 
     lost = [one for one in conversion.diagnostics if one.rule == "description-lost"]
-    assert [one.message.split()[0] for one in lost] == ["armature", "self_collision"]
+    assert [one.message.split()[0] for one in lost] == [
+        "armature",
+        "limit_stiffness",
+        "self_collision",
+    ]
     stage = Usd.Stage.Open(str(conversion.root_layer))
     follower = stage.GetPrimAtPath("/two/Physics/follower")
     drive = UsdPhysics.DriveAPI.Get(follower, "linear")
@@ -144,9 +149,57 @@ def test_profile_without_schemas_reports_what_it_leaves_out(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "options", [{"physics_variants": True}, {"profile": Profile.ISAAC}]
 )
-def test_variants_of_simulators_are_refused(
+def test_variants_have_settings_in_the_schemas_of_their_simulator(
     tmp_path: Path, options: dict[str, object]
 ) -> None:
-    """Their layers would need the schemas of one simulator each."""
-    with pytest.raises(ConversionError, match=r"robot\.toml:.*cannot be combined"):
-        _options(tmp_path, **options)
+    """Drives and the initial state, of UsdPhysics, are in all variants."""
+    stage = _converted(tmp_path, **options)
+    robot = stage.GetDefaultPrim()
+    seen = {}
+    for variant in ("newton", "physx", "physics"):
+        robot.GetVariantSet("Physics").SetVariantSelection(variant)
+        hinge = next(one for one in stage.Traverse() if one.GetName() == "hinge")
+        drive = UsdPhysics.DriveAPI.Get(hinge, "angular")
+        assert drive.GetStiffnessAttr().Get() == pytest.approx(400 * _DEGREE)
+        state = hinge.GetAttribute("state:angular:physics:position")
+        assert state.Get() == pytest.approx(0.5 / _DEGREE)
+        names = {
+            attribute.GetName()
+            for prim in stage.Traverse()
+            for attribute in prim.GetAuthoredAttributes()
+        }
+        parts = "armature", "limitStiffness", "elfCollision"
+        seen[variant] = {n for n in names if any(part in n for part in parts)}
+
+    assert seen == {
+        "newton": {
+            "newton:armature",
+            "newton:limitStiffness",
+            "newton:selfCollisionEnabled",
+        },
+        "physx": {
+            "physxJoint:armature",
+            "physxJointAxis:angular:armature",
+            "physxJointAxis:linear:armature",
+            "physxArticulation:enabledSelfCollisions",
+        },
+        "physics": set(),
+    }
+
+
+def test_springs_at_limits_are_written_per_degree(tmp_path: Path) -> None:
+    """In the schema of Newton; limits of PhysX are hard."""
+    stage = _converted(tmp_path)
+
+    hinge, slide = (
+        stage.GetPrimAtPath(f"/two/Physics/{name}").GetAttribute(
+            "newton:limitStiffness"
+        )
+        for name in ("hinge", "slide")
+    )
+    assert hinge.Get() == pytest.approx(5e4 * _DEGREE)
+    assert slide.Get() == pytest.approx(5e4)
+    physx = _options(tmp_path, profile=Profile.PHYSX)
+    conversion = convert(write_urdf(tmp_path), tmp_path / "physx", physx)
+    lost = [one for one in conversion.diagnostics if one.rule == "description-lost"]
+    assert [one.message.split()[0] for one in lost] == ["limit_stiffness"]
