@@ -109,6 +109,19 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     )
 
 
+def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
+    """The failure does not depend on the end tag that is missing."""
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    urdf.write_text(_LINKS.replace("</robot>", '<link name="x"><a:b/></robot>'))
+
+    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+
+    assert result.exit_code == 0, result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert len(reduced.findall("link")) == 2
+    assert not reduced.findall("joint")
+
+
 def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
     """The signal is part of the failure, the rest of its output is not."""
     program = tmp_path / "crashing.py"
@@ -150,7 +163,8 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (_URDF.replace("meshes/tip.stl", "meshes/tip.stl"), "nothing fails"),
-        (_URDF.replace("</robot>", ""), "not well-formed XML"),
+        (_URDF.replace("</robot>", ""), "nothing fails"),
+        (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(
