@@ -173,7 +173,8 @@ def build(session: nox.Session) -> None:
 def wheel(session: nox.Session) -> None:
     """Install a wheel, and use it outside of the checkout; the session build calls it.
 
-    The argument is the wheel.
+    The argument is the wheel. PyBullet 3.2.7 has no wheel for Python 3.12 and newer,
+    and is compiled, which takes a C++ compiler and up to half an hour.
     """
     examples = Path("examples").resolve()
     notebook = ("ipykernel", "matplotlib", "nbclient")
