@@ -66,9 +66,8 @@ def test_regression_is_in_the_runs_that_have_it(folder: Path) -> None:
         assert robot.verdict is (Verdict.FAILS if faulty else Verdict.EXACT)
         assert robot.case is (CaseOutcome.FAIL if faulty else CaseOutcome.PASS)
         assert entry.suite[0].must.passed == int(not faulty)
-        # Relative to the larger of 2.75 and 5.5.
         relative = robot.worst["mass.link.mass"]
-        assert relative == pytest.approx(0.5 if faulty else 0.0, abs=1e-6)
+        assert relative == pytest.approx(1.0 if faulty else 0.0, abs=1e-6)
     assert [len(found) for found in changes] == [0, 1, 0, 1]
     ((worse,), (better,)) = changes[1], changes[3]
     assert worse.worse
