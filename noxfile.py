@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import nox
@@ -13,6 +14,8 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 GROUPS = nox.project.load_toml("pyproject.toml")
+# Those of the classifiers.
+PYTHONS = nox.project.python_versions(GROUPS)
 
 # Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
 FAST = ("-m", "not corpus and not benchmark_run and not browser")
@@ -46,6 +49,21 @@ ISAAC_PROGRAM = Path("tests/consumers/isaac_import.py").resolve()
 ISAAC_ARGUMENTS = (
     f"{shlex.quote(str(ISAAC_PROGRAM))} {{urdf}} {{out}} [{{name}}={{path}}]"
 )
+
+# What a user types, outside of the checkout.
+TYPED = """
+from pathlib import Path
+from urdf_usd import RobotRecord, read_urdf
+import urdf_usd
+
+assert "site-packages" in urdf_usd.__file__, urdf_usd.__file__
+
+def links(urdf: Path) -> int:
+    return len(read_urdf(urdf).robot.links)
+
+def conforms(record: RobotRecord) -> bool:
+    return record.verdict.conforms
+"""
 
 FUZZ_CASES = Path("tests/data/fuzz")
 # All is well; an input takes too much time; too much memory; a death.
@@ -127,6 +145,58 @@ def docs(session: nox.Session) -> None:
     """
     install(session, "docs")
     session.run("python", "-m", "mkdocs", "build", "--strict", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build sdist and wheel into dist/; use the wheel in clean environments.
+
+    An environment for each supported Python that is on the PATH follows.
+    """
+    session.install("build", "twine")
+    dist = Path("dist")
+    direct = Path(session.create_tmp(), "direct")
+    for folder in (dist, direct):
+        shutil.rmtree(folder, ignore_errors=True)
+    # The wheel in dist/ is built from the sdist.
+    session.run("python", "-m", "build", "--outdir", str(dist))
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(direct))
+    session.run("twine", "check", "--strict", *map(str, dist.iterdir()))
+    (wheel,) = dist.glob("*.whl")
+    if wheel.read_bytes() != (direct / wheel.name).read_bytes():
+        session.error("the sdist does not build the same wheel as the checkout")
+    for version in PYTHONS:
+        session.notify(f"wheel-{version}", [str(wheel.resolve())])
+
+
+@nox.session(python=PYTHONS, venv_backend="uv|venv", reuse_venv=False, default=False)
+def wheel(session: nox.Session) -> None:
+    """Install a wheel, and use it outside of the checkout; the session build calls it.
+
+    The argument is the wheel. PyBullet 3.2.7 has no wheel for Python 3.12 and newer,
+    and is compiled, which takes a C++ compiler and up to half an hour.
+    """
+    examples = Path("examples").resolve()
+    notebook = ("ipykernel", "matplotlib", "nbclient")
+    session.install(*session.posargs, "mypy", "pytest", *notebook)
+    with session.chdir(session.create_tmp()):
+        for folder in ("usd", "report"):
+            shutil.rmtree(folder, ignore_errors=True)
+        arm = str(examples / "arm.urdf")
+        session.run("urdf-usd", "--help", silent=True)
+        session.run("urdf-usd", "convert", arm, "usd")
+        session.run("urdf-usd", "check", arm, "usd/arm.usda")
+        session.run("urdf-usd", "run", "suite:joints", "--out", "report")
+        for name in ("arm.urdf", "robot.ipynb", "test_my_robot.py"):
+            shutil.copy(examples / name, name)
+        # Otherwise the settings of the checkout count, which import it.
+        Path("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        session.run("pytest", "test_my_robot.py")
+        session.run("jupyter", "execute", "robot.ipynb")
+        # Without py.typed or an annotation, strict mypy reports an error.
+        Path("typed.py").write_text(TYPED, encoding="utf-8")
+        session.run("mypy", "--strict", "typed.py")
+        session.run("python", "typed.py")
 
 
 @nox.session

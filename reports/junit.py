@@ -5,8 +5,9 @@ crashed is an *error*. *Skipped*, with a reason, are checks that compared nothin
 robots that could not be fetched, invalid URDFs (for which a diagnostic is the right
 result), and failures that the baseline expects. A robot that was read and does not
 conform always has a failing case: if no check fails, the case ``conversion`` does. It
-is skipped for an incomplete robot. The attribute ``assertions`` is the number of
-compared values.
+is skipped for an incomplete robot. A case of the feature suite has the case ``case``,
+which also stands for the conversion if no USD was written. The attribute
+``assertions`` is the number of compared values.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
+from urdf_usd.conformance.records.suite_case import CaseOutcome, CaseRecord
 from urdf_usd.reports.explanation import advice, explanation
 from urdf_usd.reports.overview import headline
 from urdf_usd.reports.text import one_line, plain
@@ -35,7 +37,11 @@ from urdf_usd.reports.text import one_line, plain
 _MESSAGE_LIMIT = 300
 _COUNTS = ("tests", "assertions", "failures", "errors", "skipped")
 _WHOLE = "conversion"
+# Comparison of a case of the feature suite with its expected values.
+_CASE = "case"
 _FINDINGS_IN_TEXT = 20
+# With these there is a USD.
+_WRITTEN = (CaseOutcome.PASS, CaseOutcome.FAIL)
 _SKIPPED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE, Verdict.INCOMPLETE)
 _OUTCOMES = {
     Grade.FAILS: "failure",
@@ -107,7 +113,7 @@ def _accepted(
     robot: RobotRecord, case: ET.Element, expected: Mapping[tuple[str, str], str]
 ) -> ET.Element:
     """Turn a failure that a baseline expects into a skipped case."""
-    check = "verdict" if case.get("name") == _WHOLE else case.get("name", "")
+    check = "verdict" if case.get("name") in {_WHOLE, _CASE} else case.get("name", "")
     reason = expected.get((robot.id, check))
     if reason is None:
         return case
@@ -125,8 +131,11 @@ def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.El
     cases = [_check_case(robot, check) for check in robot.checks]
     failing = any(case.find("failure") is not None for case in cases)
     shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
-    if not cases or not shown or robot.verdict is Verdict.INCOMPLETE:
+    written = robot.case is None or robot.case.outcome in _WRITTEN
+    if written and (not cases or not shown or robot.verdict is Verdict.INCOMPLETE):
         cases.insert(0, _robot_case(robot))
+    if robot.case is not None:
+        cases.insert(0, _suite_case(robot, robot.case))
     suite.extend(_accepted(robot, case, expected) for case in cases)
     suite.set("tests", str(len(cases)))
     suite.set("assertions", str(robot.compared))
@@ -159,6 +168,18 @@ def _robot_case(robot: RobotRecord) -> ET.Element:
         statement = f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.rule}]"
         lines.append(plain(f"{place}: {statement}" if place else statement))
     outcome.text = "\n".join(lines)
+    return case
+
+
+def _suite_case(robot: RobotRecord, result: CaseRecord) -> ET.Element:
+    case = _case(robot, _CASE)
+    if result.outcome.passes:
+        return case
+    tag = "error" if result.outcome is CaseOutcome.CRASHED else "failure"
+    outcome = _outcome(case, tag, f"{result.outcome}: {result.reason}")
+    outcome.set("type", result.outcome.value)
+    lines = (result.case.shows, result.case.clause, result.reason)
+    outcome.text = "\n".join(map(plain, lines))
     return case
 
 

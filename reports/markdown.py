@@ -13,7 +13,7 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import sign, sorted_changes
-from urdf_usd.reports.overview import headline
+from urdf_usd.reports.overview import headline, score_text, suite_scores
 from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
 
@@ -30,6 +30,7 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
             *_counts(summary),
             *_baseline(summary),
             *previous_run(summary),
+            *feature_suite(summary),
             *_nonconforming(summary),
             *_largest(summary),
         )
@@ -142,9 +143,40 @@ def previous_run(summary: RunSummary) -> Iterator[str]:
         )
 
 
+def feature_suite(summary: RunSummary) -> Iterator[str]:
+    """Show the scores of the feature suite, if it was run, and cases that fail."""
+    if not summary.suite:
+        return
+    names = [converter.name for converter in summary.converters]
+    rows = [
+        (markdown(title, _NAME_LIMIT), *(score_text(row[name]) for name in names))
+        for title, row in suite_scores(summary)
+    ]
+    yield from ("", "### Feature suite", "")
+    headings = (f"{markdown(name, _NAME_LIMIT)}:" for name in names)
+    yield from table(("Chapter", *headings), rows, most=len(rows))
+    failing = [
+        (
+            _code(robot.reference),
+            markdown(robot.candidate, _NAME_LIMIT),
+            robot.case.outcome.value,
+            markdown(robot.case.reason, _REASON_LIMIT),
+        )
+        for robot in summary.robots
+        if robot.case and not robot.case.outcome.passes
+    ]
+    if failing:
+        yield ""
+        yield from table(("Case", "Converter", "Outcome", "Reason"), failing)
+
+
 def _nonconforming(summary: RunSummary) -> Iterator[str]:
     robots = sorted(
-        (robot for robot in summary.robots if not robot.verdict.conforms),
+        (
+            robot
+            for robot in summary.robots
+            if not robot.verdict.conforms and not robot.refused_as_expected
+        ),
         key=lambda robot: (VERDICTS[robot.verdict].rank, robot.reference),
     )
     if robots:

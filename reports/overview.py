@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import structs
+
 from urdf_usd.conformance.records.record import (
     CheckRecord,
     DifferenceRecord,
@@ -17,8 +19,10 @@ from urdf_usd.conformance.records.record import (
     Grade,
     RobotRecord,
     RobotSummary,
+    RunSummary,
     Verdict,
 )
+from urdf_usd.conformance.records.suite_case import ChapterScore
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 
 POSITION_CHECK = "kinematics.position"
@@ -208,9 +212,16 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     """Return how many of the readable robots conform, and how much was compared.
 
     Incomplete robots, of which parts could not be compared, are counted separately. So
-    are robots whose URDF is unreadable, and those that could not be fetched.
+    are robots whose URDF is unreadable, those that could not be fetched, and cases of
+    the feature suite that are refused as they require.
     """
-    counted = [(robot.verdict, robot.compared) for robot in robots]
+    refused = 0
+    counted = []
+    for robot in robots:
+        if robot.refused_as_expected:
+            refused += 1
+        else:
+            counted.append((robot.verdict, robot.compared))
     found = Conformance.of(verdict for verdict, _ in counted)
     rest = "".join(
         f", {count} more {'is' if count == 1 else 'are'} {word}"
@@ -218,12 +229,52 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
             (found.incomplete, "incomplete"),
             (found.unreadable, "unreadable"),
             (found.absent, "not available"),
+            (refused, "refused as expected"),
         )
         if count
     )
     return (
         f"{found.conforming} of {found.judged} robots conform{rest}; "
         f"{values(sum(compared for _, compared in counted))}"
+    )
+
+
+def suite_scores(
+    summary: RunSummary,
+) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:
+    """Return title and scores by converter of each chapter of the feature suite.
+
+    Of several chapters, the last row has the sums, for a chapter without a name.
+    """
+    rows: dict[str, dict[str, ChapterScore]] = {}
+    for score in summary.suite:
+        rows.setdefault(score.title, {})[score.candidate] = score
+    totals = ("All chapters", dict(suite_totals(summary.suite)))
+    return (*rows.items(), *((totals,) if len(rows) > 1 else ()))
+
+
+def suite_totals(
+    scores: Iterable[ChapterScore],
+) -> tuple[tuple[str, ChapterScore], ...]:
+    """Return name and score over all chapters of each converter."""
+    totals: dict[str, ChapterScore] = {}
+    for score in scores:
+        former = totals.get(score.candidate)
+        totals[score.candidate] = structs.replace(
+            score,
+            chapter="",
+            title="",
+            must=score.must + former.must if former else score.must,
+            should=score.should + former.should if former else score.should,
+        )
+    return tuple(totals.items())
+
+
+def score_text(score: ChapterScore) -> str:
+    """Return how many cases pass, such as ``26 of 26 must, 2 of 3 should``."""
+    parts = (("must", score.must), ("should", score.should))
+    return ", ".join(
+        f"{one.passed} of {one.total} {name}" for name, one in parts if one.total
     )
 
 

@@ -71,6 +71,7 @@ def terminal_summary(
         sections = (
             *_counts(summary, robots),
             *_since(summary),
+            *_suite(summary, robots),
             *_listed(robots),
             *_worst(robots),
             *_engines(robots),
@@ -122,7 +123,30 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    return _Unpadded(Group(table, *_since(summary), *_failed_checks(compared)))
+    suite = _suite(summary, ())
+    return _Unpadded(Group(table, *_since(summary), *suite, *_failed_checks(compared)))
+
+
+def _suite(
+    summary: RunSummary, robots: Sequence[RobotRecord]
+) -> Iterator[RenderableType]:
+    """Show the scores of the feature suite, and which of the cases do not pass."""
+    if not summary.suite:
+        return
+    names = [converter.name for converter in summary.converters]
+    yield _heading("Feature suite")
+    table = _table("left", *("right",) * len(names))
+    if len(names) > 1:
+        table.add_row("", *names, style="dim")
+    for title, row in overview.suite_scores(summary):
+        table.add_row(title, *(overview.score_text(row[name]) for name in names))
+    yield _indented(table)
+    failing = [
+        (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
+        for one in robots
+        if one.case and not one.case.outcome.passes
+    ]
+    yield from _reasons("Cases that do not pass", failing)
 
 
 def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
@@ -166,24 +190,35 @@ def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     """List robots that do not conform, incomplete and close ones, with the reason."""
     ordered = overview.most_urgent_first(robots)
     for heading, chosen in (
-        ("Robots that do not conform", [r for r in ordered if not r.verdict.agrees]),
+        (
+            "Robots that do not conform",
+            [r for r in ordered if not (r.verdict.agrees or r.refused_as_expected)],
+        ),
         ("Incomplete robots", [r for r in ordered if r.verdict is Verdict.INCOMPLETE]),
         ("Close robots", [r for r in ordered if r.verdict is Verdict.CLOSE]),
     ):
-        if not chosen:
-            continue
-        yield _heading(heading)
-        table = _table()
-        for robot in chosen[:_ROBOTS]:
-            mark = VERDICTS[robot.verdict]
-            table.add_row(
-                Text(mark.sign, style=mark.style),
-                Text(one_line(robot.source.reference, _NAME_LIMIT)),
-                Text(one_line(f"{robot.verdict}: {robot.reason}", _TEXT_LIMIT)),
-            )
-        yield _indented(table)
-        if more := chosen[_ROBOTS:]:
-            yield _indented(Text(f"and {len(more)} more", style="dim"))
+        rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in chosen]
+        yield from _reasons(heading, rows)
+
+
+def _reasons(
+    heading: str, rows: Sequence[tuple[RobotRecord, Verdict, str]]
+) -> Iterator[RenderableType]:
+    """List robots, each with a verdict for its sign, and a reason."""
+    if not rows:
+        return
+    yield _heading(heading)
+    table = _table()
+    for robot, verdict, reason in rows[:_ROBOTS]:
+        mark = VERDICTS[verdict]
+        table.add_row(
+            Text(mark.sign, style=mark.style),
+            Text(one_line(robot.source.reference, _NAME_LIMIT)),
+            Text(one_line(reason, _TEXT_LIMIT)),
+        )
+    yield _indented(table)
+    if more := rows[_ROBOTS:]:
+        yield _indented(Text(f"and {len(more)} more", style="dim"))
 
 
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
@@ -196,6 +231,11 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     if robot.variants:
         yield Text(f"variants: {overview.selection(robot)}")
     yield from _reason(robot)
+    if robot.case:
+        case = robot.case
+        reason = f": {case.reason}" if case.reason else ""
+        text = f"case {case.chapter}/{case.name}: {case.outcome}{reason}"
+        yield Text(one_line(text, 2 * _TEXT_LIMIT))
     findings = [
         (check, finding)
         for check in robot.checks

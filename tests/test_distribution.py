@@ -44,18 +44,22 @@ def test_wrong(conformance, tmp_path):
 """
 
 
-def _build(folder: Path) -> None:
-    """Have the build backend make a wheel, and unpack it."""
-    made = folder.with_name("made")
+def _made(kind: str, source: Path, folder: Path) -> Path:
+    """Have the build backend make a wheel or an sdist in a folder."""
     subprocess.run(
-        (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made)),
-        cwd=ROOT,
+        (sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)),
+        cwd=source,
         check=True,
         capture_output=True,
     )
-    (wheel,) = made.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
+    (made,) = folder.iterdir()
+    return made
+
+
+def _build(folder: Path) -> None:
+    """Have the build backend make a wheel, and unpack it."""
+    made = _made("wheel", ROOT, folder.with_name("made"))
+    shutil.unpack_archive(made, folder, "zip")
 
 
 def _copy(folder: Path) -> None:
@@ -128,6 +132,24 @@ def test_wheel_has_the_feature_suite(site: Path) -> None:
 
     assert suite == files(ROOT / "corpus" / "suite")
     assert len(suite) > 300
+
+
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="needs the build backend")
+def test_sdist_builds_the_same_wheel(tmp_path: Path) -> None:
+    """Every file with the same bytes."""
+    direct = _made("wheel", ROOT, tmp_path / "direct")
+    made = _made("sdist", ROOT, tmp_path / "sdist")
+    shutil.unpack_archive(made, tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    indirect = _made("wheel", source, tmp_path / "indirect")
+
+    def content(wheel: Path) -> dict[str, bytes]:
+        with zipfile.ZipFile(wheel) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+    expected, found = content(direct), content(indirect)
+    assert found.keys() == expected.keys()
+    assert [name for name in found if found[name] != expected[name]] == []
 
 
 def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.installed_examples import EXAMPLES, installed_example
+
 ROOT = Path(__file__).parents[1]
-EXAMPLES = ROOT / "examples"
 _ARM = (EXAMPLES / "arm.urdf").read_text(encoding="utf-8")
 _BROKEN = '<robot name="two"><link name="a"/><link name="b"/></robot>'
 
@@ -184,3 +187,55 @@ def test_example_of_pytest_passes(tmp_path: Path) -> None:
     done = _shell("pytest -q -p no:cacheprovider test_my_robot.py", tmp_path)
 
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    "converter",
+    ["mass", "mass=mass-converter {urdf} {out}"],
+    ids=["entry-point", "command"],
+)
+def test_example_of_a_converter_is_judged(converter: str, tmp_path: Path) -> None:
+    """It writes masses, but no other values of the robot."""
+    site = installed_example("converter", tmp_path / "site")
+    program = tmp_path / "bin" / "mass-converter"
+    program.parent.mkdir()
+    start = "from mass_converter import main; main()"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{start}" "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "work").mkdir()
+    shutil.copy(EXAMPLES / "arm.urdf", tmp_path / "work")
+
+    done = _shell(
+        f"urdf-usd run arm.urdf --engine mujoco --out report --converter '{converter}'",
+        tmp_path / "work",
+        PYTHONPATH=os.pathsep.join((str(site), str(ROOT))),
+    )
+
+    assert done.returncode == 1, done.stderr
+    (file,) = (tmp_path / "work" / "report" / "results").glob("*.json")
+    record = json.loads(file.read_text("utf-8"))
+    grades = {check["id"]: check["grade"] for check in record["checks"]}
+    assert grades["mass.link.mass"] == "exact"
+    assert grades["structure.links"] == "exact"
+    assert grades["structure.types"] == "fails"
+    assert grades["mass.link.inertia"] == "fails"
+
+
+def test_notebook_runs(tmp_path: Path) -> None:
+    """Without the plot if there is no matplotlib; nox -s build shows it in Jupyter."""
+    notebook = json.loads((EXAMPLES / "robot.ipynb").read_text("utf-8"))
+    cells = [one for one in notebook["cells"] if one["cell_type"] == "code"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    shutil.copy(EXAMPLES / "arm.urdf", tmp_path)
+    if find_spec("matplotlib") is None:
+        texts = [text for text in texts if "matplotlib" not in text]
+    (tmp_path / "cells.py").write_text("\n".join((*texts, "print(record.verdict)")))
+
+    done = _shell(f"{sys.executable} cells.py", tmp_path, MPLBACKEND="Agg")
+
+    assert all(cell["outputs"] == [] for cell in cells)
+    assert all(cell["execution_count"] is None for cell in cells)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "exact"
+    assert "/arm/Geometry/base/forearm 1.5 kg" in lines

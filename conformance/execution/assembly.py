@@ -55,6 +55,7 @@ from urdf_usd.conformance.records.record import (
     SourceRecord,
     Verdict,
 )
+from urdf_usd.conformance.records.suite_case import chapter_scores
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import group_alike
@@ -267,6 +268,10 @@ def summary_of(
         ),
         complete=not unfinished,
         unfinished=unfinished,
+        suite=chapter_scores(
+            ((r.candidate, r.case.summary) for r in ordered if r.case),
+            [one.name for one in converters],
+        ),
     )
 
 
@@ -287,6 +292,7 @@ def _summary(robot: RobotRecord) -> RobotSummary:
         engines={engine.name: engine.status for engine in robot.engines},
         candidate=robot.candidate,
         compared=robot.compared,
+        case=robot.case.summary if robot.case else None,
     )
 
 

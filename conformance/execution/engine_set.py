@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from xml.parsers import expat
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.openusd.solids import rest_solids
@@ -37,10 +38,14 @@ from urdf_usd.conformance.observation.robot import Base, Configurations, Observa
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.promises.description import read_promise, uses_overlaps
+from urdf_usd.conformance.promises.markup import Node, read_tree
 from urdf_usd.conformance.verdict.chosen_colliders import ColliderChoice
 from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
 from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
+from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml.source import parse_markup
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
@@ -329,6 +334,7 @@ class EngineSet:
             attached,
             solids,
             str(results.files[Side.URDF]),
+            _read_xml,
         )()
 
     def judge(
@@ -374,6 +380,22 @@ class EngineSet:
                 colliders=_choices(results.observation(REFERENCE), colliders),
             )
         )
+
+
+def _read_xml(data: bytes) -> Node:
+    """Read a URDF or SRDF as a description file needs it.
+
+    Malformed text is read with the converter's repair, as by the reference engine.
+    """
+    try:
+        return read_tree(data)
+    except (expat.ExpatError, LookupError, ValueError):
+        return _node(drain(parse_markup(data, "the file"))[0])
+
+
+def _node(element: Element) -> Node:
+    children = [_node(child) for child in element.children]
+    return Node(element.tag, dict(element.attributes), children, element.text)
 
 
 def _choices(

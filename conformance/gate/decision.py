@@ -239,7 +239,7 @@ def failures(
             *_failures_of_case(record),
             *(
                 ()
-                if record.verdict in forgiven or _is_refused_as_expected(record)
+                if record.verdict in forgiven or record.refused_as_expected
                 else _failures(record, failing)
             ),
         )
@@ -283,10 +283,6 @@ def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
         for check in record.checks:
             grades[record.id, check.id, converter] = check.grade.value
     return grades
-
-
-def _is_refused_as_expected(record: RobotRecord) -> bool:
-    return record.case is not None and record.case.outcome is CaseOutcome.REFUSED
 
 
 def _failures_of_case(record: RobotRecord) -> Iterator[Failure]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +36,7 @@ from urdf_usd.conformance.observation.simulation import (
 )
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.promises.elements import UrdfElements, read_urdf_elements
+from urdf_usd.conformance.promises.markup import Node, read_tree
 from urdf_usd.conformance.promises.srdf import srdf_pairs, srdf_positions
 
 # Overlap from which a pair has to be filtered, and distance up to which it may be [m].
@@ -50,6 +51,7 @@ def read_promise(
     attached: Mapping[str, bytes] = MappingProxyType({}),
     solids: Sequence[Solid] = (),
     urdf: str | None = None,
+    read_xml: Callable[[bytes], Node] = read_tree,
 ) -> SimulationObservation:
     """Return what a description file promises of the USD of a robot.
 
@@ -59,6 +61,7 @@ def read_promise(
         attached: Content of the files that it names, by name as written.
         solids: Colliders of the USD, if overlapping pairs are filtered.
         urdf: Path of the URDF, if elements of it count.
+        read_xml: Returns the root element of a URDF or SRDF.
 
     Raises:
         ValueError: It is not what the converter has accepted.
@@ -69,8 +72,9 @@ def read_promise(
     sources = document.get("sources", {})
     elements = UrdfElements()
     if any(sources.values()) and urdf is not None:
-        elements = read_urdf_elements(Path(urdf).read_bytes())
-    pose = _stated_positions(document, attached)
+        elements = read_urdf_elements(read_xml(Path(urdf).read_bytes()))
+    trees = {name: read_xml(attached[name]) for name in _named_srdfs(document)}
+    pose = _stated_positions(document, trees)
     if sources.get("ros2_control"):
         own = {_literal(name): value for name, value in elements.positions.items()}
         pose = own | pose
@@ -88,7 +92,7 @@ def read_promise(
     if not pose:
         # Nothing is stated, so that followers start at zero as well.
         started = ()
-    filtered, tolerated = _filtered(document, spec, attached, solids)
+    filtered, tolerated = _filtered(document, spec, trees, solids)
     self_collision = document.get("self_collision")
     frictions: tuple[FrictionObservation, ...] = ()
     if sources.get("gazebo"):
@@ -211,10 +215,16 @@ def uses_overlaps(text: str) -> bool:
     return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
 
 
+def _named_srdfs(document: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of SRDFs that a description uses."""
+    tables = (document.get("filters", {}), document.get("pose", {}))
+    return frozenset(one["srdf"] for one in tables if "srdf" in one)
+
+
 def _filtered(
     document: Mapping[str, Any],
     spec: Observation,
-    attached: Mapping[str, bytes],
+    srdfs: Mapping[str, Node],
     solids: Sequence[Solid],
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Return the pairs that have to be filtered, and those that may be."""
@@ -223,7 +233,7 @@ def _filtered(
     links = frozenset(names)
     pairs = {frozenset(pair) for pair in filters.get("pairs", ())}
     if "srdf" in filters:
-        pairs |= srdf_pairs(attached[filters["srdf"]], links)
+        pairs |= srdf_pairs(srdfs[filters["srdf"]], links)
     joined = {frozenset((joint.parent, joint.child)) for joint in spec.joints}
     if filters.get("parent_child"):
         pairs |= joined
@@ -264,14 +274,14 @@ def _listed(
 
 
 def _stated_positions(
-    document: Mapping[str, Any], attached: Mapping[str, bytes]
+    document: Mapping[str, Any], srdfs: Mapping[str, Node]
 ) -> dict[str, float]:
     """Return positions by pattern of joint names; later ones count."""
     pose = document.get("pose", {})
     stated: dict[str, float] = {}
     if "state" in pose:
         file = pose.get("srdf") or document["filters"]["srdf"]
-        named = srdf_positions(attached[file], pose["state"])
+        named = srdf_positions(srdfs[file], pose["state"])
         stated = {_literal(name): value for name, value in named.items()}
     return stated | {k: float(v) for k, v in pose.get("joints", {}).items()}
 

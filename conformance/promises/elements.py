@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from urdf_usd.conformance.promises.markup import Node, read_tree
+from urdf_usd.conformance.promises.markup import Node
 
 _INTERFACES = ("position", "velocity", "effort")
 
@@ -28,13 +29,12 @@ class UrdfElements:
     self_collision: bool | None = None
 
 
-def read_urdf_elements(data: bytes) -> UrdfElements:
-    """Read a URDF, which has to be well-formed XML.
+def read_urdf_elements(root: Node) -> UrdfElements:
+    """Return what a URDF states; what should be a number, and is not, does not count.
 
-    Raises:
-        ExpatError: It is not.
+    Args:
+        root: Its root element.
     """
-    root = read_tree(data)
     systems = list(root.all("ros2_control"))
     joints = [joint for system in systems for joint in system.all("joint")]
     transmissions = list(root.all("transmission"))
@@ -48,17 +48,21 @@ def read_urdf_elements(data: bytes) -> UrdfElements:
         # The first of both directions counts.
         for name in ("mu2", "mu1"):
             for child in element.all(name):
+                value = _number(child.text)
+                if value is None or value < 0:
+                    continue
                 if name == "mu1" or element.get("reference") not in frictions:
-                    frictions[element.get("reference")] = float(child.text)
+                    frictions[element.get("reference")] = value
     return UrdfElements(
         modes={one.get("name"): _mode(one) for one in joints} if systems else None,
         positions={
-            joint.get("name"): float(param.text)
+            joint.get("name"): value
             for joint in joints
             for state in joint.all("state_interface")
             if state.get("name") == "position"
             for param in state.all("param")
             if param.get("name") == "initial_value"
+            and (value := _number(param.text)) is not None
         },
         transmitted=frozenset(
             joint.get("name") for one in transmissions for joint in one.all("joint")
@@ -68,6 +72,14 @@ def read_urdf_elements(data: bytes) -> UrdfElements:
         frictions=frictions,
         self_collision=any(stated) if stated else None,
     )
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _mode(joint: Node) -> str:

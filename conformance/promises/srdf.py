@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from urdf_usd.conformance.promises.markup import Node, read_tree
+from urdf_usd.conformance.promises.markup import Node
 
 
-def srdf_pairs(data: bytes, links: frozenset[str]) -> set[frozenset[str]]:
+def srdf_pairs(root: Node, links: frozenset[str]) -> set[frozenset[str]]:
     """Return the pairs of a robot's links that do not collide.
 
     Args:
-        data: The SRDF.
+        root: Root element of the SRDF.
         links: Names of the links.
     """
-    root = read_tree(data)
     muted = {one.get("link") for one in root.all("disable_default_collisions")}
     pairs = set(map(_pair, root.all("disable_collisions")))
     pairs |= {frozenset((one, other)) for one in muted for other in links}
@@ -22,11 +21,11 @@ def srdf_pairs(data: bytes, links: frozenset[str]) -> set[frozenset[str]]:
     return {pair for pair in pairs if len(pair) > 1 and pair <= links}
 
 
-def srdf_positions(data: bytes, state: str) -> Mapping[str, float]:
+def srdf_positions(root: Node, state: str) -> Mapping[str, float]:
     """Return the positions of a pose by joint, given its name or ``group/name``."""
     (found,) = (
         one
-        for one in read_tree(data).all("group_state")
+        for one in root.all("group_state")
         if state in {one.get("name"), f"{one.get('group')}/{one.get('name')}"}
     )
     return {

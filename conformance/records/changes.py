@@ -13,6 +13,7 @@ from urdf_usd.conformance.records.change_record import (
 )
 from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
 from urdf_usd.conformance.records.stored_run import StoredRun
+from urdf_usd.conformance.records.suite_case import CaseRecord
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
@@ -66,7 +67,10 @@ def _added(record: RobotRecord) -> ChangeRecord:
 
 def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     verdicts = before.verdict.value, after.verdict.value
-    if before.verdict.agrees and not after.verdict.agrees:
+    if before.case and after.case and before.case.outcome is not after.case.outcome:
+        # A case may require that the file is refused, whatever the verdict is then.
+        yield _case(after.id, before.case, after.case)
+    elif before.verdict.agrees and not after.verdict.agrees:
         kind = Kind.NEWLY_FAILING
         yield ChangeRecord(kind, True, after.id, None, *verdicts, after.reason)
     elif after.verdict.agrees and not before.verdict.agrees:
@@ -87,6 +91,16 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
             yield ChangeRecord(
                 Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
             )
+
+
+def _case(robot: str, before: CaseRecord, after: CaseRecord) -> ChangeRecord:
+    """Return the change of the outcome of a case of the feature suite."""
+    worse = after.outcome.severity > before.outcome.severity
+    kind = Kind.WORSE if worse else Kind.BETTER
+    if before.outcome.passes is not after.outcome.passes:
+        kind = Kind.NEWLY_FAILING if worse else Kind.FIXED
+    outcomes = before.outcome.value, after.outcome.value
+    return ChangeRecord(kind, worse, robot, "case", *outcomes, after.reason)
 
 
 def _files(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:

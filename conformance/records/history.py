@@ -23,6 +23,7 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.records.results import record_json
+from urdf_usd.conformance.records.suite_case import CaseOutcome, ChapterScore
 
 # Checks whose largest difference is kept of every robot, exact or not.
 KEPT_CHECKS = (
@@ -54,6 +55,7 @@ class HistoryRobot(msgspec.Struct, frozen=True, kw_only=True):
         worst: Largest differences of these checks and of the most important ones, in
             the unit of the check.
         seconds: Duration of the conversion, if it was measured [s].
+        case: Outcome, if it is a case of the feature suite.
     """
 
     id: str
@@ -63,6 +65,7 @@ class HistoryRobot(msgspec.Struct, frozen=True, kw_only=True):
     grades: dict[str, Grade] = {}
     worst: dict[str, float] = {}
     seconds: float | None = None
+    case: CaseOutcome | None = None
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
         options: Options that change results, as text.
         converters: Name and version of each converter, by its name in the run.
         robots: Ordered by id, then in the order of converters.
+        suite: Scores of the feature suite per chapter and converter, if it was run.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -87,6 +91,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str]
     converters: dict[str, str]
     robots: tuple[HistoryRobot, ...]
+    suite: tuple[ChapterScore, ...] = ()
 
 
 class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,9 +101,10 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
         subject: Robot, version or option.
         before: Version, option or verdict before; empty if there was none.
         after: The same after.
-        worse: Whether the verdict or a grade is worse.
+        worse: Whether the verdict, a grade or the outcome of a case is worse.
         candidate: Name of the converter, of a robot.
-        checks: Checks of a robot with another grade, each with both grades.
+        checks: Checks of a robot with another grade, each with both grades; likewise
+            the outcome of a case.
     """
 
     subject: str
@@ -231,16 +237,21 @@ def _change(
         for check, old, new in grades
         if old is not (new or Grade.EXACT)
     ]
-    if before.verdict is after.verdict and not moved:
+    checks = tuple(f"{check}: {old} → {new}" for check, old, new in moved)
+    worse = after.verdict.severity > before.verdict.severity
+    if before.case and after.case and before.case is not after.case:
+        # A case may require that the file is refused, whatever the verdict is then.
+        worse = after.case.severity > before.case.severity
+        checks = (f"case: {before.case} → {after.case}", *checks)
+    elif before.verdict is after.verdict and not moved:
         return None
     return HistoryChange(
         subject=name,
         before=before.verdict.value,
         after=after.verdict.value,
-        worse=after.verdict.severity > before.verdict.severity
-        or any(new.severity > old.severity for _, old, new in moved),
+        worse=worse or any(new.severity > old.severity for _, old, new in moved),
         candidate=candidate,
-        checks=tuple(f"{check}: {old} → {new}" for check, old, new in moved),
+        checks=checks,
     )
 
 
@@ -255,6 +266,7 @@ def _entry(
         options=summary.options,
         converters={one.name: one.title for one in summary.converters},
         robots=tuple(_robot(robot, seconds) for robot in summary.robots),
+        suite=summary.suite,
     )
 
 
@@ -274,6 +286,7 @@ def _robot(robot: RobotSummary, seconds: Mapping[_Key, float]) -> HistoryRobot:
             if check in grades or check in KEPT_CHECKS
         },
         seconds=seconds.get((robot.candidate, robot.id)),
+        case=robot.case.outcome if robot.case else None,
     )
 
 

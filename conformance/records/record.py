@@ -17,7 +17,12 @@ import msgspec
 from urdf_usd.conformance.records.baseline_record import BaselineRecord  # msgspec
 from urdf_usd.conformance.records.change_record import FormerRunRecord  # likewise
 from urdf_usd.conformance.records.coverage_record import LedgerRecord  # likewise
-from urdf_usd.conformance.records.suite_case import CaseRecord  # likewise
+from urdf_usd.conformance.records.suite_case import (  # likewise
+    CaseOutcome,
+    CaseRecord,
+    CaseSummary,
+    ChapterScore,
+)
 
 SCHEMA_VERSION = "2.0"
 
@@ -436,6 +441,11 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
         """Number of compared values, over all checks."""
         return sum(check.compared for check in self.checks)
 
+    @property
+    def refused_as_expected(self) -> bool:
+        """Whether it is a case of the feature suite that requires a refusal."""
+        return self.case is not None and self.case.outcome is CaseOutcome.REFUSED
+
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
     """One line of ``summary.json``: a robot and a converter.
@@ -451,6 +461,7 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
         engines: Outcome by engine.
         candidate: Name of the converter in the run.
         compared: Number of compared values, over all checks.
+        case: Its result as a case of the feature suite, if it is one.
     """
 
     id: str
@@ -463,6 +474,12 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
     engines: dict[str, EngineStatus]
     candidate: str = ""
     compared: int = 0
+    case: CaseSummary | None = None
+
+    @property
+    def refused_as_expected(self) -> bool:
+        """As of :class:`RobotRecord`."""
+        return self.case is not None and self.case.outcome is CaseOutcome.REFUSED
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):
@@ -528,6 +545,7 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         converters: In the order of the command line.
         baseline: Comparison with the baseline, if there is one; as for verdicts.
         former: Changes since an earlier run, if there is one.
+        suite: Scores of the feature suite per chapter and converter, if it was run.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -542,4 +560,5 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     converters: tuple[ConverterRecord, ...] = ()
     baseline: BaselineRecord | None = None
     former: FormerRunRecord | None = None
+    suite: tuple[ChapterScore, ...] = ()
     __repr__ = _run_summary_line

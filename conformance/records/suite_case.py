@@ -6,6 +6,7 @@ robot that is a case has a :class:`CaseRecord`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -45,6 +46,13 @@ class CaseOutcome(StrEnum):
     def passes(self) -> bool:
         """Whether the converter does what the case requires."""
         return self in {CaseOutcome.PASS, CaseOutcome.REFUSED}
+
+    @property
+    def severity(self) -> int:
+        """How bad the outcome is; 0 if the case passes."""
+        if self.passes:
+            return 0
+        return 2 if self is CaseOutcome.CRASHED else 1
 
 
 class _Part(
@@ -305,6 +313,100 @@ class CaseRecord(_Record, frozen=True, kw_only=True):
     reason: str
     readings: tuple[CaseReadingRecord, ...] = ()
     urdf: str = ""
+
+    @property
+    def summary(self) -> CaseSummary:
+        """What ``summary.json`` has of the case."""
+        return CaseSummary(
+            version=self.version,
+            chapter=self.chapter,
+            title=self.title,
+            name=self.name,
+            number=self.number,
+            requirement=self.case.requirement,
+            outcome=self.outcome,
+            reason=self.reason,
+        )
+
+
+class CaseSummary(_Record, frozen=True, kw_only=True):
+    """One case and converter in ``summary.json``.
+
+    Attributes:
+        version: As in :class:`CaseRecord`; likewise the others.
+        requirement: Whether the values must or should be as expected.
+    """
+
+    version: str
+    chapter: str
+    title: str
+    name: str
+    number: int
+    requirement: Requirement
+    outcome: CaseOutcome
+    reason: str
+
+
+class Score(_Record, frozen=True, kw_only=True):
+    """Number of cases that pass, of all.
+
+    Attributes:
+        passed: Number of those that pass.
+        total: Number of all.
+    """
+
+    passed: int = 0
+    total: int = 0
+
+    def __add__(self, other: Score) -> Score:
+        return Score(passed=self.passed + other.passed, total=self.total + other.total)
+
+
+class ChapterScore(_Record, frozen=True, kw_only=True):
+    """Score of one converter for one chapter.
+
+    Attributes:
+        candidate: Name of the converter in the run.
+        chapter: Chapter, by name.
+        title: Title of the chapter.
+        must: Of the cases that a converter must pass.
+        should: Of those that it should pass.
+    """
+
+    candidate: str
+    chapter: str
+    title: str
+    must: Score
+    should: Score
+
+
+def chapter_scores(
+    cases: Iterable[tuple[str, CaseSummary]], candidates: Iterable[str]
+) -> tuple[ChapterScore, ...]:
+    """Return the scores, by chapter in the order of the suite, then by converter.
+
+    Args:
+        cases: Each with the name of its converter.
+        candidates: Names of the converters, in their order.
+    """
+    ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
+    titles = {case.chapter: case.title for _, case in ordered}
+    scores: dict[tuple[str, str, Requirement], Score] = {}
+    for candidate, case in ordered:
+        key = candidate, case.chapter, case.requirement
+        one = Score(passed=int(case.outcome.passes), total=1)
+        scores[key] = scores.get(key, Score()) + one
+    return tuple(
+        ChapterScore(
+            candidate=candidate,
+            chapter=chapter,
+            title=title,
+            must=scores.get((candidate, chapter, Requirement.MUST), Score()),
+            should=scores.get((candidate, chapter, Requirement.SHOULD), Score()),
+        )
+        for chapter, title in titles.items()
+        for candidate in candidates
+    )
 
 
 def read_case(text: str) -> Case:

@@ -11,10 +11,13 @@ from lxml import etree
 
 from urdf_usd.conformance.reduction.edits import document_text, read_document
 from urdf_usd.conformance.reduction.trials import TrialOptions
+from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml.source import parse_markup
 from urdf_usd.corpus import RobotSource
 
 _FILES = ("mesh", "texture")
@@ -29,8 +32,8 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
     """Read a robot as a URDF document that names files by absolute paths.
 
     Raises:
-        SourceError: A xacro file cannot be expanded.
-        ReductionError: The file is not well-formed XML.
+        SourceError: A xacro file cannot be expanded, or malformed XML not be repaired.
+        ReductionError: Repaired text has characters that XML does not.
     """
     packages = {name: str(folder) for name, folder in source.packages}
     packages |= dict(options.convert.packages)
@@ -43,13 +46,25 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
         text = source.path.read_bytes()
     try:
         root = read_document(text)
-    except etree.XMLSyntaxError as error:
-        raise ReductionError(
-            f"{source.path}:{error.lineno}: not well-formed XML ({error.msg}); "
-            "reduce edits XML elements. Repair the file first"
-        ) from error
+    except etree.XMLSyntaxError:
+        repaired, _ = drain(parse_markup(text, str(source.path)))
+        try:
+            root = _element(repaired)
+        except ValueError as error:
+            raise ReductionError(
+                f"{source.path}: cannot be repaired: {error}"
+            ) from error
     _resolve_files(root, source.path, packages)
     return document_text(root)
+
+
+def _element(repaired: Element) -> etree._Element:
+    """Copy a repaired element; names with a prefix are not URDF, and left out."""
+    attributes = {name: text for name, text in repaired.attributes if ":" not in name}
+    element = etree.Element(repaired.tag, attributes)
+    element.text = repaired.text
+    element.extend(_element(one) for one in repaired.children if ":" not in one.tag)
+    return element
 
 
 def _resolve_files(

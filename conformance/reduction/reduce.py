@@ -106,8 +106,8 @@ def reduce_robot(
         (alone,) = trials.examine_texts([document])
         if not has_failure(alone, failure):
             raise ReductionError(
-                f"{failure} does not occur once comments are removed and files have "
-                "absolute paths"
+                f"{failure} does not occur once comments are removed, malformed XML is "
+                "repaired, and files have absolute paths"
             )
         rules = _rules(alone)
         every = trials.engines

@@ -19,7 +19,7 @@ from urdf_usd.reports.html.rendering import (
     template_asset,
     trusted_markup,
 )
-from urdf_usd.reports.markdown import previous_run, table
+from urdf_usd.reports.markdown import feature_suite, previous_run, table
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
 
@@ -79,6 +79,7 @@ def write_comparison_markdown(
     lines = (
         *_results(compared),
         *previous_run(summary),
+        *feature_suite(summary),
         *_failed_checks(compared),
         *_robots(compared),
     )

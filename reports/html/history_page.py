@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from urdf_usd.conformance.records.history import (
 )
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.reports.html.rendering import page_environment
+from urdf_usd.reports.overview import score_text, suite_totals
 from urdf_usd.reports.quantities import duration
 
 PAGE = "history.html"
@@ -42,12 +43,14 @@ class Run:
         verdicts: Number of robots by verdict and converter.
         versions: Versions and options that changed.
         results: Robots of which a result changed, the worse first.
+        scores: Cases of the feature suite that pass, of all, by converter, as text.
     """
 
     entry: HistoryEntry
     verdicts: dict[str, dict[Verdict, int]]
     versions: tuple[HistoryChange, ...] = ()
     results: tuple[HistoryChange, ...] = ()
+    scores: Mapping[str, str] = field(default_factory=dict)
 
     def worse(self, candidate: str) -> int:
         """Count robots of a converter of which a result got worse."""
@@ -84,6 +87,7 @@ def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
             verdicts=_verdicts(entry),
             versions=changed_versions(history[at - 1], entry) if at else (),
             results=changed_results(history[at - 1], entry) if at else (),
+            scores={name: score_text(one) for name, one in suite_totals(entry.suite)},
         )
         for at, entry in enumerate(history)
         if at >= first

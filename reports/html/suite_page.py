@@ -19,6 +19,7 @@ from urdf_usd.conformance.records.suite_case import (
     CaseOutcome,
     CaseRecord,
     Requirement,
+    Score,
 )
 from urdf_usd.reports.html.comparison_page import CONVERTERS
 from urdf_usd.reports.html.rendering import (
@@ -26,6 +27,7 @@ from urdf_usd.reports.html.rendering import (
     page_name,
     run_command,
 )
+from urdf_usd.reports.overview import suite_scores
 
 PAGE = "suite.html"
 # Folder of the URDFs and the expected values.
@@ -47,32 +49,6 @@ OUTCOMES = {
         "the converter or the reader of the USD crashed",
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Number of cases that pass, of all.
-
-    Attributes:
-        passed: Number of those that pass.
-        total: Number of all.
-    """
-
-    passed: int
-    total: int
-
-    @property
-    def look(self) -> str:
-        """Class in the style sheet."""
-        if self.passed == self.total:
-            return "exact"
-        return "disputed" if 2 * self.passed >= self.total else "fails"
-
-    @classmethod
-    def of(cls, cases: Iterable[CaseRecord], requirement: Requirement) -> Score:
-        """Count the cases with a requirement."""
-        own = [one for one in cases if one.case.requirement is requirement]
-        return cls(sum(one.outcome.passes for one in own), len(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +81,11 @@ class Chapter:
         name: Name.
         title: Title.
         rows: Cases.
-        scores: By converter and requirement.
     """
 
     name: str
     title: str
     rows: tuple[Row, ...]
-    scores: dict[tuple[str, Requirement], Score]
 
 
 def write_suite(
@@ -140,16 +114,16 @@ def write_suite(
         (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
     several = len(summary.converters) > 1
     environment = page_environment()
-    names = [converter.name for converter in summary.converters]
     text = environment.get_template("suite.html.j2").render(
         summary=summary,
         version=rows[0].case.version,
         title=_headline(rows, summary.converters),
-        chapters=_chapters(rows, names),
-        totals=_scores(rows, names),
+        chapters=_chapters(rows),
+        scores=suite_scores(summary),
         count=len(rows),
         outcomes=OUTCOMES,
         requirements=tuple(Requirement),
+        look=_look,
         sheet=lambda robot: _sheet(robot, several=several),
         file=lambda row, suffix: quote(f"{FILES}/{row.id}{suffix}"),
         command=run_command(summary, *summary.corpus),
@@ -175,27 +149,20 @@ def _as_json(case: Case) -> str:
     return msgspec.json.format(msgspec.json.encode(case), indent=2).decode() + "\n"
 
 
-def _chapters(rows: Sequence[Row], names: Sequence[str]) -> tuple[Chapter, ...]:
+def _chapters(rows: Sequence[Row]) -> tuple[Chapter, ...]:
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(row.case.chapter, []).append(row)
     return tuple(
-        Chapter(name, own[0].case.title, tuple(own), _scores(own, names))
-        for name, own in by_name.items()
+        Chapter(name, own[0].case.title, tuple(own)) for name, own in by_name.items()
     )
 
 
-def _scores(
-    rows: Iterable[Row], names: Iterable[str]
-) -> dict[tuple[str, Requirement], Score]:
-    own = tuple(rows)
-    return {
-        (name, requirement): Score.of(
-            (row.results[name][1] for row in own if name in row.results), requirement
-        )
-        for name in names
-        for requirement in Requirement
-    }
+def _look(score: Score) -> str:
+    """Return the class in the style sheet."""
+    if score.passed == score.total:
+        return "exact"
+    return "disputed" if 2 * score.passed >= score.total else "fails"
 
 
 def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str:

@@ -27,6 +27,7 @@ from urdf_usd.converter.options import (
 )
 from urdf_usd.converter.simulation.description import load_description
 
+_GAINS = '[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n'
 _TEXT = """\
 base = "fixed"
 self_collision = false
@@ -170,7 +171,7 @@ def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
 def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None:
     """Read by the harness on its own."""
     urdf = write_described(tmp_path)
-    text = f'[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n[sources]\n{sources}'
+    text = f"{_GAINS}[sources]\n{sources}"
     description = load_description(write_description(tmp_path, text))
     options = with_description(ConvertOptions(), description)
 
@@ -181,6 +182,57 @@ def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None
     assert checks["simulation.gains"].compared == 3
     contacts = 5 if "gazebo" in sources else 0
     assert checks["simulation.contacts"].compared == contacts
+
+
+@pytest.mark.parametrize(
+    "seeded",
+    [
+        pytest.param(("</link>", ""), id="link-not-closed"),
+        pytest.param((' type="system">', " type=system>"), id="value-not-quoted"),
+        pytest.param(("<mu1>0.8</mu1>", "<mu1>0,8</mu1>"), id="no-number"),
+        pytest.param(("<mu1>0.8</mu1>", "<mu1>-0.8</mu1>"), id="negative-friction"),
+        pytest.param((">0.4</param>", ">zero</param>"), id="no-position"),
+    ],
+)
+def test_elements_of_repaired_files_count(
+    seeded: tuple[str, str], tmp_path: Path
+) -> None:
+    """What the converter reads from a malformed URDF is compared."""
+    urdf = write_described(tmp_path)
+    text = urdf.read_text("utf-8")
+    assert seeded[0] in text
+    urdf.write_text(text.replace(*seeded, 1), encoding="utf-8")
+    stated = f"{_GAINS}[sources]\nros2_control = true\ngazebo = true\n"
+    description = load_description(write_description(tmp_path, stated))
+
+    record = examine_here(
+        urdf, tmp_path / "run", with_description(ConvertOptions(), description)
+    )
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.gains"].compared == 3
+    assert checks["simulation.contacts"].compared > 0
+
+
+def test_malformed_srdf_is_compared_as_the_converter_repairs_it(
+    tmp_path: Path,
+) -> None:
+    """A value has no quotes: the pair and the pose count."""
+    (tmp_path / "robot.srdf").write_text(
+        '<robot name="two"><disable_collisions link1=arm link2="tool"/>'
+        '<group_state name="home" group="all"><joint name="hinge" value="0.3"/>'
+        "</group_state></robot>"
+    )
+
+    record = _examined(
+        tmp_path, '[pose]\nstate = "home"\n[filters]\nsrdf = "robot.srdf"\n'
+    )
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.positions"].compared > 0
+    assert checks["simulation.filters"].compared > 0
 
 
 _SHAPES = """\

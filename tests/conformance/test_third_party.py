@@ -1,4 +1,4 @@
-"""An engine of another package, as CONTRIBUTING.md documents."""
+"""An engine of another package, that of the examples."""
 
 from __future__ import annotations
 
@@ -7,45 +7,23 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.installed_examples import installed_example
 from urdf_usd.converter import convert
 
 _ROOT = Path(__file__).parents[2]
 _ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"
 
 
-def _block(language: str) -> str:
-    """Return the code block of that language in the recipe."""
-    text = (_ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = text[text.index("### Add an engine") : text.index("### Add a robot")]
-    (found,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
-    return str(found)
-
-
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder of installed packages with that of the recipe, as installed by pip."""
-    site = tmp_path / "site"
-    metadata = site / "etree_engine-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "etree_engine.py").write_text(_block("python"))
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: etree-engine\nVersion: 1.0\n"
-    )
-    groups = tomllib.loads(_block("toml"))["project"]["entry-points"]
-    lines = [
-        line
-        for group, entries in groups.items()
-        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in entries.items()))
-    ]
-    (metadata / "entry_points.txt").write_text("\n".join(lines))
-    return site
+    """A folder of installed packages with that of the example."""
+    return installed_example("engine", tmp_path / "site")
 
 
 def _command(
@@ -72,11 +50,6 @@ def _check(site: Path, usd: Path) -> dict[str, Any]:
     assert record.is_file(), ending.stderr
     read: dict[str, Any] = json.loads(record.read_text())
     return read
-
-
-def test_recipe_is_short() -> None:
-    """About thirty lines, including blank ones."""
-    assert len(_block("python").splitlines()) <= 32
 
 
 def test_third_party_engine_is_compared(installed: Path, tmp_path: Path) -> None:

@@ -250,6 +250,7 @@ def part_of(
         baseline=own.baseline or (summary.baseline if own.gated else None),
         robots=tuple(r for r in summary.robots if r.candidate == converter),
         former=_changes_of(summary, converter),
+        suite=tuple(one for one in summary.suite if one.candidate == converter),
     )
     return part, [record for record in records if record.candidate == converter]
 

@@ -83,15 +83,11 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
 
 
 def _write_merged(layered: Path, interface: str, file: Path) -> None:
-    """Write all layers of an asset as one.
-
-    Specs are copied into a crate layer. Exporting a text layer to crate is not
-    deterministic: it orders specs by memory address.
-    """
+    """Write all layers of an asset as one."""
     payload = layered / PAYLOAD
     front = Sdf.Layer.FindOrOpen(str(layered / interface))
     robot = _ROOT.AppendChild(front.defaultPrim)
-    merged = Sdf.Layer.CreateNew(str(file))
+    merged = Sdf.Layer.CreateAnonymous()
     for key in sorted(front.pseudoRoot.ListInfoKeys()):
         merged.pseudoRoot.SetInfo(key, front.pseudoRoot.GetInfo(key))
     Sdf.CopySpec(front, robot, merged, robot)
@@ -115,7 +111,36 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
         Sdf.CopySpec(source, origin, merged, root)
         _refer_inside(merged, f"./{library}", origin, root)
     _keep_order(Usd.Stage.Open(front), Usd.Stage.Open(merged))
-    merged.Save()
+    _write_ordered(merged, file)
+
+
+def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
+    """Write a crate layer, with specs in the order of the prims.
+
+    A crate file has specs in the order in which they were made. Exporting a text layer
+    to crate orders them by memory address, and so does Sdf.CopySpec of usd-core 26.8
+    with the kinds of children of a prim.
+    """
+    written = Sdf.Layer.CreateNew(str(file))
+    # No recursion: chains of links can be deeper than Python's stack.
+    pairs = [(layer.pseudoRoot, written.pseudoRoot)]
+    while pairs:
+        source, target = pairs.pop()
+        for key in sorted(source.ListInfoKeys()):
+            target.SetInfo(key, source.GetInfo(key))
+        for own in source.properties:
+            Sdf.CopySpec(layer, own.path, written, own.path)
+        inside = []
+        for name, variants in source.variantSets.items():
+            copied = Sdf.VariantSetSpec(target, name)
+            for one in variants.variantList:
+                variant = Sdf.VariantSpec(copied, one.name)
+                inside.append((one.primSpec, variant.primSpec))
+        for child in source.nameChildren:
+            kind = child.specifier, child.typeName
+            inside.append((child, Sdf.PrimSpec(target, child.name, *kind)))
+        pairs.extend(reversed(inside))
+    written.Save()
 
 
 def flattened(layers: Iterable[Path]) -> Sdf.Layer:

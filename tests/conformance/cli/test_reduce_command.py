@@ -54,6 +54,24 @@ stage.GetRootLayer().Save()
 """
 
 
+_LINKS = """<robot name="arm">
+  <link name="base"/><link name="tip"/>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>
+"""
+# Ends with a segmentation fault if a joint turns without limits.
+_CRASHING = """
+import os, signal, sys
+from pathlib import Path
+from urdf_usd import convert
+
+if 'type="continuous"' in Path(sys.argv[1]).read_text():
+    print("at", sys.argv[1], file=sys.stderr)
+    os.kill(os.getpid(), signal.SIGSEGV)
+convert(Path(sys.argv[1]), sys.argv[2])
+"""
+
+
 def _robot(folder: Path) -> Path:
     (folder / "meshes").mkdir()
     (folder / "meshes" / "tip.stl").write_text(_MESH + "endsolid s\n", encoding="utf-8")
@@ -91,11 +109,62 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     )
 
 
+def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
+    """The failure does not depend on the end tag that is missing."""
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    urdf.write_text(_LINKS.replace("</robot>", '<link name="x"><a:b/></robot>'))
+
+    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+
+    assert result.exit_code == 0, result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert len(reduced.findall("link")) == 2
+    assert not reduced.findall("joint")
+
+
+def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
+    """The signal is part of the failure, the rest of its output is not."""
+    program = tmp_path / "crashing.py"
+    program.write_text(_CRASHING, encoding="utf-8")
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    urdf.write_text(_LINKS, encoding="utf-8")
+    converter = f"crashing={sys.executable} {program} {{urdf}} {{out}}"
+    arguments = ("reduce", str(urdf), str(out), "--engine", "mujoco")
+
+    result = CliRunner().invoke(main, [*arguments, "--converter", converter])
+
+    assert result.exit_code == 0, result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    (joint,) = reduced.findall("joint")
+    assert joint.get("type") == "continuous"
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "crashed" in report
+    assert "SIGSEGV" in report
+
+
+def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
+    """PyBullet ends with a segmentation fault if a joint is stated twice."""
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    joint = _LINKS[_LINKS.index("<joint") : _LINKS.index("</robot>")]
+    text = _LINKS.replace("</robot>", f"{joint}</robot>")
+    urdf.write_text(text, encoding="utf-8")
+
+    result = CliRunner().invoke(
+        main, ["reduce", str(urdf), str(out), "--engine", "pybullet"]
+    )
+
+    assert result.exit_code == 0, result.stderr
+    assert "engine pybullet" in result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert len(reduced.findall("joint")) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (_URDF.replace("meshes/tip.stl", "meshes/tip.stl"), "nothing fails"),
-        (_URDF.replace("</robot>", ""), "not well-formed XML"),
+        (_URDF.replace("</robot>", ""), "nothing fails"),
+        (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(

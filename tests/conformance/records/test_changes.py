@@ -23,6 +23,13 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.conformance.records.results import write_record
 from urdf_usd.conformance.records.stored_run import StoredRun, StoredRunError, read_run
+from urdf_usd.conformance.records.suite_case import (
+    Case,
+    CaseOutcome,
+    CaseRecord,
+    Expected,
+    Requirement,
+)
 
 
 def _check(grade: Grade, worst: float | None, bound: float | None) -> CheckRecord:
@@ -113,6 +120,42 @@ def test_each_kind_of_change_is_reported(
 
     assert [change.kind for change in changes] == kinds
     assert any(change.worse for change in changes) == worse
+
+
+def _case(verdict: Verdict, outcome: CaseOutcome) -> RobotRecord:
+    case = Case(shows="", clause="", requirement=Requirement.MUST, expected=Expected())
+    record = CaseRecord(
+        version="1",
+        chapter="tree",
+        title="Tree",
+        name="two-roots",
+        number=1,
+        case=case,
+        outcome=outcome,
+        reason="",
+    )
+    return structs.replace(_robot(verdict), case=record)
+
+
+@pytest.mark.parametrize(
+    ("after", "kind", "worse"),
+    [
+        (_case(Verdict.EXACT, CaseOutcome.FAIL), Kind.NEWLY_FAILING, True),
+        (_case(Verdict.CRASHED, CaseOutcome.CRASHED), Kind.NEWLY_FAILING, True),
+    ],
+)
+def test_case_that_is_not_refused_any_more_is_newly_failing(
+    after: RobotRecord, kind: Kind, worse: bool
+) -> None:
+    """Although the verdict of a file that is read is better; and the reverse."""
+    refused = _case(Verdict.UNREADABLE, CaseOutcome.REFUSED)
+
+    (change,) = compare_runs(_run(refused), _run(after))
+    (back,) = compare_runs(_run(after), _run(refused))
+
+    assert (change.kind, change.worse, change.check) == (kind, worse, "case")
+    assert (back.kind, back.worse) == (Kind.FIXED, False)
+    assert compare_runs(_run(refused), _run(refused)) == ()
 
 
 def test_changed_files_and_settings_are_listed_but_no_regression() -> None:

@@ -16,6 +16,12 @@ from urdf_usd.conformance.records.history import (
     read_history,
 )
 from urdf_usd.conformance.records.record import Grade, RunSummary, Verdict
+from urdf_usd.conformance.records.suite_case import (
+    CaseOutcome,
+    CaseSummary,
+    Requirement,
+    chapter_scores,
+)
 
 
 def _summary(
@@ -75,6 +81,60 @@ def test_seeded_regression_and_the_version_that_changed_with_it_are_listed(
     (version,) = changed_versions(first, second)
     assert (version.subject, version.before, version.after) == ("mujoco", "4.0", "4.1")
     assert changed_versions(second, third) == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "worse"),
+    [
+        ((Verdict.EXACT, CaseOutcome.PASS), (Verdict.EXACT, CaseOutcome.FAIL), True),
+        (
+            (Verdict.UNREADABLE, CaseOutcome.REFUSED),
+            (Verdict.EXACT, CaseOutcome.FAIL),
+            True,
+        ),
+        (
+            (Verdict.EXACT, CaseOutcome.FAIL),
+            (Verdict.UNREADABLE, CaseOutcome.REFUSED),
+            False,
+        ),
+        (
+            (Verdict.EXACT, CaseOutcome.FAIL),
+            (Verdict.CRASHED, CaseOutcome.CRASHED),
+            True,
+        ),
+    ],
+)
+def test_outcome_of_a_case_decides_what_is_worse(
+    first: tuple[Verdict, CaseOutcome],
+    second: tuple[Verdict, CaseOutcome],
+    worse: bool,
+    tmp_path: Path,
+) -> None:
+    """Also if the verdict is better, as the file should have been refused."""
+    for verdict, outcome in (first, second):
+        summary = _summary(verdict)
+        case = CaseSummary(
+            version="2026.12",
+            chapter="tree",
+            title="Tree",
+            name="two-roots",
+            number=1,
+            requirement=Requirement.MUST,
+            outcome=outcome,
+            reason="",
+        )
+        scores = chapter_scores([("", case)], [""])
+        robot = structs.replace(summary.robots[0], case=case)
+        summary = structs.replace(summary, robots=(robot,), suite=scores)
+        append_entry(tmp_path, summary)
+    before, after = read_history(tmp_path)
+
+    (change,) = changed_results(before, after)
+
+    assert change.worse is worse
+    assert change.checks[0] == f"case: {first[1]} → {second[1]}"
+    assert before.suite[0].must.passed == int(first[1].passes)
+    assert changed_results(after, after) == ()
 
 
 def test_robots_that_come_and_go_are_listed(tmp_path: Path) -> None:
