@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 
+
+# The plugin is not installed for the fast tests.
+@pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_machine_info(
     config: object, machine_info: dict[str, Any]
 ) -> None:
