@@ -98,6 +98,12 @@ _FOUND = {
         )
         for size in ("3e-95", "-5e-265")
     },
+    "link without mass behind a prismatic joint of a fixed link": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b"/>'
+        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
+        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    ),
     "friction of a planar joint, along axes that rounding exchanged": (
         '<robot name="r"><link name="c"><inertial>'
         '<origin xyz="-0.623 -0.228 0"/><mass value="1.65"/>'

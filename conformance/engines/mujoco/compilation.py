@@ -99,6 +99,10 @@ def compile_freed(
 
     Returns:
         The model, and the links whose mass properties in it are not the file's.
+
+    Raises:
+        AbstentionError: It cannot simulate a link without mass, such as one behind a
+            prismatic joint of a fixed link.
     """
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     with collected_warnings():
@@ -123,7 +127,10 @@ def compile_freed(
             model.body_mass[index] = own.mass
             model.body_inertia[index] = own.moments if own.mass else 0.0
         # Derived constants depend on the inertia of merged bodies.
-        mujoco.mj_setConst(model, mujoco.MjData(model))
+        try:
+            mujoco.mj_setConst(model, mujoco.MjData(model))
+        except mujoco.FatalError as error:
+            raise _refusal(error) from error
     return model, frozenset(unknown)
 
 
@@ -183,7 +190,7 @@ def collected_warnings() -> Iterator[list[str]]:
         mujoco.set_mju_user_warning(previous)
 
 
-def _refusal(error: ValueError) -> AbstentionError:
+def _refusal(error: Exception) -> AbstentionError:
     # Line numbers would be those of the prepared copy.
     text = re.sub(r", line \d+", "", str(error))
     return AbstentionError("; ".join(filter(None, text.splitlines())))

@@ -150,8 +150,12 @@ def _moving(
     held: Compiled,
     configurations: Configurations,
 ) -> Observation:
-    """Add equations of motion and rollout of the model of the file."""
-    model, unknown = compile_freed(urdf, held)
+    """Add equations of motion and rollout of the model of the file, if it has any."""
+    try:
+        model, unknown = compile_freed(urdf, held)
+    except AbstentionError as error:
+        note = f"MuJoCo cannot simulate it: {error}"
+        return replace(reading, notes=(*reading.notes, note))
     bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
     mechanism = Mechanism(
         model=model,
