@@ -333,8 +333,14 @@ class CaseSummary(_Record, frozen=True, kw_only=True):
     """One case and converter in ``summary.json``.
 
     Attributes:
-        version: As in :class:`CaseRecord`; likewise the others.
+        version: Version of the suite.
+        chapter: Chapter, by name.
+        title: Title of the chapter.
+        name: Name in its chapter.
+        number: Place in the suite, from 1.
         requirement: Whether the values must or should be as expected.
+        outcome: Result, by the engine of OpenUSD.
+        reason: Why it does not pass; empty if it does.
     """
 
     version: str

@@ -34,7 +34,8 @@ except ValueError:
     pass
 pybullet.connect(pybullet.DIRECT)
 pybullet.loadURDF(urdf, flags=pybullet.URDF_USE_INERTIA_FROM_FILE)
-list(Usd.Stage.Open(usd).Traverse())
+stage = Usd.Stage.Open(usd)
+list(stage.Traverse())
 """
 
 pytestmark = [pytest.mark.benchmark_run, pytest.mark.parametrize("robot", ROBOTS)]

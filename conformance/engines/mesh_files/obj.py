@@ -110,6 +110,11 @@ def read_obj(content: bytes) -> ObjFile:
         for kind, width in _ROWS.items()
     )
     corners = np.concatenate([each.corners for each in stated.faces])
+    # Faces may precede the rows that they refer to.
+    beyond = corners > (len(points), len(coordinates), len(normals))
+    if beyond[:, 0].any():
+        raise UnreadMeshError("a face has an index beyond the last vertex")
+    corners = np.where(beyond, _NONE, corners)
     sizes = np.concatenate([each.sizes for each in stated.faces])
     places = fan_places(sizes)
     used, triangles = _used(corners[:, 0][places])
@@ -163,10 +168,6 @@ def _statements(content: bytes) -> _Statements:
                 rows = _numbers(words, _ROWS[kind])
                 stated.rows[kind].append(rows)
                 counts[kind] += len(rows)
-    # Faces may precede the rows that they refer to.
-    for faces in stated.faces:
-        if (faces.corners > list(counts.values())).any():
-            raise UnreadMeshError("a face has an index beyond the last row")
     return stated
 
 
@@ -234,7 +235,7 @@ def _from_one(corners: Indices, counts: Sequence[int]) -> Indices:
     """
     counted = np.where(corners < 0, corners + np.array(counts) + 1, corners)
     if ((corners < 0) & (counted < 1)).any():
-        raise UnreadMeshError("a face has an index before the first row")
+        raise UnreadMeshError("a face has an index before the first vertex")
     return counted
 
 

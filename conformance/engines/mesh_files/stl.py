@@ -18,14 +18,17 @@ TRIANGLE = np.dtype([("normal", "<f4", 3), ("points", "<f4", 9), ("attribute", "
 
 
 def read_binary_stl(content: bytes) -> LoadedMesh:
-    """Read the triangles of a file whose size is that of its number of triangles.
+    """Read the triangles of a file; what follows them is ignored.
 
     Raises:
-        UnreadMeshError: There is no triangle.
+        UnreadMeshError: There is no triangle, or fewer than the file states.
     """
-    points = np.frombuffer(content, TRIANGLE, offset=HEADER)["points"]
-    if not len(points):
+    count = int.from_bytes(content[HEADER - 4 : HEADER], "little")
+    if not count:
         raise UnreadMeshError("it holds no triangles")
+    if len(content) < HEADER + TRIANGLE.itemsize * count:
+        raise UnreadMeshError(f"it is shorter than {count} triangles")
+    points = np.frombuffer(content, TRIANGLE, count, HEADER)["points"]
     triangles = np.arange(3 * len(points)).reshape(-1, 3)
     # Its normals are those of the faces, and many files leave them zero.
     return LoadedMesh(
