@@ -23,7 +23,7 @@ def convex_hull(points: Points) -> tuple[Points, float]:
     Returns:
         (K, 3) corners and the volume; for a flat hull, its extreme points and zero.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
 
     if len(points) > _FEW:
         points = points[_outermost(points)]

@@ -21,7 +21,7 @@ def hull_triangles(points: Array, triangles: Indices) -> Indices | None:
     Returns:
         Indices of points; None if the hull is flat.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
 
     used = np.unique(triangles)
     try:
@@ -45,7 +45,7 @@ def hull_volume(points: Array, triangles: Indices) -> float:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
 
     used = np.zeros(len(points), dtype=bool)
     used[triangles.reshape(-1)] = True

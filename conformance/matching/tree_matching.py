@@ -133,7 +133,7 @@ def assign(
         Pairs in the order of rows, those of them with equally good alternatives, and
         the total cost.
     """
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  slow; few need it
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  slow to import
 
     count, others = len(alone[0]), len(alone[1])
     size = max(count, others)

@@ -75,7 +75,7 @@ def _tube(radius: float, length: float) -> tuple[float, float, float]:
 
 def hull_solid(points: Matrix) -> Solid:
     """Return the solid of the convex hull of (N, 3) points [m]; empty if flat."""
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
 
     try:
         hull = ConvexHull(points)

@@ -349,7 +349,7 @@ def polyhedron(triangles: Array) -> Solid:
 
 def convex_hull(points: Array) -> Solid:
     """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow; few need it
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
 
     try:
         hull = ConvexHull(points)
