@@ -100,6 +100,25 @@ def travel_factor(
     return _travel(_from_zero(here).position, _from_zero(there).position)
 
 
+def is_displaced_along_axis(
+    joint: JointObservation, ours: Observation, theirs: Observation
+) -> bool:
+    """Whether a joint that no configuration moves is elsewhere along its axis.
+
+    That is how the travel of a joint differs which a coupling holds at a constant
+    position. Frames of the first configuration are compared.
+    """
+    here, there = _motion(joint, ours), _motion(joint, theirs)
+    if joint.axis is None or here is None or there is None:
+        return False
+    if np.ptp(here.position, axis=0).max() > _UNTURNED:
+        return False
+    shift = there.position[0] - here.position[0]
+    across = np.cross(here.rotation[0] @ joint.axis, shift)
+    turn = np.abs(there.rotation[0] - here.rotation[0]).max()
+    return bool(max(np.linalg.norm(across), turn) <= _UNTURNED)
+
+
 def is_unturned(
     joint: JointObservation, ours: Observation, theirs: Observation
 ) -> bool:

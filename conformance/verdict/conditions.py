@@ -13,7 +13,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from urdf_usd.conformance.checks.joint_motion import is_unturned, travel_factor
+from urdf_usd.conformance.checks.joint_motion import (
+    is_displaced_along_axis,
+    is_unturned,
+    travel_factor,
+)
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
@@ -414,7 +418,11 @@ def longer_axis(case: DeviationCase) -> bool:
     if joints is None or joints[0].type is not JointType.PRISMATIC:
         return False
     factor = travel_factor(joints[0], case.spec, case.stated)
-    return factor is not None and abs(factor - 1) > _ROUNDING
+    if factor is not None and abs(factor - 1) > _ROUNDING:
+        return True
+    return joints[0].mimic is not None and is_displaced_along_axis(
+        joints[0], case.spec, case.stated
+    )
 
 
 def shapes_in_pieces(case: DeviationCase) -> bool:

@@ -77,6 +77,20 @@ _FOUND = {
         '<joint name="j" type="fixed"><origin xyz="0.452 0 0.077"/>'
         '<parent link="b"/><child link="c"/></joint></robot>'
     ),
+    "axis that PyBullet does not normalise, of a joint that never moves": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        f'<link name="c">{_BODY}</link><link name="d">{_BODY}</link>'
+        f'<link name="e">{_BODY}</link>'
+        '<joint name="i" type="prismatic"><origin xyz="-0.669 0 0.637"/>'
+        '<parent link="a"/><child link="b"/><axis xyz="0.707 0 0.707"/>'
+        '<limit lower="0.4" upper="0.4"/><mimic joint="j" offset="2.478"/></joint>'
+        '<joint name="j" type="prismatic"><parent link="b"/><child link="c"/>'
+        '<limit lower="0" upper="0"/><mimic joint="k" multiplier="0"/></joint>'
+        '<joint name="k" type="prismatic"><parent link="b"/><child link="d"/>'
+        '<limit lower="0" upper="0"/><mimic joint="j" multiplier="0"/></joint>'
+        '<joint name="f" type="floating"><parent link="c"/><child link="e"/></joint>'
+        "</robot>"
+    ),
     **{
         f"{kind} joint with a lower limit of {lower} alone": (
             f'<robot name="r"><link name="a">{_BODY}</link>'
