@@ -19,14 +19,13 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.records.record import Grade
-from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.urdf.parse import parse
 
 # With the schemas of a simulator, so that it reports limits.
 _OPTIONS = ConvertOptions(profile=Profile.GENERIC)
@@ -52,10 +51,13 @@ def test_every_deviation_has_a_known_cause(
     """An unknown one is a fault of the engine, its adapter or the converter."""
     engine = installed(_MAKERS[name]())
     path = str(_ROOT / file)
-    try:
-        request = Request(path, configurations(structure(parse(path).robot)))
-    except SourceError:
+    reading = read_robot(path, {}, {})
+    if isinstance(reading, SourceError):
         pytest.skip("no robot")
+    if reading.expanded is not None:
+        path = str(tmp_path / "expanded.urdf")
+        Path(path).write_bytes(reading.expanded)
+    request = Request(path, reading.configurations)
     spec = Observed(ReferenceEngine().observe(request))
     usd, simulators = spec, []
     if engine.side is Side.USD:
