@@ -145,8 +145,7 @@ def _measure(
     if not any(joint.type in _ONE_AXIS for joint in structure(parsed.robot)):
         yield {"status": "without joints"}
         return
-    whole = configurations(structure(parsed.robot), 1)
-    chosen = replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
+    chosen = configurations_at_rest(parsed)
     with tempfile.TemporaryDirectory() as scratch, cached_meshes():
         for name, text in ASSETS.items():
             out = Path(scratch, name.replace(" ", "-"))
@@ -201,7 +200,7 @@ def _simulated(
     moves: bool,
 ) -> Iterator[dict[str, Any]]:
     joints = {joint.name: joint for joint in seen.joints if joint.type in _ONE_AXIS}
-    paths = {path: joints[n] for path, n in _joint_names(usd).items() if n in joints}
+    paths = {path: joints[n] for path, n in joint_names(usd).items() if n in joints}
     by_name = {joint.name: path for path, joint in paths.items()}
     driven = {
         by_name[drive.joint]: drive.target_position or 0.0
@@ -341,7 +340,14 @@ def _compared(
     return {"differing": [[own[n].name for n in found] for found in rows]}
 
 
-def _joint_names(usd: Path) -> dict[str, str]:
+def configurations_at_rest(parsed: Parsed) -> Configurations:
+    """Return configurations of a robot for link frames alone."""
+    whole = configurations(structure(parsed.robot), 1)
+    return replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
+
+
+def joint_names(usd: Path) -> dict[str, str]:
+    """Return the URDF names of joints by prim path."""
     with captured_diagnostics():
         stage = Usd.Stage.Open(str(usd))
         predicate = Usd.TraverseInstanceProxies()

@@ -3,13 +3,14 @@
     python -m tests.behaviour.resting ROBOT… [--newton PYTHON]
 
 Converts robots with a floating base and drives of 5 Hz, lets them fall from where their
-lowest collider touches the ground with all joints at zero, and simulates 6 s in PhysX
-and in Newton. Writes a table of the motion of the base in the last second.
+lowest collider touches the ground with all joints at zero, and simulates 6 s in PhysX,
+Newton and MuJoCo. Writes a table of the motion of the base in the last second.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,17 +18,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.behaviour.__main__ import (
     ASSETS,
     WITH,
+    configurations_at_rest,
     convert_robot,
     find_prims,
+    joint_names,
     run_simulators,
 )
-from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics
+from tests.behaviour.simulation import Ground, simulate_in_mujoco
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.robot.bodies import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
@@ -38,6 +46,8 @@ _STEP, _RATE, _SECONDS = 0.004, 10, 6
 _CLEARANCE = 1e-3
 # Motion in the last second of a base at rest [m, rad].
 _STILL = 1e-3, 1e-2
+# Corners of the polygon in place of a circle.
+_CORNERS = 64
 
 
 def main() -> None:
@@ -49,15 +59,22 @@ def main() -> None:
     with run_simulators(options.newton) as simulators:
         for reference in options.robot:
             with tempfile.TemporaryDirectory() as scratch:
-                request = _request(reference, Path(scratch))
+                usd, request, chosen = _request(reference, Path(scratch))
                 for simulator in simulators:
-                    answer = simulator.observe(request)
-                    cells = [reference, simulator.name, *_cells(answer)]
-                    sys.stdout.write(f"| {' | '.join(cells)} |\n")
-                    sys.stdout.flush()
+                    _write(reference, simulator.name, simulator.observe(request))
+                _write(reference, "MuJoCo", _in_mujoco(usd, request, chosen))
 
 
-def _request(reference: str, folder: Path) -> dict[str, Any]:
+def _write(reference: str, simulator: str, answer: Mapping[str, Any]) -> None:
+    cells = [reference, simulator, *_cells(answer)]
+    sys.stdout.write(f"| {' | '.join(cells)} |\n")
+    sys.stdout.flush()
+
+
+def _request(
+    reference: str, folder: Path
+) -> tuple[Path, dict[str, Any], Configurations]:
+    """Return the asset, the request for its scene, and configurations for MuJoCo."""
     source = resolve_robot(reference)
     packages = {name: str(path) for name, path in source.packages}
     parsed = parse(
@@ -66,7 +83,7 @@ def _request(reference: str, folder: Path) -> dict[str, Any]:
     usd = convert_robot(parsed, folder / "asset", ASSETS[WITH], BaseOption.FLOATING)
     scene, body = _place(usd)
     steps = round(_SECONDS / _STEP)
-    return {
+    request = {
         "usd": str(scene),
         "body": body,
         "colliders": [],
@@ -76,6 +93,79 @@ def _request(reference: str, folder: Path) -> dict[str, Any]:
         "every": round(1.0 / (_RATE * _STEP)),
         "segments": [{"steps": steps, "targets": {}}],
     }
+    return usd, request, configurations_at_rest(parsed)
+
+
+def _in_mujoco(
+    usd: Path, request: Mapping[str, Any], chosen: Configurations
+) -> dict[str, Any]:
+    """Simulate the asset above a plane, which touches its lowest collider."""
+    with captured_diagnostics():
+        seen = OpenusdEngine().observe(Request(str(usd), chosen))
+    colliders, lowest = _colliders(usd)
+    ground = Ground(lowest - _CLEARANCE, colliders)
+    paths = {name: path for path, name in joint_names(usd).items()}
+    return simulate_in_mujoco(seen, chosen, paths, request, ground)
+
+
+def _colliders(usd: Path) -> tuple[dict[str, list[NDArray[np.float64]]], float]:
+    """Return vertices of colliders by link, and the lowest height.
+
+    Both are in link frames; the height in that of the base, with joints at zero.
+    """
+    with captured_diagnostics():
+        stage = Usd.Stage.Open(str(usd))
+    cache = UsdGeom.XformCache()
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    heights = []
+    bodies = find_prims(usd, UsdPhysics.RigidBodyAPI)
+    base = stage.GetPrimAtPath(min(bodies, key=lambda path: path.count("/")))
+    to_base = cache.GetLocalToWorldTransform(base).GetInverse()
+    for path in find_prims(usd, UsdPhysics.CollisionAPI):
+        prim = stage.GetPrimAtPath(path)
+        body = prim
+        while not body.HasAPI(UsdPhysics.RigidBodyAPI):
+            body = body.GetParent()
+        placed = cache.GetLocalToWorldTransform(prim)
+        own = cache.GetLocalToWorldTransform(body).GetInverse()
+        vertices = _vertices(prim)
+        found.setdefault(urdf_name(body), []).append(_moved(vertices, placed * own))
+        heights.append(_moved(vertices, placed * to_base)[:, 2].min())
+    return found, min(heights)
+
+
+def _moved(points: NDArray[np.float64], matrix: Gf.Matrix4d) -> NDArray[np.float64]:
+    rows = np.array(matrix)
+    moved: NDArray[np.float64] = points @ rows[:3, :3] + rows[3, :3]
+    return moved
+
+
+def _vertices(prim: Usd.Prim) -> NDArray[np.float64]:
+    """Return (N, 3) points whose convex hull is a collider's, round ones sampled."""
+    half: float
+    if prim.IsA(UsdGeom.Mesh):
+        return np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get(), float)
+    if prim.IsA(UsdGeom.Cube):
+        half = UsdGeom.Cube(prim).GetSizeAttr().Get() / 2.0
+        corners = np.array(list(itertools.product((-half, half), repeat=3)))
+        return corners
+    circle = np.exp(2j * np.pi * np.arange(_CORNERS) / _CORNERS)
+    if prim.IsA(UsdGeom.Sphere):
+        radius = UsdGeom.Sphere(prim).GetRadiusAttr().Get()
+        height = np.cos(np.pi * np.arange(1, _CORNERS // 2) / (_CORNERS // 2))
+        rings = np.sqrt(1.0 - height**2)[:, None] * circle
+        points = np.stack([rings.real, rings.imag, np.tile(height, (_CORNERS, 1)).T], 2)
+        poles = [(0.0, 0.0, radius), (0.0, 0.0, -radius)]
+        return np.vstack([radius * points.reshape(-1, 3), poles])
+    if not prim.IsA(UsdGeom.Cylinder):
+        raise NotImplementedError(f"{prim.GetPath()}: a {prim.GetTypeName()}")
+    cylinder = UsdGeom.Cylinder(prim)
+    radius = cylinder.GetRadiusAttr().Get()
+    half = cylinder.GetHeightAttr().Get() / 2.0
+    flat = radius * np.stack([circle.real, circle.imag], 1)
+    caps = [np.insert(flat, 2, height, axis=1) for height in (-half, half)]
+    turned = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
+    return np.vstack(caps)[:, turned[cylinder.GetAxisAttr().Get()]]
 
 
 def _place(usd: Path) -> tuple[Path, str]:

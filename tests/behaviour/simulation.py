@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -36,22 +37,38 @@ from urdf_usd.conformance.observation.simulation import DriveObservation
 _LOCKED = 1e-6
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """A plane below a robot that is free to move.
+
+    Attributes:
+        height: Of the plane in the frame of the root link [m].
+        colliders: Vertices (N, 3) of colliders in the frame of their link [m], by link.
+            They collide as convex hulls.
+    """
+
+    height: float
+    colliders: Mapping[str, Sequence[NDArray[np.float64]]]
+
+
 def simulate_in_mujoco(
     observation: Observation,
     configurations: Configurations,
     paths: Mapping[str, str],
     request: Mapping[str, Any],
+    ground: Ground | None = None,
 ) -> dict[str, Any]:
-    """Simulate what OpenUSD reads of an asset, without contacts.
+    """Simulate what OpenUSD reads of an asset.
 
-    Drives become actuators with the effort limit as the range of their force, armature
-    becomes that of MuJoCo's joints, and the root is welded to the world.
+    Drives become actuators with the effort limit as the range of their force, and
+    armature becomes that of MuJoCo's joints. Links do not collide with each other.
 
     Args:
         observation: That of the engine ``openusd``.
         configurations: Those of its frames.
         paths: Prim paths of joints, by URDF name.
         request: See above.
+        ground: What links collide with. Without, the root is welded to the world.
     """
     settings = observation.simulation
     armatures = dict((settings and settings.armatures) or ())
@@ -63,10 +80,13 @@ def simulate_in_mujoco(
         if (drive.stiffness or drive.damping) and efforts[drive.joint] != 0
     ]
 
-    def prepare(spec: mujoco.MjSpec, moving: Sequence[str]) -> None:
+    def prepare(
+        spec: mujoco.MjSpec,
+        bodies: Mapping[str, mujoco.MjsBody],
+        moving: Sequence[str],
+    ) -> None:
         spec.option.timestep = request["step"]
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         own = {name: spec.joint(str(place)) for place, name in enumerate(moving)}
         for joint in observation.joints:
             if own.get(joint.name) is not None:
@@ -74,6 +94,10 @@ def simulate_in_mujoco(
                 own[joint.name].armature = armatures.get(joint.name, 0.0)
         for drive in drives:
             _add_actuator(spec, own[drive.joint].name, drive, efforts[drive.joint])
+        if ground:
+            _add_contacts(spec, bodies, ground)
+            return
+        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         free = mujoco.mjtJoint.mjJNT_FREE
         spec.delete(next(one for one in spec.joints if one.type == free))
 
@@ -109,6 +133,7 @@ def simulate_in_mujoco(
                     "positions": [qpos[columns].tolist() for qpos, _ in rows],
                     "velocities": [qvel[rates].tolist() for _, qvel in rows],
                 }
+                | ({"base": [_pose(qpos) for qpos, _ in rows]} if ground else {})
             )
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning
@@ -129,6 +154,34 @@ def _stepped(
         if step % every == 0:
             samples.append((state.qpos.copy(), state.qvel.copy()))
     return samples
+
+
+def _pose(qpos: NDArray[np.float64]) -> list[float]:
+    """Return position and quaternion xyzw of a free root from those of a state."""
+    return [*qpos[:3], *qpos[4:7], qpos[3]]
+
+
+def _add_contacts(
+    spec: mujoco.MjSpec, bodies: Mapping[str, mujoco.MjsBody], ground: Ground
+) -> None:
+    plane = mujoco.mjtGeom.mjGEOM_PLANE
+    spec.worldbody.add_geom(
+        type=plane,
+        pos=(0.0, 0.0, ground.height),
+        size=(0.0, 0.0, 1.0),
+        contype=1,
+        conaffinity=0,
+    )
+    for link, hulls in ground.colliders.items():
+        for number, vertices in enumerate(hulls):
+            name = f"{link} {number}"
+            spec.add_mesh(name=name, uservert=vertices.ravel())
+            bodies[link].add_geom(
+                type=mujoco.mjtGeom.mjGEOM_MESH,
+                meshname=name,
+                contype=0,
+                conaffinity=1,
+            )
 
 
 def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:

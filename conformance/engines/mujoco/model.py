@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import mujoco
 import numpy as np
@@ -43,6 +44,11 @@ _UPPER = np.triu_indices(3)
 _ALONG = 0.77
 
 
+Preparation: TypeAlias = Callable[
+    [mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None
+]
+
+
 class UnbuildableError(Exception):
     """No model can be built from the observation; the message says why."""
 
@@ -74,7 +80,10 @@ def with_motion(
 def build(
     observation: Observation,
     configurations: Configurations,
-    prepare: Callable[[mujoco.MjSpec, Sequence[str]], None] | None = None,
+    prepare: Callable[
+        [mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None
+    ]
+    | None = None,
 ) -> Mechanism:
     """Make a model of an observation, its root free to move from the world's origin.
 
@@ -82,8 +91,8 @@ def build(
         observation: An observation with link frames.
         configurations: Those of the frames.
         prepare: Changes the specification before it is compiled. It is also given the
-            URDF names of moving joints: the name of a joint with one axis is the place
-            of its URDF name among these.
+            bodies by link, and the URDF names of moving joints: the name of a joint
+            with one axis is the place of its URDF name among these.
 
     Raises:
         UnbuildableError: A link with mass is not connected to the root, or by two
@@ -116,7 +125,7 @@ def build(
             moving.append(joint)
     _add_couplings(spec, moving, at_zero)
     if prepare:
-        prepare(spec, [joint.name for joint in moving])
+        prepare(spec, bodies, [joint.name for joint in moving])
     try:
         model = compiled_quietly(spec)
     except ValueError as error:
