@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from math import inf
 
-from pxr import Sdf, UsdPhysics
+from pxr import Sdf, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous
@@ -105,7 +105,7 @@ def _write_frame(link: Sdf.PrimSpec, name: str) -> None:
 
 
 def _author_contacts(layer: Sdf.Layer, prims: Prims) -> None:
-    """Bind a contact material to all colliders (1.3.4)."""
+    """Bind a contact material to all colliders (1.3.4), and state their purpose."""
     colliders: list[Sdf.Path] = []
 
     def collect(path: Sdf.Path) -> None:
@@ -124,8 +124,12 @@ def _author_contacts(layer: Sdf.Layer, prims: Prims) -> None:
     write(material, _TOKENS.physicsStaticFriction, _FRICTION, _MATERIAL)
     write(material, _TOKENS.physicsDynamicFriction, _FRICTION, _MATERIAL)
     write(material, _TOKENS.physicsRestitution, _RESTITUTION, _MATERIAL)
+    shapes = {path for paths in prims.collision.values() for path in paths}
     for path in colliders:
         collider = over(layer, path)
+        if path.GetParentPath() in shapes:
+            # Groups of a mesh inherit it, but 1.3.1 requires it of colliders.
+            write(collider, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide, "Mesh")
         apply(collider, "MaterialBindingAPI")
         relate(collider, "material:binding:physics", material.path)
         if _TOKENS.physicsApproximation not in collider.attributes:

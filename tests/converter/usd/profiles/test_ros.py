@@ -133,6 +133,24 @@ def test_colliders_have_a_contact_material(asset: Path) -> None:
         assert prim.GetAttribute("physics:approximation").Get() == expected
 
 
+def test_purpose_of_colliders_is_explicit(tmp_path: Path) -> None:
+    """Section 1.3.1; also of the groups of a mesh, whose parent states it."""
+    face = "f 1 2 3\nf 1 3 4\nf 1 4 2\nf 2 4 3\n"
+    points = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"
+    (tmp_path / "part.obj").write_text(f"{points}o left\n{face}o right\n{face}")
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="a"><collision><geometry>'
+        '<mesh filename="part.obj"/></geometry></collision><collision><geometry>'
+        '<sphere radius="1"/></geometry></collision></link></robot>'
+    )
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", _ROS).root_layer))
+    colliders = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.CollisionAPI)]
+
+    assert len(colliders) == 3
+    assert {p.GetAttribute("purpose").Get() for p in colliders} == {"guide"}
+
+
 def test_coupling_is_in_the_neutral_schema(tmp_path: Path) -> None:
     """Section 4.2.2; the offset is in degrees, the unit of the joint."""
     leader = Joint("turn", "a", "b", TURN)
