@@ -147,8 +147,7 @@ def _vertices(prim: Usd.Prim) -> NDArray[np.float64]:
         return np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get(), float)
     if prim.IsA(UsdGeom.Cube):
         half = UsdGeom.Cube(prim).GetSizeAttr().Get() / 2.0
-        corners = np.array(list(itertools.product((-half, half), repeat=3)))
-        return corners
+        return np.array(list(itertools.product((-half, half), repeat=3)))
     circle = np.exp(2j * np.pi * np.arange(_CORNERS) / _CORNERS)
     if prim.IsA(UsdGeom.Sphere):
         radius = UsdGeom.Sphere(prim).GetRadiusAttr().Get()
