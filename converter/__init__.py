@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.conversion import Conversion, ConvertOptions, convert
+    from urdf_usd.converter.conversion import Conversion, convert
     from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.options import Profile
+    from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.urdf.parse import parse as read_urdf
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 _PLACES = {
-    "urdf_usd.converter.conversion": ("Conversion", "ConvertOptions", "convert"),
+    "urdf_usd.converter.conversion": ("Conversion", "convert"),
     "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
     "urdf_usd.converter.exporting": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
-    "urdf_usd.converter.options": ("Profile",),
+    "urdf_usd.converter.options": ("ConvertOptions", "Profile"),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
     "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,24 +19,17 @@ from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,
-    NO_COLLIDER_RULES,
-    BodyNesting,
     ColliderKind,
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
+    ConvertOptions,
     InertiaOption,
     Layout,
-    MaterialNetworks,
     Profile,
 )
-from urdf_usd.converter.robot.bodies import (
-    Base,
-    BaseOption,
-    BodyAssignment,
-    MasslessOption,
-    assign_bodies,
-)
+from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies
+from urdf_usd.converter.robot.body_options import Base, BaseOption
 from urdf_usd.converter.robot.joint_chains import merge_chains
 from urdf_usd.converter.robot.mass_properties import has_mass
 from urdf_usd.converter.robot.model import Approximation, Robot
@@ -68,96 +60,6 @@ from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
 if TYPE_CHECKING:
     # It imports msgspec.
     from urdf_usd.converter.simulation.description import CollidersTable
-
-
-@dataclass(frozen=True, slots=True)
-class ConvertOptions:
-    """Options of a conversion.
-
-    Attributes:
-        layout: Files that the asset consists of.
-        bodies: Whether body prims are nested along the tree or siblings; None for the
-            default: siblings for PhysX and with variants of the physics, otherwise
-            nested.
-        base: Whether the base is fixed.
-        massless: Treatment of moving groups of links without mass.
-        inertia: Treatment of missing and of impossible mass properties.
-        mass_density: Of links without mass, if these properties are those of shapes
-            [kg/m^3].
-        colliders: Which colliders replace those of the URDF.
-        materials: Shader networks of materials.
-        merge_fixed: Merge links that are connected by fixed joints into one body,
-            except across joints with ``dont_collapse``.
-        keep_chains: Keep the joints that an export wrote for one joint of several axes.
-            Otherwise they become that joint again.
-        packages: Names and folders of ROS packages.
-        arguments: Names and values of xacro arguments.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        strict: Treat warnings as errors.
-        root: Link whose subtree is converted; None for the whole robot.
-        profile: Simulator whose schemas are used in addition to UsdPhysics.
-        physics_variants: Write variants of the physics: UsdPhysics with the schemas of
-            Newton, with those of PhysX, and alone.
-        scene: Add a physics scene with gravity, for an asset that is simulated alone.
-        metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
-            name counts.
-        simulation: Robot description file, which adds drives and other settings of a
-            simulation. Its base and profile count by :func:`with_description` alone.
-
-    Raises:
-        ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
-            a layout without layers for a profile that prescribes them; or metadata for
-            a profile that has none; or variants of simulators for a profile without
-            their schemas; or a density that is not positive.
-    """
-
-    layout: Layout = Layout.LAYERED
-    bodies: BodyNesting | None = None
-    base: BaseOption = BaseOption.AUTO
-    massless: MasslessOption = MasslessOption.REGULARISE
-    inertia: InertiaOption = InertiaOption.KEEP
-    mass_density: float = DEFAULT_DENSITY
-    colliders: ColliderRules = NO_COLLIDER_RULES
-    materials: MaterialNetworks = MaterialNetworks.PREVIEW
-    merge_fixed: bool = False
-    keep_chains: bool = False
-    packages: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[tuple[str, str], ...] = ()
-    environment: tuple[str, ...] = ()
-    strict: bool = False
-    root: str | None = None
-    profile: Profile = Profile.GENERIC
-    physics_variants: bool = False
-    scene: bool = False
-    metadata: tuple[tuple[str, str], ...] = ()
-    simulation: Description | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse contradictory options."""
-        if self._for_physx and self.bodies is BodyNesting.NESTED:
-            raise ValueError(
-                "PhysX does not simulate nested bodies reliably; they must be flat"
-            )
-        if self.profile.needs_layers and self.layout is not Layout.LAYERED:
-            raise ValueError(f"the profile {self.profile} prescribes layers")
-        if self.metadata and self.profile not in {Profile.SIMREADY, Profile.ISAAC}:
-            raise ValueError(f"the profile {self.profile} has no metadata")
-        if self.physics_variants and self.profile is Profile.USDPHYSICS:
-            raise ValueError(f"the profile {self.profile} has no schemas of simulators")
-        if not 0.0 < self.mass_density < math.inf:
-            raise ValueError(f"the density {self.mass_density:g} is not positive")
-
-    @property
-    def nesting(self) -> BodyNesting:
-        """Nesting of body prims, given or by profile."""
-        if self.bodies is not None:
-            return self.bodies
-        return BodyNesting.FLAT if self._for_physx else BodyNesting.NESTED
-
-    @property
-    def _for_physx(self) -> bool:
-        return self.physics_variants or self.profile.is_for_physx
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
-from urdf_usd.converter.robot.bodies import BaseOption, is_anchored, is_static
+from urdf_usd.converter.robot.bodies import is_anchored, is_static
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.mass_properties import has_mass, principal_inertia
 from urdf_usd.converter.robot.model import (
     Collision,

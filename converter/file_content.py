@@ -1,13 +1,29 @@
-"""Reading of regular files up to a maximum size."""
+"""Input files: reading regular files up to a maximum size, and their hashes."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One input file.
+
+    Attributes:
+        path: Path of the file.
+        sha256: Hash of its content.
+        size: Number of bytes.
+    """
+
+    path: str
+    sha256: str
+    size: int
 
 
 def read_file(path: Path, largest: int) -> bytes:

@@ -1,32 +1,17 @@
-"""The input files of a robot, with hashes."""
+"""The input files of a robot, with hashes, and the packages that they are in."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from urdf_usd.converter.file_content import read_file
+from urdf_usd.converter.file_content import InputFile, read_file
 from urdf_usd.converter.meshes.read import LARGEST_FILE
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.robot.model import MeshFile, Robot
-
-
-@dataclass(frozen=True, slots=True)
-class InputFile:
-    """One input file.
-
-    Attributes:
-        path: Path of the file.
-        sha256: Hash of its content.
-        size: Number of bytes.
-    """
-
-    path: str
-    sha256: str
-    size: int
+from urdf_usd.converter.urdf.files.uris import package_and_rest
 
 
 def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ...]:
@@ -77,3 +62,33 @@ def _content(path: Path) -> bytes | None:
         return read_file(path, LARGEST_FILE)
     except (OSError, ValueError):
         return None
+
+
+def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
+    """Return the packages of a robot's references, with the folders of its files.
+
+    Passed to other programs, which look for packages elsewhere.
+
+    Returns:
+        In the order of first use; of several folders of a package the first.
+    """
+    found: dict[str, str] = {}
+    for uri, path in _references(robot):
+        name, inner = package_and_rest(uri)
+        parts = PurePosixPath(inner).parts
+        place = Path(path)
+        if name and parts and place.parts[-len(parts) :] == parts:
+            found.setdefault(name, str(place.parents[len(parts) - 1]))
+    return tuple(found.items())
+
+
+def _references(robot: Robot) -> Iterator[tuple[str, str]]:
+    for link in robot.links:
+        for shape in link.shapes:
+            geometry = shape.geometry
+            if isinstance(geometry, MeshFile) and geometry.path:
+                yield geometry.uri, geometry.path
+        for visual in link.visuals:
+            material = visual.material
+            if material and material.texture_uri and material.texture_path:
+                yield material.texture_uri, material.texture_path

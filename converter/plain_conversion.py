@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from urdf_usd.converter.conversion import ConvertOptions, convert
+from urdf_usd.converter.conversion import convert
+from urdf_usd.converter.options import ConvertOptions
 
 
 def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:

@@ -160,7 +160,7 @@ ARROWS = (
         "conformance.converters",
         "conformance.engines.protocol",
         "conformance.records",
-        "conformance.verdict.judgement",
+        "conformance.verdict.judged",
         "converter",
         "corpus",
     ),

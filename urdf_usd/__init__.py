@@ -21,11 +21,7 @@ if TYPE_CHECKING:
         RunSummary,
         Verdict,
     )
-    from urdf_usd.converter.conversion import (
-        Conversion,
-        ConvertOptions,
-        with_description,
-    )
+    from urdf_usd.converter.conversion import Conversion, with_description
     from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.exporting import Export, export
-    from urdf_usd.converter.options import Profile
+    from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.simulation.description import load_description
     from urdf_usd.converter.simulation.plan import Description

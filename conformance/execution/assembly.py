@@ -56,12 +56,12 @@ from urdf_usd.conformance.records.record import (
     Verdict,
 )
 from urdf_usd.conformance.records.suite_case import chapter_scores
-from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import RULES, Rule
-from urdf_usd.converter.inputs import InputFile
-from urdf_usd.converter.lint import Finding
+from urdf_usd.converter.file_content import InputFile
+from urdf_usd.converter.lint.finding import Finding
 from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
 

@@ -13,7 +13,7 @@ from urdf_usd.conformance.execution.tasks import Reading, read_robot
 from urdf_usd.conformance.execution.workers.limits import Limits
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 
 # Diagnostics of robots with files that may have been removed.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
-from urdf_usd.converter.robot.model import Custom, Robot
+
+# Records import this module, which need no model.
+if TYPE_CHECKING:
+    from urdf_usd.converter.robot.model import Custom, Robot
 
 # Rules about something that is left out of the USD.
 LOSSES = frozenset(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from xml.parsers import expat
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.openusd.solids import rest_solids
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Available,
@@ -23,29 +23,32 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     draw_robot,
+    find_solids,
     installed_engine,
     installed_engines,
+    judge_usd,
+    label_prims,
     listed_engine,
     observe,
+    read_description,
     write_back,
 )
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.matching.labelling import Labelled, label_robot
-from urdf_usd.conformance.matching.naming import missing_names
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
-from urdf_usd.conformance.promises.description import read_promise, uses_overlaps
-from urdf_usd.conformance.promises.markup import Node, read_tree
-from urdf_usd.conformance.verdict.chosen_colliders import ColliderChoice
-from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement, judge
-from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
-from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.conformance.verdict.judged import (
+    REFERENCE,
+    ColliderChoice,
+    Judgement,
+    RoundTripOutcomes,
+)
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
-from urdf_usd.converter.urdf.xml.elements import Element
-from urdf_usd.converter.urdf.xml.source import parse_markup
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.matching.labelling import Labelled
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
@@ -242,10 +245,10 @@ class EngineSet:
         usd = results.observation(USD_ENGINE)
         if spec is None or usd is None:
             return results
-        if not missing_names(spec, usd):
+        if not _missing_names(spec, usd):
             return results
         path = str(results.files[Side.USD].absolute())
-        label = self.workers.request(USD_ENGINE, label_robot, path, _at_rest(spec))
+        label = self.workers.request(USD_ENGINE, label_prims, path, _at_rest(spec))
         ending = label()
         if isinstance(ending, Crashed) or ending.value is None:
             return results
@@ -320,21 +323,20 @@ class EngineSet:
         if spec is None or results.observation(USD_ENGINE) is None:
             return None
         solids: tuple[Solid, ...] = ()
-        if uses_overlaps(text):
+        if _uses_overlaps(text):
             usd = str(results.files[Side.USD])
-            found = self.workers.request(USD_ENGINE, rest_solids, usd)()
+            found = self.workers.request(USD_ENGINE, find_solids, usd)()
             if isinstance(found, Crashed):
                 return found
             solids = found.value
         return self.workers.request(
             _DESCRIPTION,
-            read_promise,
+            read_description,
             text,
             spec,
             attached,
             solids,
             str(results.files[Side.URDF]),
-            _read_xml,
         )()
 
     def judge(
@@ -369,7 +371,7 @@ class EngineSet:
         )
         return self.workers.call(
             partial(
-                judge,
+                judge_usd,
                 urdf,
                 usd,
                 simulators=simulators,
@@ -382,20 +384,18 @@ class EngineSet:
         )
 
 
-def _read_xml(data: bytes) -> Node:
-    """Read a URDF or SRDF as a description file needs it.
-
-    Malformed text is read with the converter's repair, as by the reference engine.
-    """
-    try:
-        return read_tree(data)
-    except (expat.ExpatError, LookupError, ValueError):
-        return _node(drain(parse_markup(data, "the file"))[0])
+def _missing_names(expected: Observation, actual: Observation) -> bool:
+    """Whether a link or joint of the URDF is missing in the USD by its name."""
+    links = {link.name for link in actual.links}
+    joints = {joint.name for joint in actual.joints}
+    return any(link.name not in links for link in expected.links) or any(
+        joint.name not in joints for joint in expected.joints
+    )
 
 
-def _node(element: Element) -> Node:
-    children = [_node(child) for child in element.children]
-    return Node(element.tag, dict(element.attributes), children, element.text)
+def _uses_overlaps(text: str) -> bool:
+    """Whether a robot description file filters links whose colliders overlap."""
+    return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
 
 
 def _choices(

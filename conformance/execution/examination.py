@@ -51,6 +51,7 @@ from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     Reading,
     cache_meshes,
+    compare_with_case,
     estimate_robot,
     file_digest,
     lint_robot,
@@ -65,7 +66,7 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.expectations.judgement import compare_readings, judge_case
+from urdf_usd.conformance.expectations.judgement import judge_case
 from urdf_usd.conformance.expectations.poses import configurations_of
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -90,11 +91,11 @@ from urdf_usd.conformance.records.suite_case import (
     Expected,
     read_case,
 )
-from urdf_usd.conformance.verdict.judgement import REFERENCE, Judgement
+from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
 from urdf_usd.converter.options import ColliderRules, VariantChoice
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
@@ -542,7 +543,7 @@ class _Examination:
         readings: tuple[CaseReadingRecord, ...] = ()
         if examined.results is not None and not expected.refused:
             outcomes = self._outcomes_at_poses(expected, examined.results)
-            compared = self.workers.call(compare_readings, expected, outcomes)
+            compared = self.workers.call(compare_with_case, expected, outcomes)
             if isinstance(compared, Crashed):
                 crash = CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason)
                 readings = (crash,)

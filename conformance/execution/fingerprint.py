@@ -32,7 +32,7 @@ from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import Limits
 from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
-from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.options import ConvertOptions
 
 # Pairs of a name and a version or hash.
 Programs: TypeAlias = tuple[tuple[str, str], ...]

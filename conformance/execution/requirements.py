@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import (
     NO_COLLIDER_RULES,
     ColliderRules,
+    ConvertOptions,
     InertiaOption,
 )
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 
 

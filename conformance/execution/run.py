@@ -61,7 +61,6 @@ from urdf_usd.conformance.records.results import (
     record_path,
     write_record,
 )
-from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
@@ -71,10 +70,11 @@ from urdf_usd.converter.options import (
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
+    ConvertOptions,
     InertiaOption,
     VariantChoice,
 )
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.description import tables_of
 from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, UnavailableSource

@@ -1,6 +1,8 @@
-"""Functions that workers run: read, sample, lint, convert, observe, write back, draw.
+"""Functions that workers run: read, lint, convert, observe, judge, write back, draw.
 
 Errors in the user's file are returned; what is raised here is recorded as a crash.
+Each function imports what it needs: the process that requests its result refers to it,
+and has no use for engines, OpenUSD and readers.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
@@ -21,37 +23,38 @@ from urdf_usd.conformance.engines.protocol import (
     Crashed,
     InvalidFileError,
     Observed,
+    Outcome,
     Request,
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.reference.engine import (
-    forget_readings,
-    observe_robot,
-    read_kept,
-    structure,
-)
-from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
-from urdf_usd.conformance.observation.robot import Configurations, Frames, Observation
-from urdf_usd.conformance.observation.value_types import require_types
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Configurations,
+    Frames,
+    Observation,
+)
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.records.coverage_record import LedgerRecord
-from urdf_usd.conformance.records.scene import write_scene
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
-from urdf_usd.conformance.tolerance.rollout import plan_rollout
-from urdf_usd.conformance.tolerance.sampling import configurations
-from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic, convert, read_usd
-from urdf_usd.converter.conversion import convert_parsed
-from urdf_usd.converter.diagnostics import ConversionError, SourceError
-from urdf_usd.converter.inputs import InputFile, input_files
-from urdf_usd.converter.lint import LINT_RULES, Finding, lint_parsed
-from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.robot.bodies import BaseOption
-from urdf_usd.converter.robot.model import Robot
-from urdf_usd.converter.urdf.files.uris import named_packages
-from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+from urdf_usd.conformance.records.suite_case import CaseReadingRecord, Expected
+from urdf_usd.conformance.verdict.judged import (
+    ColliderChoice,
+    Judgement,
+    RoundTripOutcomes,
+)
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError
+
+if TYPE_CHECKING:
+    from urdf_usd.conformance.matching.labelling import Labelled
+    from urdf_usd.conformance.promises.markup import Node
+    from urdf_usd.converter import ConvertOptions
+    from urdf_usd.converter.file_content import InputFile
+    from urdf_usd.converter.lint.finding import Finding
+    from urdf_usd.converter.robot.body_options import BaseOption
+    from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.urdf.xml.elements import Element
 
 # Begin of entry points of this project's engines.
 _OURS = "urdf_usd."
@@ -109,6 +112,8 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
         raise TypeError(f"the engine returned {kind} instead of an observation")
     # Those of this project are checked by mypy.
     if not registry.target(engine).startswith(_OURS):
+        from urdf_usd.conformance.observation.value_types import require_types
+
         require_types(observation)
     return Observed(observation)
 
@@ -119,6 +124,8 @@ _CACHED = ExitStack()
 
 def cache_meshes() -> None:
     """Cache meshes for the further calls of this process; drop those of before."""
+    from urdf_usd.converter.meshes.read import cached_meshes
+
     _CACHED.close()
     _CACHED.enter_context(cached_meshes())
 
@@ -138,11 +145,17 @@ def read_robot(
     environment: tuple[str, ...] = (),
 ) -> Reading | SourceError:
     """Read a URDF, and choose the configurations at which it is compared."""
+    from urdf_usd.conformance.engines.reference.engine import forget_readings, read_kept
+    from urdf_usd.conformance.execution.coverage import converted_and_kept
+    from urdf_usd.converter.inputs import input_files, named_packages
+
     try:
         forget_readings()
         parsed = read_kept(path, packages, arguments, environment)
         alone = None
         if parsed.markup.expanded:
+            from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+
             alone = standalone_urdf(path, packages, arguments, environment)
     except SourceError as error:
         return error
@@ -196,6 +209,9 @@ def estimate_robot(
     Returns:
         What the engines need of it; as text, why there is none.
     """
+    from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
+    from urdf_usd.conformance.engines.reference.engine import read_kept
+
     try:
         copy = estimate_urdf(path, packages, estimation.base.value, estimation.density)
         Path(target).write_bytes(copy.text)
@@ -218,6 +234,10 @@ def lint_robot(
     Raises:
         SourceError: The URDF is invalid or unsupported.
     """
+    from urdf_usd.conformance.engines.reference.engine import read_kept
+    from urdf_usd.converter.lint.linting import lint_parsed
+    from urdf_usd.converter.lint.rules import LINT_RULES
+
     parsed = read_kept(path, packages, arguments, environment)
     found = lint_parsed(parsed, path)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
@@ -229,24 +249,48 @@ def questions(robot: Robot) -> Configurations:
     Raises:
         SourceError: The robot is not a tree.
     """
+    from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+    from urdf_usd.conformance.tolerance.bounds import Tolerance
+    from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
+    from urdf_usd.conformance.tolerance.rollout import plan_rollout
+    from urdf_usd.conformance.tolerance.sampling import configurations
+
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
     rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
     return replace(chosen, rollout=rollout, root=spec.root)
 
 
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What our converter wrote.
+
+    Attributes:
+        root_layer: The file that consumers open.
+        diagnostics: Of the converter.
+    """
+
+    root_layer: Path
+    diagnostics: tuple[Diagnostic, ...]
+
+
 def convert_robot(
     path: str, directory: str, options: ConvertOptions
-) -> Conversion | ConversionError:
+) -> Converted | ConversionError:
     """Convert a URDF with our own converter."""
+    from urdf_usd.conformance.engines.reference.engine import read_kept
+    from urdf_usd.converter.conversion import convert, convert_parsed
+
     try:
         if options.root is not None:
-            return convert(path, directory, options)
-        packages, arguments = dict(options.packages), dict(options.arguments)
-        parsed = read_kept(path, packages, arguments, options.environment)
-        return convert_parsed(parsed, directory, options)
+            written = convert(path, directory, options)
+        else:
+            packages, arguments = dict(options.packages), dict(options.arguments)
+            parsed = read_kept(path, packages, arguments, options.environment)
+            written = convert_parsed(parsed, directory, options)
     except ConversionError as error:
         return error
+    return Converted(written.root_layer, written.diagnostics)
 
 
 def write_back(
@@ -263,12 +307,109 @@ def write_back(
     Returns:
         URDF; as text, why it cannot be written.
     """
+    from urdf_usd.converter.urdf.writer.write import write
+    from urdf_usd.converter.usd.reader.read import read_usd
+
     try:
         reading = read_usd(usd, links, shapes=False, reversed_limits=reversed_limits)
         return write(reading.robot)
     except ConversionError as error:
         errors = (each for each in error.diagnostics if each.severity == "error")
         return next(errors).message
+
+
+def label_prims(usd: str, spec: Observation) -> Labelled | None:
+    """Write a layer that gives the prims of a USD the names of the URDF.
+
+    Args:
+        usd: Root layer.
+        spec: Observation of the URDF; link frames at zero are enough.
+
+    Returns:
+        None if that would change nothing.
+    """
+    from urdf_usd.conformance.matching.labelling import label_robot
+
+    return label_robot(usd, spec)
+
+
+def find_solids(usd: str) -> tuple[Solid, ...]:
+    """Return the colliders of a USD at rest; see :func:`rest_solids`."""
+    from urdf_usd.conformance.engines.openusd.solids import rest_solids
+
+    return rest_solids(usd)
+
+
+def read_description(
+    text: str,
+    spec: Observation,
+    attached: Mapping[str, bytes],
+    solids: Sequence[Solid],
+    urdf: str,
+) -> SimulationObservation:
+    """Return what a robot description file promises; see :func:`read_promise`."""
+    from urdf_usd.conformance.promises.description import read_promise
+
+    return read_promise(text, spec, attached, solids, urdf, _read_xml)
+
+
+def _read_xml(data: bytes) -> Node:
+    """Read a URDF or SRDF as a description file needs it.
+
+    Malformed text is read with the converter's repair, as by the reference engine.
+    """
+    from xml.parsers import expat
+
+    from urdf_usd.conformance.promises.markup import read_tree
+    from urdf_usd.converter.diagnostics.findings import drain
+    from urdf_usd.converter.urdf.xml.source import parse_markup
+
+    try:
+        return read_tree(data)
+    except (expat.ExpatError, LookupError, ValueError):
+        return _node(drain(parse_markup(data, "the file"))[0])
+
+
+def _node(element: Element) -> Node:
+    from urdf_usd.conformance.promises.markup import Node
+
+    children = [_node(child) for child in element.children]
+    return Node(element.tag, dict(element.attributes), children, element.text)
+
+
+def judge_usd(
+    urdf: Mapping[str, Outcome],
+    usd: Outcome,
+    *,
+    simulators: Sequence[Outcome],
+    back: RoundTripOutcomes | None,
+    expected_base: Base | None,
+    promise: SimulationObservation | None,
+    estimated: frozenset[str],
+    colliders: Mapping[str, ColliderChoice],
+) -> Judgement:
+    """Judge a USD; see :func:`urdf_usd.conformance.verdict.judgement.judge`."""
+    from urdf_usd.conformance.verdict.judgement import judge
+
+    return judge(
+        urdf,
+        usd,
+        simulators=simulators,
+        back=back,
+        expected_base=expected_base,
+        promise=promise,
+        estimated=estimated,
+        colliders=colliders,
+    )
+
+
+def compare_with_case(
+    expected: Expected, outcomes: Mapping[str, Outcome]
+) -> tuple[CaseReadingRecord, ...]:
+    """Compare engines with the expected values of a case of the feature suite."""
+    from urdf_usd.conformance.expectations.judgement import compare_readings
+
+    return compare_readings(expected, outcomes)
 
 
 def draw_robot(  # noqa: PLR0917  # a call from another module's step
@@ -286,8 +427,9 @@ def draw_robot(  # noqa: PLR0917  # a call from another module's step
         SourceError: The URDF cannot be read.
         OSError: The scene cannot be written.
     """
-    # Mesh readers take time to import, which only workers need.
-    from urdf_usd.conformance.drawing.scenery import draw_scene  # noqa: PLC0415
+    from urdf_usd.conformance.drawing.scenery import draw_scene
+    from urdf_usd.conformance.engines.reference.engine import read_kept
+    from urdf_usd.conformance.records.scene import write_scene
 
     parsed = read_kept(path, packages)
     scene = draw_scene(parsed.robot, usd, readings, frames, configurations)

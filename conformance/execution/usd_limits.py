@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
@@ -26,13 +26,11 @@ from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading.layer_growth import Growth, find_growth
-from urdf_usd.converter.usd.loading.variants import (
-    Combination,
-    selecting_layer,
-    variant_combinations,
-)
-from urdf_usd.converter.usd.reader.read import open_stage
+
+# These import OpenUSD, which only workers need.
+if TYPE_CHECKING:
+    from urdf_usd.converter.usd.loading.layer_growth import Growth
+    from urdf_usd.converter.usd.loading.variants import Combination
 
 _Result = TypeVar("_Result")
 
@@ -128,7 +126,7 @@ def compose_usd(
         if not is_limit(ending):
             reason = f"the USD cannot be composed: {ending.reason}"
             return unread_record(subject, Verdict.CRASHED, reason)
-        growth = workers.request(USD_ENGINE, find_growth, path)()
+        growth = workers.request(USD_ENGINE, _growth, path)()
         refused: tuple[Diagnostic, ...] = (over_limits(path, ending, growth),)
     else:
         refused = ending.value.refused
@@ -149,6 +147,9 @@ def compose(
         options: How it is read.
         layer: File of the layer over it, which is needed to select variants.
     """
+    from urdf_usd.converter.usd.loading.variants import selecting_layer
+    from urdf_usd.converter.usd.reader.read import open_stage
+
     try:
         opened = open_stage(
             usd, options.variants, optional=options.optional, strict=options.strict
@@ -193,7 +194,7 @@ def call_on_usd(
                 bug = RuntimeError(ending.reason)
                 bug.add_note(ending.output)
                 raise bug
-            growth = pool.call(find_growth, usd, timeout=_GROWTH_TIMEOUT)
+            growth = pool.call(_growth, usd, timeout=_GROWTH_TIMEOUT)
             raise StageError((over_limits(usd, ending, growth),))
     answer: _Answer[_Result] | ConversionError = ending.value
     if isinstance(answer, ConversionError):
@@ -231,7 +232,17 @@ def list_combinations(
         StageError: The USD cannot be opened, a variant does not exist, or there are too
             many combinations.
     """
+    from urdf_usd.converter.usd.loading.variants import variant_combinations
+    from urdf_usd.converter.usd.reader.read import open_stage
+
     return variant_combinations(open_stage(usd, strict=strict).stage, variants)
+
+
+def _growth(usd: str | os.PathLike[str]) -> Growth | None:
+    """Return where the layers of a USD multiply; runs in a worker."""
+    from urdf_usd.converter.usd.loading.layer_growth import find_growth
+
+    return find_growth(usd)
 
 
 def is_limit(crash: Crashed) -> bool:

@@ -54,15 +54,6 @@ class Labels:
         return {**self.spelled, **self.inferred}
 
 
-def missing_names(expected: Observation, actual: Observation) -> bool:
-    """Whether a link or joint of the URDF is missing in the USD by its name."""
-    links = {link.name for link in actual.links}
-    joints = {joint.name for joint in actual.joints}
-    return any(link.name not in links for link in expected.links) or any(
-        joint.name not in joints for joint in expected.joints
-    )
-
-
 def match_names(expected: Observation, prims: NamedPrims) -> Labels:
     """Find the prims for the names of a URDF that have another name.
 

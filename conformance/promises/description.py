@@ -210,11 +210,6 @@ def _frictions(
     )
 
 
-def uses_overlaps(text: str) -> bool:
-    """Return whether a description filters links whose colliders overlap."""
-    return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
-
-
 def _named_srdfs(document: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of SRDFs that a description uses."""
     tables = (document.get("filters", {}), document.get("pose", {}))

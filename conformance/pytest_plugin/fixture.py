@@ -13,7 +13,7 @@ from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.pytest_plugin.examined import Examined
 from urdf_usd.conformance.pytest_plugin.examiner import Examiner
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_robot
 
 

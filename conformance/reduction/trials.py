@@ -22,7 +22,7 @@ from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
-from urdf_usd.conformance.verdict.judgement import REFERENCE
+from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -45,6 +45,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     ToleranceModel,
     number,
 )
+from urdf_usd.conformance.verdict.judged import ColliderChoice
 
 _MEASURES = {
     "collision.support": support,
@@ -62,26 +63,6 @@ _DECOMPOSED = 0.05
 _CLOSED = 1e-3
 # Rounding of a distance that the converter computed in double precision.
 _SLACK = 1.001
-
-
-@dataclass(frozen=True, slots=True)
-class ColliderChoice:
-    """Colliders that replace those of a link.
-
-    Attributes:
-        kind: hull, decomposition, primitives, mesh or none.
-        length: Largest distance of a primitive from the convex hull [m]; None if it
-            depends on the size.
-        fraction: Of the diagonal of the bounds of the mesh, if ``length`` is None.
-    """
-
-    kind: str
-    length: float | None = None
-    fraction: float = 0.0
-
-    def distance(self, size: float) -> float:
-        """Return the largest distance for a mesh of a size [m]."""
-        return self.fraction * size if self.length is None else self.length
 
 
 def compare_chosen(

@@ -70,42 +70,24 @@ from urdf_usd.conformance.verdict.attribution import (
     EngineComparison,
     attribute,
 )
-from urdf_usd.conformance.verdict.chosen_colliders import (
+from urdf_usd.conformance.verdict.chosen_colliders import compare_chosen
+from urdf_usd.conformance.verdict.judged import (
+    REFERENCE,
     ColliderChoice,
-    compare_chosen,
-)
-from urdf_usd.conformance.verdict.round_trip import (
+    Judgement,
     RoundTripOutcomes,
-    compare_round_trip,
 )
+from urdf_usd.conformance.verdict.round_trip import compare_round_trip
 from urdf_usd.conformance.verdict.simulators import (
     SimulatorResult,
     compare_simulator,
     merge,
 )
 
-REFERENCE = "reference"
 # Findings shown per check; the check says how many there are.
 MOST_FINDINGS = 20
 # Missing layers in the reason.
 _MOST_MISSING = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The result for one USD.
-
-    Attributes:
-        checks: In the order of the catalogue; empty if nothing was compared.
-        deviations: Deviations of engines, never counted against the USD.
-        verdict: Follows from the worst check.
-        reason: One sentence that names the deciding finding.
-    """
-
-    checks: tuple[CheckRecord, ...]
-    deviations: tuple[DeviationRecord, ...]
-    verdict: Verdict
-    reason: str
 
 
 def judge(

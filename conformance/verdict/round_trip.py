@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
+from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
@@ -46,19 +47,6 @@ _OF_INERTIA = {"mass.link.inertia", "mass.group.inertia"}
 _SAME = 1e-5
 # Rounded numbers: principal moments, and the rotation of their axes.
 _ROUNDINGS = 8.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundTripOutcomes:
-    """Outcomes for the URDF that was written from a USD.
-
-    Attributes:
-        outcomes: Of the engines that read the original URDF, by name.
-        failure: Why no URDF could be written.
-    """
-
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,9 +15,9 @@ has no mass in the URDF, it receives a very small one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
+from urdf_usd.converter.robot.body_options import Base, BaseOption, MasslessOption
 from urdf_usd.converter.robot.mass_properties import (
     has_mass,
     is_negligible,
@@ -35,29 +35,6 @@ INVENTED_MASS = 5e-7
 # Squared radius of gyration of an added mass [m^2]: that of a sphere of 0.1 m radius,
 # as OpenUSD computes for a body with mass and without collider.
 _INVENTED_GYRATION = 0.4 * 0.1**2
-
-
-class Base(StrEnum):
-    """Kind of base."""
-
-    FIXED = "fixed"
-    FLOATING = "floating"
-    STATIC = "static"
-
-
-class BaseOption(StrEnum):
-    """Requested base; ``auto`` fixes a base whose root link is named ``world``."""
-
-    AUTO = "auto"
-    FIXED = "fixed"
-    FLOATING = "floating"
-
-
-class MasslessOption(StrEnum):
-    """Treatment of moving groups without mass."""
-
-    REGULARISE = "regularise"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)

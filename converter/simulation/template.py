@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.bodies import Base
+from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.robot.model import (
     Continuous,
     CustomElement,

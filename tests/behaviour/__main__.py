@@ -51,7 +51,7 @@ from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter import ConversionError
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 

@@ -36,7 +36,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import Configurations
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
 

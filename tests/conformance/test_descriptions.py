@@ -14,12 +14,13 @@ from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.promises.shapes import ShapePromise, read_shape_promise
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
-from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
+from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
+    ConvertOptions,
     InertiaOption,
     Layout,
     Profile,

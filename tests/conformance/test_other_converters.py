@@ -23,8 +23,8 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade
+from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 
 def _judged(

@@ -24,8 +24,8 @@ from urdf_usd.conformance.engines.reference.engine import observe_robot, structu
 from urdf_usd.conformance.execution.tasks import write_back
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 from urdf_usd.converter import convert
 from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.urdf.parse import parse

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from urdf_usd.conformance.cli.main import main
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 INERTIA = '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'

@@ -58,11 +58,8 @@ from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import BodyNesting, Layout
-from urdf_usd.converter.robot.bodies import (
-    BaseOption,
-    MasslessOption,
-    assign_bodies,
-)
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro

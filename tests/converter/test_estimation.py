@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 
 _BALL = 4 / 3 * np.pi * 0.1**3
 _SPHERE = '<geometry><sphere radius="0.1"/></geometry>'

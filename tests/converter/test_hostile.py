@@ -11,7 +11,7 @@ from pxr import Sdf, Usd, UsdUtils
 
 from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.usd.writer.layers import DEEPEST
 
 INERTIAL = (

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tests.converter.strategies import any_scale
 from urdf_usd.converter.options import BodyNesting, Profile
-from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
     Continuous,

@@ -40,7 +40,7 @@ from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 _VARIANTS = ("generic-nested-auto", "physx-flat-auto", "usdphysics-nested-auto")

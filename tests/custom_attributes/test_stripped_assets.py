@@ -10,7 +10,7 @@ from tests.custom_attributes.removal import convert_pair, custom_opinions
 from urdf_usd import check, read_usd
 from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.converter import ConvertOptions, Profile
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Floating
 
 _BODY = """<inertial><origin xyz="0.1 0.2 0.3"/><mass value="1.5"/>

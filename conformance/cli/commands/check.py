@@ -158,7 +158,7 @@ def check_command(
             from urdf_usd.conformance.gate.decision import FailOn
             from urdf_usd.converter.diagnostics import Diagnostic
             from urdf_usd.converter.options import ColliderRules, InertiaOption
-            from urdf_usd.converter.robot.bodies import BaseOption
+            from urdf_usd.converter.robot.body_options import BaseOption
             from urdf_usd.converter.simulation.description import load_description
             from urdf_usd.reports.terminal import (
                 terminal_selections,

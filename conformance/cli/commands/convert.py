@@ -29,8 +29,9 @@ from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
 if TYPE_CHECKING:
-    from urdf_usd.converter.conversion import Conversion, ConvertOptions
-    from urdf_usd.converter.robot.bodies import BaseOption
+    from urdf_usd.converter.conversion import Conversion
+    from urdf_usd.converter.options import ConvertOptions
+    from urdf_usd.converter.robot.body_options import BaseOption
     from urdf_usd.corpus import RobotSource
 
 
@@ -227,7 +228,7 @@ def _convert_several(
 
 def _summary(conversion: Conversion, requested: BaseOption) -> str:
     """Return one line on the robot, its base and the number of diagnostics."""
-    from urdf_usd.converter.robot.bodies import Base, BaseOption
+    from urdf_usd.converter.robot.body_options import Base, BaseOption
     from urdf_usd.converter.robot.text import robot_line
 
     line = robot_line(conversion.robot, conversion.diagnostics)

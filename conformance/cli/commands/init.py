@@ -52,7 +52,8 @@ def init_command(
     robot = existing_robot(source)
     given = xacro_arguments(robot, arguments)
     with held_interrupts():
-        from urdf_usd.converter.conversion import ConvertOptions, convert_parsed
+        from urdf_usd.converter.conversion import convert_parsed
+        from urdf_usd.converter.options import ConvertOptions
         from urdf_usd.converter.scratch import temporary_folder
         from urdf_usd.converter.simulation.plan import Description
         from urdf_usd.converter.simulation.template import (

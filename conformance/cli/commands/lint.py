@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from urdf_usd.conformance.cli.output.lint_findings import LintedFile
-    from urdf_usd.converter.lint import Repair
+    from urdf_usd.converter.lint.repairs import Repair
     from urdf_usd.corpus import RobotSource
 
 
@@ -224,7 +224,7 @@ def _examined(
     """Lint a file; None for a xacro file in a folder that is only part of a robot."""
     with held_interrupts():
         from urdf_usd.conformance.cli.output.lint_findings import LintedFile
-        from urdf_usd.converter.lint import lint
+        from urdf_usd.converter.lint.linting import lint
         from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 
     report = lint(
@@ -256,13 +256,10 @@ def _write_repaired(
     with held_interrupts():
         from urdf_usd.conformance.cli.output.lint_findings import shown_path
         from urdf_usd.conformance.records.results import write_atomically
-        from urdf_usd.converter.lint import (
-            SpanError,
-            apply_edits,
-            lint,
-            read_document,
-            repairs,
-        )
+        from urdf_usd.converter.lint.linting import lint
+        from urdf_usd.converter.lint.repairs import repairs
+        from urdf_usd.converter.lint.spans import SpanError, apply_edits
+        from urdf_usd.converter.lint.subject import read_document
         from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
     folders = _folders(robot, packages)

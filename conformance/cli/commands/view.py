@@ -77,8 +77,8 @@ def view_command(
     with shown_status("Loading OpenUSD ...") as status:
         with held_interrupts():
             from urdf_usd.conformance.execution.run import CheckOptions
-            from urdf_usd.conformance.verdict.judgement import REFERENCE
-            from urdf_usd.converter.robot.bodies import BaseOption
+            from urdf_usd.conformance.verdict.judged import REFERENCE
+            from urdf_usd.converter.robot.body_options import BaseOption
 
         options = CheckOptions(
             base=BaseOption(choices.base),

@@ -115,16 +115,16 @@ class ConversionChoices:
 
     def options(self) -> ConvertOptions:
         """Return the options of the converter, which is imported here."""
-        from urdf_usd.converter.conversion import ConvertOptions
         from urdf_usd.converter.options import (
             BodyNesting,
             ColliderRules,
+            ConvertOptions,
             InertiaOption,
             Layout,
             MaterialNetworks,
             Profile,
         )
-        from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+        from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 
         options = ConvertOptions(
             profile=Profile(self.profile),

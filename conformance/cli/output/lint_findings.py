@@ -17,7 +17,9 @@ from urdf_usd.conformance.cli.output.console import SEVERITY_STYLES
 from urdf_usd.conformance.records.environment import DISTRIBUTION
 from urdf_usd.converter.diagnostics.messages import Alike, group_alike
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.lint import ALL_RULES, REPAIRS, Finding
+from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.converter.lint.repairs import REPAIRS
+from urdf_usd.converter.lint.rules import ALL_RULES
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]

@@ -25,13 +25,13 @@ from urdf_usd.conformance.execution.conversions.foreign_conversion import (
     find_ready,
     run_command,
 )
-from urdf_usd.conformance.execution.tasks import convert_robot
+from urdf_usd.conformance.execution.tasks import Converted, convert_robot
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import AssetRecord, Verdict
-from urdf_usd.converter import Conversion, ConvertOptions, Diagnostic
-from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.options import ConvertOptions
 
 _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 
@@ -129,7 +129,7 @@ def make_usd(
 def _outcome(
     candidate: Candidate,
     order: Order,
-    ending: Completed[Conversion | ConversionError]
+    ending: Completed[Converted | ConversionError]
     | Completed[Made | NoUsdError]
     | Crashed,
 ) -> Written | Unwritten:
@@ -142,7 +142,7 @@ def _outcome(
         case ConversionError(diagnostics=found):
             reason = f"no USD was written: {first_error(found)}"
             return Unwritten(Verdict.NOT_COMPARABLE, reason, found)
-        case Conversion(root_layer=layer, diagnostics=found):
+        case Converted(root_layer=layer, diagnostics=found):
             return Written(
                 root_layer=layer,
                 asset=_whole(layer, order.directory),

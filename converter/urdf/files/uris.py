@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import unquote
 
-from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.files.packages import (
     declared_name,
     is_package,
@@ -271,33 +270,3 @@ def _tidy(path: Path) -> Path:
     """Return an absolute path without ``..``, unless a symbolic link requires it."""
     plain = _normalised(path)
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
-
-
-def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
-    """Return the packages of a robot's references, with the folders of its files.
-
-    Passed to other programs, which look for packages elsewhere.
-
-    Returns:
-        In the order of first use; of several folders of a package the first.
-    """
-    found: dict[str, str] = {}
-    for uri, path in _references(robot):
-        name, inner = package_and_rest(uri)
-        parts = PurePosixPath(inner).parts
-        place = Path(path)
-        if name and parts and place.parts[-len(parts) :] == parts:
-            found.setdefault(name, str(place.parents[len(parts) - 1]))
-    return tuple(found.items())
-
-
-def _references(robot: Robot) -> Iterator[tuple[str, str]]:
-    for link in robot.links:
-        for shape in link.shapes:
-            geometry = shape.geometry
-            if isinstance(geometry, MeshFile) and geometry.path:
-                yield geometry.uri, geometry.path
-        for visual in link.visuals:
-            material = visual.material
-            if material and material.texture_uri and material.texture_path:
-                yield material.texture_uri, material.texture_path

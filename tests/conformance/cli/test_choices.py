@@ -15,7 +15,6 @@ from urdf_usd.conformance.cli.options import conversion, parameters
 from urdf_usd.conformance.cli.output import console
 from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.conformance.records.schema import RECORDS
-from urdf_usd.converter.conversion import ConvertOptions
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     BodyNesting,
@@ -23,12 +22,13 @@ from urdf_usd.converter.options import (
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
+    ConvertOptions,
     InertiaOption,
     Layout,
     MaterialNetworks,
     Profile,
 )
-from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 

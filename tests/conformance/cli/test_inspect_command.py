@@ -15,7 +15,7 @@ from rich.console import Console
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.cli.output.inspect_text import tree_lines
 from urdf_usd.converter.inspection import inspect
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 
 ROBOT = """\
 <robot name="arm">

@@ -35,7 +35,7 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.bodies import BaseOption, MasslessOption
+from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
 
 _Result = TypeVar("_Result")

@@ -30,7 +30,8 @@ from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import (
     Box,
     Continuous,

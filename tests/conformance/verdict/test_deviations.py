@@ -20,7 +20,8 @@ from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, struc
 from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
-from urdf_usd.conformance.verdict.judgement import Judgement, judge
+from urdf_usd.conformance.verdict.judged import Judgement
+from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
 

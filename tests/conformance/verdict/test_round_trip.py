@@ -27,8 +27,8 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict import deviations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS
+from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.conformance.verdict.round_trip import RoundTripOutcomes
 
 _DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
 _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]

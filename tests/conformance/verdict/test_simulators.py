@@ -21,7 +21,8 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
-from urdf_usd.conformance.verdict.judgement import Judgement, judge
+from urdf_usd.conformance.verdict.judged import Judgement
+from urdf_usd.conformance.verdict.judgement import judge
 
 RIGHT, WRONG = 2.4, 2.0
 

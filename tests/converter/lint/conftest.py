@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 import pytest
 
-from urdf_usd.converter.lint import Finding, lint
+from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.converter.lint.linting import lint
 
 Lint: TypeAlias = Callable[[str], tuple[Finding, ...]]
 

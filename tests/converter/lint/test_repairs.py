@@ -9,15 +9,18 @@ import pytest
 
 from tests.converter.lint.cases import CASES, joint, link, material, mesh
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.lint import REPAIRS, apply_edits, lint, read_document, repairs
+from urdf_usd.converter.lint.linting import lint
+from urdf_usd.converter.lint.repairs import REPAIRS, repairs
 from urdf_usd.converter.lint.spans import (
     RemoveElement,
     SetAttribute,
     SetXmlVersion,
     SpanError,
+    apply_edits,
 )
+from urdf_usd.converter.lint.subject import read_document
 from urdf_usd.converter.robot.model import Robot
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 BROKEN = {

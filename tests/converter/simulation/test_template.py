@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.converter.simulation.robots import write_description
 from tests.converter.simulation.test_elements import write_described
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.robot.bodies import Base
+from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.simulation.description import (
     DescriptionTable,
     load_description,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.urdf import Parsed, parse
+from urdf_usd.converter.urdf.parse import Parsed, parse
 
 Read: TypeAlias = Callable[[str], Parsed]
 Refuse: TypeAlias = Callable[[str], tuple[Diagnostic, ...]]

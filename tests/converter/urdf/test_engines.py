@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 _BULLET = Path(pybullet_data.getDataPath())

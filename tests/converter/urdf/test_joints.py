@@ -29,7 +29,7 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
     Spherical,
 )
-from urdf_usd.converter.urdf import Parsed
+from urdf_usd.converter.urdf.parse import Parsed
 
 Read = Callable[[str], Parsed]
 Refuse = Callable[[str], tuple[Diagnostic, ...]]

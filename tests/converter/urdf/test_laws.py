@@ -13,7 +13,7 @@ from lxml import etree
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import Joint, Link, Robot
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 
 _FILE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
 

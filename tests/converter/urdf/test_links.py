@@ -22,7 +22,7 @@ from urdf_usd.converter.robot.model import (
     Sphere,
     Visual,
 )
-from urdf_usd.converter.urdf import Parsed
+from urdf_usd.converter.urdf.parse import Parsed
 
 Read = Callable[[str], Parsed]
 Refuse = Callable[[str], tuple[Diagnostic, ...]]

@@ -10,7 +10,7 @@ import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import Pose
-from urdf_usd.converter.urdf import Parsed, parse
+from urdf_usd.converter.urdf.parse import Parsed, parse
 
 Read = Callable[[str], Parsed]
 Refuse = Callable[[str], tuple[Diagnostic, ...]]

@@ -9,7 +9,7 @@ import pytest
 from tests.converter.urdf.conftest import Read, Refuse
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.model import Continuous, Link, Range, Revolute
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 
 _A, _B, _C = (f'<link name="{name}"/>' for name in "abc")
 

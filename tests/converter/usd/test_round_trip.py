@@ -14,7 +14,8 @@ from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import robots
 from urdf_usd.converter.options import BodyNesting, Profile
-from urdf_usd.converter.robot.bodies import BaseOption, assign_bodies
+from urdf_usd.converter.robot.bodies import assign_bodies
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Link, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.reader.read import read_usd

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from urdf_usd.converter.conversion import DEFAULTS, ConvertOptions
-from urdf_usd.converter.options import Profile
+from urdf_usd.converter.conversion import DEFAULTS
+from urdf_usd.converter.options import ConvertOptions, Profile
 
 _MASS = """<inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>"""

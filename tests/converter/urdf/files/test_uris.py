@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from urdf_usd.converter.urdf import parse
 from urdf_usd.converter.urdf.files.uris import FileResolver, Found
+from urdf_usd.converter.urdf.parse import parse
 
 
 @pytest.fixture

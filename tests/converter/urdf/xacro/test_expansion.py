@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.xacro import expansion
 from urdf_usd.converter.urdf.xacro.expansion import Limits, expand
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from urdf_usd.converter.urdf import parse
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 
 NAMESPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'

@@ -11,7 +11,7 @@ import pytest
 from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.converter import Parsed, read_urdf
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.lint import lint
+from urdf_usd.converter.lint.linting import lint
 
 Read = Callable[..., Parsed]
 

@@ -9,10 +9,10 @@ import pytest
 from pxr import Sdf, Usd, UsdPhysics
 
 from tests.converter.simulation.robots import write_description, write_urdf
-from urdf_usd.converter.conversion import ConvertOptions, convert, with_description
+from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.options import BodyNesting, Layout, Profile
-from urdf_usd.converter.robot.bodies import Base
+from urdf_usd.converter.options import BodyNesting, ConvertOptions, Layout, Profile
+from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.simulation.description import load_description
 
 _TEXT = """\

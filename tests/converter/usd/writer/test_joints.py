@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import applied, author
 from urdf_usd.converter.options import BodyNesting, Profile
-from urdf_usd.converter.robot.bodies import BaseOption
+from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import (
     Calibration,
     Continuous,
