@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from urdf_usd.converter import convert
+
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
 REPORTS = {"jinja2", "msgspec", "rich"}
 FORMATS = {"collada", "tinyobjloader", "trimesh"}
@@ -257,6 +259,21 @@ def test_engines_start_loading_after_arguments_are_validated(
 
     assert ("begun None" in done.stderr) is begun
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_process_of_the_command_loads_no_engine(command: str, tmp_path: Path) -> None:
+    """Workers have them; here numpy reads the arrays of their observations."""
+    file, usd = tmp_path / "arm.urdf", tmp_path / "usd"
+    file.write_text(ROBOT)
+    arguments = ["run", str(file), "--out", str(tmp_path / "report"), "--jobs", "1"]
+    if command == "check":
+        arguments = ["check", str(file), str(convert(file, usd).root_layer)]
+
+    names = loaded(refused(*arguments), tmp_path)
+
+    assert "numpy" in names
+    assert not names & (ENGINES | FORMATS | RARE | {"pxr"})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals are POSIX")

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 GROUP = "urdf_usd.engines"
 
+# What engines of this project import that is installed with one of its extras.
+_LIBRARIES = {
+    "drake": "pydrake",
+    "newton": "newton",
+    "newton-usd": "newton",
+    "physx": "ovphysx",
+    "pinocchio": "pinocchio",
+}
+
 
 class UnknownEngineError(LookupError):
     """No engine of that name is installed; the message lists those that are."""
@@ -31,6 +40,17 @@ class MissingEngineError(Exception):
 def names() -> tuple[str, ...]:
     """Names of all engines, sorted; none is loaded."""
     return tuple(sorted(_entries()))
+
+
+def present() -> tuple[str, ...]:
+    """Names of the engines whose library may be installed, sorted; none is loaded."""
+    from importlib.util import find_spec  # noqa: PLC0415  not needed for the errors
+
+    return tuple(
+        name
+        for name in names()
+        if name not in _LIBRARIES or find_spec(_LIBRARIES[name]) is not None
+    )
 
 
 def engines() -> tuple[Engine, ...]:

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
 USD_ENGINE = "openusd"
+# Engines that every verdict needs.
+_NEEDED = frozenset({REFERENCE, USD_ENGINE})
 # Purpose of the worker that reads robot description files, with MuJoCo.
 _DESCRIPTION = "description"
 AT_REST = Configurations((), (), ("zero",))
@@ -160,10 +162,7 @@ class EngineSet:
         self, engines: Iterable[str], request: Request
     ) -> dict[str, Callable[[], Outcome]]:
         def requested(name: str) -> Callable[[], Outcome]:
-            # The reference is a step, as the URDF is parsed in that process already,
-            # and its meshes are drawn there later.
-            purpose = None if name == REFERENCE else name
-            wait = self.workers.request(purpose, observe, name, request)
+            wait = self.workers.request(_purpose(name), observe, name, request)
             return lambda: _outcome(wait())
 
         return {name: requested(name) for name in engines}
@@ -503,14 +502,59 @@ def select_engines(
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     require_installed(requested)
-    engines = list_engines(pool, timeout)
-    needed = {REFERENCE, USD_ENGINE}
+    return _selected(list_engines(pool, timeout), requested, pool.memory)
+
+
+def load_engines(
+    workers: RobotWorkers, requested: Sequence[str] = ()
+) -> Callable[[], tuple[InstalledEngine, ...]]:
+    """Load the engines of one robot, each in the worker that it will use.
+
+    Args:
+        workers: Load them.
+        requested: As in :func:`select_engines`.
+
+    Returns:
+        A function that waits until they are loaded, and selects them as
+        :func:`select_engines` does.
+
+    Raises:
+        UnknownEngineError: A name is not that of an installed engine.
+    """
+    require_installed(requested)
+    loaded = sorted({*requested, *_NEEDED}) if requested else registry.present()
+    waits = {
+        name: workers.request(
+            _purpose(name), installed_engine, name, least_timeout=_LOADING
+        )
+        for name in loaded
+    }
+
+    def wait() -> tuple[InstalledEngine, ...]:
+        engines = [listed_engine(name, wait()) for name, wait in waits.items()]
+        return _selected(engines, requested, workers.memory)
+
+    return wait
+
+
+def _purpose(engine: str) -> str | None:
+    """Return the purpose of the worker of an engine.
+
+    The reference is a step, as the URDF is parsed in that process already, and its
+    meshes are drawn there later.
+    """
+    return None if engine == REFERENCE else engine
+
+
+def _selected(
+    engines: Sequence[InstalledEngine], requested: Sequence[str], memory: int | None
+) -> tuple[InstalledEngine, ...]:
     for engine in engines:
-        if engine.name in needed:
-            _require_available(engine, pool.memory)
+        if engine.name in _NEEDED:
+            _require_available(engine, memory)
     # An optional engine that is not installed is only reported if it was requested.
     chosen = (
-        {*requested, *needed}
+        {*requested, *_NEEDED}
         if requested
         else {w.name for w in engines if not isinstance(w.availability, Unavailable)}
     )

@@ -20,6 +20,7 @@ from msgspec import structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate, ReadyUsds
 from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
+from urdf_usd.conformance.engines.registry import MissingEngineError
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     judged_record,
@@ -62,6 +63,7 @@ from urdf_usd.conformance.execution.usd_limits import (
     ComposedUsd,
     ReadOptions,
     compose_usd,
+    start_composing,
 )
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
@@ -205,10 +207,11 @@ def record_errors(
 
     Raises:
         CancelledError: The pool was closed meanwhile.
+        MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     try:
         return work()
-    except CancelledError:
+    except (CancelledError, MissingEngineError):
         raise
     except Exception as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
@@ -280,7 +283,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
-    engines: tuple[InstalledEngine, ...],
+    engines: Callable[[], tuple[InstalledEngine, ...]],
     requirements: Requirements = URDF_ALONE,
     *,
     scene: Path | None = None,
@@ -292,18 +295,22 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         workers: Run the work.
         subject: The URDF, and what else the record says of the robot.
         usd: Root layer of the USD.
-        engines: The engines.
+        engines: Waits for the engines; they may be loaded meanwhile.
         requirements: What the USD has to have, besides what the URDF says.
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
 
     Returns:
         The record; or why the URDF cannot be read, or which variant does not exist.
+
+    Raises:
+        MissingEngineError: As raised by ``engines``.
     """
     urdf = subject.urdf
     if urdf is None:
         raise ValueError("there is nothing to compare with")
     subject = replace(subject, scratch=workers.folder)
+    composing = start_composing(workers, subject, usd, options)
     ending = _read(workers, subject)
     if isinstance(ending, Crashed):
         subject = _identified(workers, subject, ending)
@@ -311,14 +318,17 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     reading = ending.value
     if isinstance(reading, SourceError):
         return reading
-    subject = replace(subject, inputs=reading.inputs)
+    linted = _lint(workers, replace(subject, inputs=reading.inputs))
     try:
-        composed = compose_usd(workers, subject, usd, options)
+        composed = composing()
     except StageError as error:
         return error
     if isinstance(composed, RobotRecord):
         return composed
-    engine_set = EngineSet(workers, engines)
+    if isinstance(linted, RobotRecord):
+        return linted
+    subject = linted
+    engine_set = EngineSet(workers, engines())
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
     compared = _compared_urdf(workers, subject, reading, plain, requirements)
     if isinstance(compared, RobotRecord):
@@ -329,9 +339,6 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         engine_set.request(Side.URDF, plain, packages, configurations),
         engine_set.request(Side.USD, Path(composed.usd), packages, configurations),
     )
-    linted = _lint(workers, subject)
-    if isinstance(linted, RobotRecord):
-        return linted
     results = engine_set.observe(requests, packages, configurations)
     base = requirements.base
     promise = _Promise(

@@ -26,7 +26,7 @@ from urdf_usd.conformance.execution.assembly import (
     summary_of,
     unavailable_record,
 )
-from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.engine_set import load_engines, select_engines
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination import (
     Assignment,
@@ -47,6 +47,7 @@ from urdf_usd.conformance.execution.usd_limits import (
     call_on_usd,
     list_combinations,
 )
+from urdf_usd.conformance.execution.workers.fork_server import library_settings
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -241,9 +242,10 @@ def check(
     requirements = _requirements(options)
 
     def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
-        engines = select_engines(pool, options.engines, options.limits.time)
         timeout, parallel = options.limits.time, jobs > 1
-        with RobotWorkers(pool, timeout, parallel=parallel) as workers:
+        settings = library_settings()
+        with RobotWorkers(pool, timeout, settings, parallel=parallel) as workers:
+            engines = load_engines(workers, options.engines)
             drawing = Path(scene) if scene else None
             reading = ReadOptions(options.variants, strict=options.strict)
             return record_errors(

@@ -105,6 +105,16 @@ def compose_usd(
     usd: str | os.PathLike[str],
     options: ReadOptions = READ_DEFAULTS,
 ) -> ComposedUsd | RobotRecord:
+    """Compose a USD before engines read it; see :func:`start_composing`."""
+    return start_composing(workers, subject, usd, options)()
+
+
+def start_composing(
+    workers: RobotWorkers,
+    subject: Subject,
+    usd: str | os.PathLike[str],
+    options: ReadOptions = READ_DEFAULTS,
+) -> Callable[[], ComposedUsd | RobotRecord]:
     """Compose a USD before engines read it.
 
     Args:
@@ -114,14 +124,22 @@ def compose_usd(
         options: How it is read.
 
     Returns:
-        The USD for engines; or the record of a USD that engines should not read.
-
-    Raises:
-        StageError: A variant does not exist in it, and is not optional.
+        A function that waits for the end, and returns the USD for engines; or the
+        record of a USD that engines should not read. It raises a StageError if a
+        variant does not exist in the USD and is not optional.
     """
-    path = os.fspath(usd)
     layer = workers.folder / SELECTION
-    ending = workers.request(USD_ENGINE, compose, path, options, str(layer))()
+    wait = workers.request(USD_ENGINE, compose, os.fspath(usd), options, str(layer))
+    return lambda: _composed(workers, subject, os.fspath(usd), options, wait())
+
+
+def _composed(
+    workers: RobotWorkers,
+    subject: Subject,
+    path: str,
+    options: ReadOptions,
+    ending: Completed[ComposedUsd] | Crashed,
+) -> ComposedUsd | RobotRecord:
     if isinstance(ending, Crashed):
         if not is_limit(ending):
             reason = f"the USD cannot be composed: {ending.reason}"

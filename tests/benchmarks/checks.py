@@ -122,7 +122,7 @@ def _checking(
 
     def check() -> bool:
         with RobotWorkers(pool, parallel=parallel) as workers:
-            record = examine_pair(workers, subject, layer, engines)
+            record = examine_pair(workers, subject, layer, lambda: engines)
         return isinstance(record, RobotRecord)
 
     return check

@@ -110,7 +110,7 @@ def examine_pair_here(
         workers,
         subject,
         usd,
-        _engines(),
+        _engines,
         Requirements(density=density, colliders=colliders),
         options=options,
     )

@@ -153,7 +153,9 @@ def _record(
         arguments=dict(source.arguments),
     )
     required = BaseOption(base) if base in list(BaseOption) else BaseOption.AUTO
-    record = examine_pair(workers, subject, usd, engines, Requirements(required))
+    record = examine_pair(
+        workers, subject, usd, lambda: engines, Requirements(required)
+    )
     if not isinstance(record, RobotRecord):
         raise TypeError(f"{source.reference} was read before: {record}")
     return record

@@ -146,10 +146,14 @@ def check_command(
     warn_of_address_limit()
     with shown_status("Loading engines ...") as status:
         with held_interrupts():
-            from urdf_usd.conformance.execution.workers.context import start_loading
+            from urdf_usd.conformance.execution.workers.context import (
+                FOR_CHECK,
+                FOR_ROBOTS,
+                start_loading,
+            )
 
             # In another process, while this one imports what it needs itself.
-            start_loading()
+            start_loading(FOR_ROBOTS if all_variants else FOR_CHECK)
             from urdf_usd.conformance.execution.assembly import summary_of
             from urdf_usd.conformance.execution.run import (
                 CheckOptions,

@@ -27,8 +27,10 @@ if sys.platform != "win32":
 # Whether workers are forked from a server that has everything imported.
 FORKS = sys.platform == "linux"
 
-# Modules whose import loads what workers need: all engines, or OpenUSD for an export.
+# Modules whose import loads what workers need: for many robots all that any of them may
+# need; what the check of one robot needs; OpenUSD for an export.
 FOR_ROBOTS = "urdf_usd.conformance.execution.workers.preloading"
+FOR_CHECK = "urdf_usd.conformance.execution.workers.preloading_check"
 FOR_USDS = "urdf_usd.conformance.execution.workers.preloading_usd"
 
 _WORKER = "urdf-usd worker"

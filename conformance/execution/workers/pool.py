@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
@@ -26,7 +28,6 @@ _Result = TypeVar("_Result")
 # Purposes of the workers of single calls, and of a robot's steps.
 _CALLS = "calls"
 _STEPS = "steps"
-_MOST_AT_ONCE = 32
 
 
 class WorkerPool:
@@ -137,6 +138,7 @@ class RobotWorkers:
     Attributes:
         crashed: Whether a step or request has crashed.
         folder: For temporary files until all are released.
+        memory: Memory limit of a process, in MiB; None for none.
     """
 
     def __init__(
@@ -149,12 +151,17 @@ class RobotWorkers:
     ) -> None:
         self.crashed = False
         self.folder = pool.new_folder()
+        self.memory = pool.memory
         self._pool = pool
         self._timeout = timeout
         self._variables = variables
+        self._parallel = parallel
         self._workers: dict[str, Worker] = {}
-        self._threads = ThreadPoolExecutor(_MOST_AT_ONCE) if parallel else None
-        self._begun: dict[Future[Any], Worker] = {}
+        # One for each purpose: its worker serves one request after the other.
+        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._begun: list[Future[Any]] = []
+        self._lock = threading.Lock()
+        self._left = False
 
     def __enter__(self) -> Self:
         self.folder.mkdir()
@@ -162,11 +169,14 @@ class RobotWorkers:
 
     def __exit__(self, *_: object) -> None:
         """Release all workers, also those whose results were not needed."""
-        for future, worker in self._begun.items():
-            if not future.done():
+        with self._lock:
+            self._left = True
+            running = tuple(self._workers.values())
+        if not all(future.done() for future in self._begun):
+            for worker in running:
                 worker.cancel()
-        if self._threads is not None:
-            self._threads.shutdown()
+        for threads in self._threads.values():
+            threads.shutdown(cancel_futures=True)
         for purpose, worker in self._workers.items():
             self._pool.release(worker, purpose)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -175,54 +185,67 @@ class RobotWorkers:
         self, function: Callable[..., _Result], *arguments: object
     ) -> Completed[_Result] | Crashed:
         """Run a step, and wait for its end; see :meth:`Worker.call`."""
-        return self._call(self._worker(_STEPS), function, arguments)
+        return self._call(_STEPS, function, arguments, self._timeout)
 
     def request(
         self,
         purpose: str | None,
         function: Callable[..., _Result],
         *arguments: object,
+        least_timeout: float = 0.0,
     ) -> Callable[[], Completed[_Result] | Crashed]:
         """Call a function in the worker of some purpose, or as a step if None.
 
         Args:
-            purpose: For example the name of an engine. A worker serves one request at a
-                time: the result of one has to be waited for before the next is made.
+            purpose: For example the name of an engine. Its worker serves requests in
+                the order in which they are made.
             function: The function.
             arguments: Its arguments.
+            least_timeout: Time limit of the call, if it is above that of others [s].
 
         Returns:
             A function that waits for the result, called once.
         """
-        if self._threads is None or purpose is None:
-            return lambda: self._call(
-                self._worker(purpose or _STEPS), function, arguments
-            )
-        worker = self._worker(purpose)
-        future = self._threads.submit(self._call, worker, function, arguments)
-        self._begun[future] = worker
+        timeout = max(self._timeout, least_timeout)
+        call = partial(self._call, purpose or _STEPS, function, arguments, timeout)
+        if purpose is None or not self._parallel:
+            return call
+        threads = self._threads.get(purpose)
+        if threads is None:
+            threads = self._threads[purpose] = ThreadPoolExecutor(1)
+        future = threads.submit(call)
+        self._begun.append(future)
         return future.result
 
     def stop(self, purpose: str) -> None:
         """End the worker of some purpose, with everything that it started."""
         self._workers[purpose].end()
 
-    def _worker(self, purpose: str) -> Worker:
-        worker = self._workers.get(purpose)
-        if worker is None or not worker.running:
-            if worker is not None:
-                self._pool.release(worker, purpose)
-            worker = self._workers[purpose] = self._pool.start_worker(purpose)
-        return worker
-
     def _call(
         self,
-        worker: Worker,
+        purpose: str,
         function: Callable[..., _Result],
         arguments: tuple[object, ...],
+        timeout: float,
     ) -> Completed[_Result] | Crashed:
-        ending = worker.call(
-            function, *arguments, timeout=self._timeout, variables=self._variables
+        ending = self._worker(purpose).call(
+            function, *arguments, timeout=timeout, variables=self._variables
         )
         self.crashed |= isinstance(ending, Crashed)
         return ending
+
+    def _worker(self, purpose: str) -> Worker:
+        """Return the worker of a purpose, after a crash a new one.
+
+        Raises:
+            CancelledError: Workers are being released.
+        """
+        with self._lock:
+            if self._left:
+                raise CancelledError
+            worker = self._workers.get(purpose)
+            if worker is None or not worker.running:
+                if worker is not None:
+                    self._pool.release(worker, purpose)
+                worker = self._workers[purpose] = self._pool.start_worker(purpose)
+            return worker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.protocol import Available, Side
+from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 
 
 def test_every_engine_of_the_project_is_registered() -> None:
@@ -23,6 +23,18 @@ def test_engine_is_created_by_name() -> None:
     """With the side that it reads."""
     assert registry.engine("mujoco").side is Side.URDF
     assert registry.engine("openusd").side is Side.USD
+
+
+def test_engines_are_present_unless_their_library_is_missing() -> None:
+    """Those that are not present would state that they are not available."""
+    present = registry.present()
+    absent = {*registry.names()} - {*present}
+
+    assert {"mujoco", "pybullet", "reference", "openusd"} <= {*present}
+    for name in absent:
+        assert isinstance(registry.engine(name).availability(), Unavailable)
+    for name in present:
+        assert isinstance(registry.engine(name).availability(), Available)
 
 
 def test_unknown_name_lists_the_valid_ones() -> None:

@@ -421,9 +421,10 @@ class _InProcess(RobotWorkers):
         purpose: str | None,
         function: Callable[..., _Result],
         *arguments: object,
+        least_timeout: float = 0.0,
     ) -> Callable[[], Completed[_Result] | Crashed]:
         """Run a request as a step."""
-        del purpose
+        del purpose, least_timeout
         return lambda: self.call(function, *arguments)
 
 

@@ -86,6 +86,20 @@ def test_parallel_requests_run_at_the_same_time(
         assert _reasons(*(result() for result in requests)) == [True, True]
 
 
+def test_requests_of_a_purpose_are_served_in_turn(pool: WorkerPool) -> None:
+    """Also if one of them ends the process."""
+    with RobotWorkers(pool, parallel=True) as workers:
+        requests = (
+            workers.request("one", crash, "abort"),
+            workers.request("one", os.getpid),
+            workers.request("one", os.getpid),
+        )
+        crashed, first, second = _reasons(*(result() for result in requests))
+
+    assert crashed == CRASHES["abort"][1]
+    assert first == second
+
+
 def _meet(own: str, other: str) -> bool:
     Path(own).touch()
     while not Path(other).exists():
@@ -104,6 +118,22 @@ def test_requests_that_nobody_waits_for_are_ended(
         assert folder.is_dir()
 
     assert not folder.exists()
+
+
+def test_requests_that_have_not_begun_are_dropped(
+    pool: WorkerPool, tmp_path: Path
+) -> None:
+    """No process is started for them."""
+    with RobotWorkers(pool, parallel=True) as workers:
+        workers.request("one", _meet, str(tmp_path / "begun"), "/nowhere")
+        workers.request("one", _touch, str(tmp_path / "next"))
+        wait_until((tmp_path / "begun").exists)
+
+    assert not (tmp_path / "next").exists()
+
+
+def _touch(file: str) -> None:
+    Path(file).touch()
 
 
 def test_closing_the_pool_cancels_requests(tmp_path: Path) -> None:
