@@ -19,6 +19,7 @@ from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, 
 from urdf_usd.conformance.execution.tasks import (
     cache_meshes,
     convert_robot,
+    judge_usd,
     lint_robot,
     observe,
     read_robot,
@@ -31,7 +32,6 @@ from urdf_usd.conformance.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
@@ -352,7 +352,7 @@ def test_crash_costs_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         (read_robot, "the URDF reader crashed: x"),
         (lint_robot, "lint crashed: x"),
-        (judge, "the comparison crashed: x"),
+        (judge_usd, "the comparison crashed: x"),
     ],
 )
 def test_crash_of_every_step_is_recorded(
