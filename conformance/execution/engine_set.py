@@ -570,6 +570,9 @@ def _require_available(engine: InstalledEngine, memory: int | None) -> None:
                 f"engines and libraries alone take more than {memory} MiB "
                 "of memory: allow more, see --memory"
             )
+        case Crashed(reason) if memory and "the process" in reason:
+            # Libraries of which a part was mapped end the process in several ways.
+            why = f"{reason}; if {memory} MiB of memory are not enough, see --memory"
         case Crashed(reason):
             why = reason
         case _:

@@ -313,12 +313,15 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     composing = start_composing(workers, subject, usd, options)
     ending = _read(workers, subject)
     if isinstance(ending, Crashed):
+        # Nothing can be read within limits that engines exceed as they are loaded.
+        engines()
         subject = _identified(workers, subject, ending)
         return _crashed_record(subject, _READER_CRASHED, ending)
     reading = ending.value
     if isinstance(reading, SourceError):
         return reading
     linted = _lint(workers, replace(subject, inputs=reading.inputs))
+    engine_set = EngineSet(workers, engines())
     try:
         composed = composing()
     except StageError as error:
@@ -328,7 +331,6 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     if isinstance(linted, RobotRecord):
         return linted
     subject = linted
-    engine_set = EngineSet(workers, engines())
     plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
     compared = _compared_urdf(workers, subject, reading, plain, requirements)
     if isinstance(compared, RobotRecord):
