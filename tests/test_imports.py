@@ -254,7 +254,7 @@ MESH_READERS = {
     "stl": MeshReaders("stl", frozenset(), "stl", frozenset()),
     "obj": MeshReaders("obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset()),
     "collada": MeshReaders(
-        "collada.mesh", frozenset(), "collada", frozenset({"collada"})
+        "collada.mesh", frozenset({"msgspec"}), "collada", frozenset({"collada"})
     ),
     "gltf": MeshReaders(
         "gltf.mesh", frozenset({"msgspec"}), "gltf", frozenset({"trimesh"})
