@@ -195,6 +195,13 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     )
 
 
+def has_groups(mesh: PolygonMesh) -> bool:
+    """Return whether at least two groups have faces."""
+    numbers = mesh.attributes.face_groups
+    # In ascending order.
+    return numbers is not None and bool(numbers[0] != numbers[-1])
+
+
 def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
     """Return the name and the surface of each group of faces, without attributes.
 

@@ -36,6 +36,8 @@ EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
 # Least volume of a mesh as part of that of its convex hull. Less is a surface with
 # faces of both orientations.
 _LEAST_FILLED = 1e-3
+# Largest product of triangles and points for which a bound is faster than the hull.
+_FEW = 200_000
 # Rounding of a volume, and of A + B >= C.
 _ROUNDING = 1e-6
 
@@ -95,6 +97,14 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
         face_counts: (F,) corners of each face, at least three.
         face_indices: Points of all corners, face by face.
     """
+    amid = points.mean(axis=0)
+    corners = _triangles(points, face_counts, face_indices) - amid
+    determinants = np.linalg.det(corners)
+    return _sum(corners, determinants * np.sign(determinants.sum()), amid)
+
+
+def _triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> Matrix:
+    """Return the (T, 3, 3) corners of the triangles of all faces, as fans."""
     counts = face_counts.astype(np.int64)
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     # Position of each triangle within the fan of its face.
@@ -102,10 +112,61 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
         np.cumsum(counts - 2) - (counts - 2), counts - 2
     )
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
+    return points[face_indices[fans]]
+
+
+def fills_hull(
+    points: Matrix, face_counts: Indices, face_indices: Indices, share: float
+) -> bool:
+    """Return whether a surface encloses at least a share of its convex hull's volume.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face, at least three.
+        face_indices: Points of all corners, face by face.
+        share: Between 0 and 1.
+    """
     amid = points.mean(axis=0)
-    corners = points[face_indices[fans]] - amid
+    corners = _triangles(points, face_counts, face_indices) - amid
     determinants = np.linalg.det(corners)
-    return _sum(corners, determinants * np.sign(determinants.sum()), amid)
+    volume = abs(float(determinants.sum())) / 6
+    if len(corners) * len(points) <= _FEW:
+        bound = _largest_hull(points - amid, corners, determinants)
+        if volume >= share * bound and is_closed(points, face_counts, face_indices):
+            return True
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+
+    try:
+        hull = float(ConvexHull(points).volume)
+    except (QhullError, ValueError):
+        # Flat.
+        return True
+    return volume >= share * hull
+
+
+def _largest_hull(points: Matrix, corners: Matrix, determinants: Matrix) -> float:
+    """Return an upper bound of the volume of the hull of a closed surface.
+
+    If the origin is on the same side of all triangles, the cones from it through them
+    fill the space. In each, the hull ends below the point that is highest above the
+    triangle. The bound is the volume itself if the surface is convex.
+
+    Args:
+        points: (N, 3), relative to a point inside.
+        corners: (T, 3, 3) corners of the triangles, relative to the same point.
+        determinants: (T,) of the corners.
+
+    Returns:
+        The bound [m^3]; infinite if the origin is not on the same side.
+    """
+    side = np.sign(determinants.sum())
+    heights = side * determinants
+    if not (heights > 0).all():
+        return math.inf
+    a, b, c = corners.transpose(1, 0, 2)
+    normals = side * np.cross(b - a, c - a)
+    highest = np.einsum("ti,ni->tn", normals, points).max(axis=1)
+    return float((heights * (highest / heights) ** 3).sum()) / 6
 
 
 def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pxr import Sdf
 
@@ -14,11 +15,13 @@ from urdf_usd.converter.file_content import read_file
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
+    has_groups,
     mirrored,
     split_groups,
 )
 from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
+from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
 from urdf_usd.converter.usd.writer.meshes.library import (
     ColliderGroups,
@@ -30,6 +33,9 @@ from urdf_usd.converter.usd.writer.meshes.library import (
 from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts, write_mesh
 from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name
+
+# Name and surface of each group of a mesh.
+Groups: TypeAlias = Sequence[tuple[str, PolygonMesh]]
 
 # Name of groups without name.
 _UNNAMED = "group"
@@ -121,14 +127,14 @@ class _Writer:
             key, use = (file, mirror), self._uses[file, mirror]
             same = content, mirror
             if content not in self._has_groups:
-                self._has_groups[content] = bool(split_groups(decoded()))
+                self._has_groups[content] = has_groups(decoded())
             in_groups = use.collider and self._has_groups[content]
             if in_groups:
                 if same not in self._groups:
+                    groups = split_groups(mirrored(decoded(), mirror))
                     if not any(other == content for other, _ in self._groups):
-                        self.diagnostics += concave_groups(file, decoded(), location)
-                    whole = mirrored(decoded(), mirror)
-                    self._groups[same] = self._write_groups(key, whole)
+                        self.diagnostics += concave_groups(file, groups, location)
+                    self._groups[same] = self._write_groups(key, groups)
                 self.library.groups[key] = self._groups[same]
             if use.visual or not in_groups:
                 if same not in self._meshes:
@@ -137,7 +143,7 @@ class _Writer:
                     self._meshes[same] = path, write_mesh(self._layer, path, whole)
                 self.library.prims[key], self.library.parts[file] = self._meshes[same]
 
-    def _write_groups(self, key: MeshKey, mesh: PolygonMesh) -> ColliderGroups:
+    def _write_groups(self, key: MeshKey, groups: Groups) -> ColliderGroups:
         """Write the groups of a mesh below an Xform, as positions and faces alone."""
         name = self._names[key]
         if self._uses[key].visual:
@@ -148,7 +154,6 @@ class _Writer:
             (name,) = sibling_names([f"{name}_groups"], taken)
         prim = self._root.AppendChild(name)
         define(self._layer, prim, "Xform")
-        groups = split_groups(mesh)
         names = sibling_names(group or _UNNAMED for group, _ in groups)
         for child, (group, surface) in zip(names, groups, strict=True):
             write_mesh(self._layer, prim.AppendChild(child), surface)
@@ -158,10 +163,9 @@ class _Writer:
 
 
 def concave_groups(
-    file: str, mesh: PolygonMesh, location: Location | None
+    file: str, groups: Groups, location: Location | None
 ) -> tuple[Diagnostic, ...]:
     """Report the groups of a mesh that fill much less than their convex hulls."""
-    groups = split_groups(mesh)
     concave = [name or _UNNAMED for name, group in groups if not _is_convex(group)]
     if not concave:
         return ()
@@ -173,12 +177,7 @@ def concave_groups(
 
 
 def _is_convex(mesh: PolygonMesh) -> bool:
-    # Loads scipy, which takes longer than to read most meshes.
-    from urdf_usd.converter.robot.solids import hull_solid, mesh_solid  # noqa: PLC0415
-
-    hull = hull_solid(mesh.points).volume
-    volume = mesh_solid(mesh.points, mesh.face_counts, mesh.face_indices).volume
-    return volume >= _FILLED * hull
+    return fills_hull(mesh.points, mesh.face_counts, mesh.face_indices, _FILLED)
 
 
 def _from_outside(
