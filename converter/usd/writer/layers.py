@@ -510,7 +510,11 @@ def _author_no_colliders(
 
 
 def _new_layer(path: Path) -> Sdf.Layer:
-    layer = Sdf.Layer.CreateNew(str(path))
+    if path.suffix == ".usdc":
+        # Later, the file is extended; written at once, it would have other bytes.
+        layer = Sdf.Layer.CreateNew(str(path))
+    else:
+        layer = Sdf.Layer.New(Sdf.FileFormat.FindByExtension("usda"), str(path))
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
