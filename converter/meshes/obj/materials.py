@@ -92,7 +92,7 @@ def read_libraries(
     """Read the material libraries of an OBJ file.
 
     Args:
-        text: The OBJ file.
+        text: The OBJ file, with a line end before the first line.
         read_sibling: Gives the bytes of a file that it names.
 
     Returns:
@@ -145,7 +145,7 @@ def _references(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
         return
     lines: set[bytes] = set()
     met: set[str] = set()
-    for match in _LIBRARY.finditer(b"\n" + text):
+    for match in _LIBRARY.finditer(text):
         if match[1] in lines:
             continue
         lines.add(match[1])

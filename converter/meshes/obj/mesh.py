@@ -83,8 +83,11 @@ def read_obj(
         MeshError: A number is malformed, an index is out of range, or no face is left.
     """
     # tinyobjloader supports neither byte order marks nor continued lines.
-    text = b"\n".join((b"", *in_utf8(data).splitlines(), b""))
-    text = text.replace(b"\\\n", b" ")
+    text = b"\n%b\n" % in_utf8(data)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\\" in text:
+        text = text.replace(b"\\\n", b" ")
     groups = _groups(text) if attributes else ()
     text = _NO_SURFACE.sub(b"\n", text)
     if _MISREAD_VERTEX.search(text):

@@ -144,6 +144,7 @@ def _faces_by_material(mesh: PolygonMesh) -> dict[int, NDArray[np.intp]]:
         return {}
     return {
         number: np.flatnonzero(numbers == number)
-        for number in np.unique(numbers[numbers >= 0]).tolist()
+        # Without np.unique, which imports numpy.ma.
+        for number in np.flatnonzero(np.bincount(numbers[numbers >= 0])).tolist()
         if mesh.attributes.materials[number].has_color
     }

@@ -11,7 +11,9 @@ from urdf_usd.converter.meshes.obj.materials import read_libraries
 def material(statements: str) -> MeshMaterial:
     """Read the one material of a library."""
     library = f"newmtl m\n{statements}\n".encode()
-    libraries, absent = read_libraries(b"mtllib x/a.mtl\nusemtl m\n", lambda _: library)
+    libraries, absent = read_libraries(
+        b"\nmtllib x/a.mtl\nusemtl m\n", lambda _: library
+    )
     assert absent == ()
     return libraries.material("m")
 
@@ -149,6 +151,6 @@ def test_dissolve_is_a_factor_of_the_opacity_texture() -> None:
 def test_first_of_two_materials_with_the_same_name_is_used() -> None:
     """As in the reader of faces."""
     library = b"newmtl m\nKd 1 0 0\nnewmtl m\nKd 0 1 0\n"
-    libraries, _ = read_libraries(b"mtllib x\nusemtl m\n", lambda _: library)
+    libraries, _ = read_libraries(b"\nmtllib x\nusemtl m\n", lambda _: library)
 
     assert libraries.material("m").color == (1.0, 0.0, 0.0)
