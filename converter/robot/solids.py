@@ -112,7 +112,8 @@ def _triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> M
         np.cumsum(counts - 2) - (counts - 2), counts - 2
     )
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
-    return points[face_indices[fans]]
+    triangles: Matrix = points[face_indices[fans]]
+    return triangles
 
 
 def fills_hull(

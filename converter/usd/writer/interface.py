@@ -14,10 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
-from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom
+from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom, Vt
 
 from urdf_usd.converter.robot.model import Robot
-from urdf_usd.converter.usd.writer.names import show_name
+from urdf_usd.converter.usd.writer.specs import (
+    apply,
+    define,
+    show_spec_name,
+    write_new,
+)
 
 PHYSICS_SET = "Physics"
 COLLIDERS_SET = "Colliders"
@@ -43,7 +48,7 @@ class Arc(Enum):
 
 
 def author_interface(  # noqa: PLR0917  # one parameter per input
-    stage: Usd.Stage,
+    layer: Sdf.Layer,
     path: Sdf.Path,
     robot: Robot,
     version: str,
@@ -54,7 +59,7 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
     """Write the interface layer.
 
     Args:
-        stage: Empty stage of the layer.
+        layer: The empty layer; faster if no stage composes it yet.
         path: Default prim.
         robot: The robot.
         version: Version of the asset.
@@ -63,19 +68,21 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
             and default variants first.
         arc: How variants have these layers.
     """
-    layer = stage.GetRootLayer()
     layer.customLayerData = {"creator": CREATOR}
-    prim = UsdGeom.Xform.Define(stage, path).GetPrim()
-    stage.SetDefaultPrim(prim)
-    show_name(prim, robot.name)
-    model = Usd.ModelAPI(prim)
-    model.SetKind(Kind.Tokens.component)
-    model.SetAssetName(robot.name)
-    model.SetAssetVersion(version)
-    model.SetAssetIdentifier(Sdf.AssetPath(f"./{layer.GetDisplayName()}"))
+    prim = define(layer, path, "Xform")
+    layer.defaultPrim = path.name
+    show_spec_name(prim, robot.name)
+    prim.kind = Kind.Tokens.component
+    prim.assetInfo = {
+        "name": robot.name,
+        "version": version,
+        "identifier": Sdf.AssetPath(f"./{layer.GetDisplayName()}"),
+    }
     extent = _extent(contents.GetDefaultPrim())
     if extent is not None:
-        UsdGeom.ModelAPI.Apply(prim).SetExtentsHint(extent)
+        apply(prim, "GeomModelAPI")
+        kind = Sdf.ValueTypeNames.Float3Array
+        write_new(prim, UsdGeom.Tokens.extentsHint, kind, Vt.Vec3fArray(extent))
     for name, variants in choices.items():
         author_choice(prim, name, variants, arc)
 
@@ -96,7 +103,7 @@ def is_written_here(file: Path) -> bool:
 
 
 def author_choice(
-    prim: Usd.Prim, name: str, variants: Mapping[str, Sequence[str]], arc: Arc
+    prim: Sdf.PrimSpec, name: str, variants: Mapping[str, Sequence[str]], arc: Arc
 ) -> None:
     """Add a variant set whose first variant is selected.
 
@@ -106,18 +113,16 @@ def author_choice(
         variants: Layers, strongest first, by variant.
         arc: How variants have these layers.
     """
-    back = Usd.ListPositionBackOfPrependList
-    chosen = prim.GetVariantSets().AddVariantSet(name, back)
+    prim.variantSetNameList.prependedItems.append(name)
+    chosen = Sdf.VariantSetSpec(prim, name)
     for variant, layers in variants.items():
-        chosen.AddVariant(variant)
-        chosen.SetVariantSelection(variant)
-        with chosen.GetVariantEditContext():
-            for layer in layers:
-                if arc is Arc.PAYLOAD:
-                    prim.GetPayloads().AddPayload(layer, position=back)
-                else:
-                    prim.GetReferences().AddReference(layer, position=back)
-    chosen.SetVariantSelection(next(iter(variants)))
+        content = Sdf.VariantSpec(chosen, variant).primSpec
+        for layer in layers:
+            if arc is Arc.PAYLOAD:
+                content.payloadList.prependedItems.append(Sdf.Payload(layer))
+            else:
+                content.referenceList.prependedItems.append(Sdf.Reference(layer))
+    prim.variantSelections[name] = next(iter(variants))
 
 
 def _extent(prim: Usd.Prim) -> list[Gf.Vec3f] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pxr import Sdf, Usd, UsdGeom
+from pxr import Sdf, UsdGeom
 
 from urdf_usd.converter.usd.writer.bundling import flattened
 from urdf_usd.converter.usd.writer.interface import (
@@ -210,13 +210,11 @@ def _write_interface(source: Path, target: Path) -> None:
     prim.variantSetNameList.ClearEdits()
     base = Sdf.Reference(f"./{PAYLOADS}/{ISAAC_BASE}")
     prim.referenceList.prependedItems = [base]
-    layer.Save()
-    stage = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
     choices = {
         name: (f"./{PAYLOADS}/{_PHYSICS}/{file}",) for name, file in _VARIANTS.items()
     }
     variants = {**choices, NONE: ()}
-    author_choice(stage.GetDefaultPrim(), PHYSICS_SET, variants, Arc.PAYLOAD)
+    author_choice(prim, PHYSICS_SET, variants, Arc.PAYLOAD)
     layer.Save()
 
 

@@ -488,10 +488,8 @@ def _author_interface(  # noqa: PLR0917  # one parameter per input
     none = _author_no_colliders(contents, prims, folder / PAYLOAD)
     choices = {COLLIDERS_SET: {WITH_COLLIDERS: (), NONE: none}, **choices}
     layer = _new_layer(folder / asset_name(robot))
-    # With payloads, each variant would load them.
-    interface = Usd.Stage.Open(layer, Usd.Stage.LoadNone)
-    author_interface(interface, prims.robot, robot, version, contents, choices, arc)
-    interface.Save()
+    author_interface(layer, prims.robot, robot, version, contents, choices, arc)
+    layer.Save()
 
 
 def _author_no_colliders(
