@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -31,6 +32,8 @@ from urdf_usd.corpus import RobotSource, resolve_corpora
 HERE = Path(__file__).parent
 PROCESSES = 4
 COLD_STARTS = 15
+# With meshes: STL and OBJ with materials.
+MESHED = ("pybullet:kuka_iiwa/model.urdf", "pybullet:r2d2.urdf")
 # Variables that limit the threads of numerical libraries.
 THREADS = ("OPENBLAS_NUM_THREADS", "PXR_WORK_THREAD_LIMIT")
 # Imports of both converters before any work.
@@ -111,6 +114,11 @@ def compare(
             *_warm_rows(warm),
             _memory_row(sides, common[-1], folder),
             *_cold_rows(sides, common[0], folder),
+            *(
+                row
+                for job in _jobs(MESHED)
+                for row in _meshed_cold_rows(sides, job, folder)
+            ),
             *contents,
         ),
         failures=failures,
@@ -188,27 +196,58 @@ def _memory_row(sides: Sequence[Side], job: Job, folder: Path) -> Row:
 
 def _cold_rows(sides: Sequence[Side], job: Job, folder: Path) -> tuple[Row, ...]:
     """Measure whole commands on a small robot; imports alone are the lower bound."""
-    packages = [f"--package={name}={at}" for name, at in job["packages"].items()]
-    commands = [(*side.command, job["path"]) for side in sides]
-    walls: list[list[float]] = [[] for _ in range(3)]
-    for number in range(COLD_STARTS):
-        for at, command in enumerate(commands):
-            target = str(folder / f"cold{number}-{at}")
-            convert = ("convert",) if at else ()
-            whole = (*command[:2], *convert, command[2], target, *packages)
-            walls[at].append(_wall(whole))
-        walls[2].append(_wall((sides[1].python, "-c", FLOOR)))
-    peer, ours, floor = (statistics.median(wall) for wall in walls)
+    floor = (sides[1].python, "-c", FLOOR)
+    (peer, ours, imports), _ = _cold_starts(sides, job, folder, [floor])
     return (
         Row("cold start of a command, small robot", "s", peer, ours),
-        Row("the same, and its imports alone", "s", peer, floor),
+        Row("the same, and its imports alone", "s", peer, imports),
     )
 
 
-def _wall(command: Sequence[str]) -> float:
-    start = time.perf_counter()
+def _meshed_cold_rows(sides: Sequence[Side], job: Job, folder: Path) -> tuple[Row, ...]:
+    """Measure whole commands on a robot with meshes."""
+    walls, times = _cold_starts(sides, job, folder)
+    name = f"cold start, {job['name']}"
+    return (
+        Row(f"{name}: wall time", "s", *walls),
+        Row(f"{name}: processor time", "s", *times),
+    )
+
+
+def _cold_starts(
+    sides: Sequence[Side],
+    job: Job,
+    folder: Path,
+    others: Sequence[Sequence[str]] = (),
+) -> tuple[list[float], list[float]]:
+    """Run commands alternately; return medians of their wall and processor times."""
+    target = folder / f"cold-{job['name']}"
+    packages = [f"--package={name}={at}" for name, at in job["packages"].items()]
+    commands: list[Sequence[str]] = []
+    for side, convert in zip(sides, ((), ("convert",)), strict=True):
+        source = (*side.command, *convert, job["path"])
+        commands.append((*source, str(target), *packages))
+    commands += others
+    measured: list[list[tuple[float, float]]] = [[] for _ in commands]
+    for _ in range(COLD_STARTS):
+        for found, command in zip(measured, commands, strict=True):
+            shutil.rmtree(target, ignore_errors=True)
+            found.append(_times(command))
+    walls, times = (
+        [statistics.median(one[at] for one in found) for found in measured]
+        for at in range(2)
+    )
+    return walls, times
+
+
+def _times(command: Sequence[str]) -> tuple[float, float]:
+    """Return the wall and the processor time of a program [s]."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     _output(command)
-    return time.perf_counter() - start
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return wall, user + system
 
 
 def _output(

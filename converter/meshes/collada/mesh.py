@@ -117,7 +117,7 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
 
 def _parsed(data: bytes) -> Element:
     """Parse a document, and drop the namespaces, which vary between exporters."""
-    if data.count(b"<") > _MOST_TAGS:
+    if len(data) > _MOST_TAGS and data.count(b"<") > _MOST_TAGS:
         raise MeshError(f"it has more than {_MOST_TAGS} tags")
     try:
         root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)

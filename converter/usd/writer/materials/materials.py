@@ -310,12 +310,16 @@ def _dropped_texture(
 
 
 def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
+    uses: dict[tuple[str, str], Location | None] = {}
     for assignment in assignments:
         for use in assignment.images if assignment.mesh_file else ():
-            path = use.image.path
-            if path and is_outside(path, assignment.mesh_file or ""):
-                message = f"{path} lies outside the folders of its mesh; it is used"
-                yield Diagnostic("file-outside", message, assignment.location)
+            if use.image.path:
+                pair = use.image.path, assignment.mesh_file or ""
+                uses.setdefault(pair, assignment.location)
+    for (path, mesh_file), location in uses.items():
+        if is_outside(path, mesh_file):
+            message = f"{path} lies outside the folders of its mesh; it is used"
+            yield Diagnostic("file-outside", message, location)
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -102,31 +102,19 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
             diagnostics.append(Diagnostic("texture-dropped", message, location))
         else:
             contents[image] = content
-    distinct = dict(_distinct(contents))
-    names = sibling_names(Path(image.name).stem for image in distinct.values())
+    first: dict[bytes, Image] = {}
+    for image, content in contents.items():
+        first.setdefault(content, image)
+    names = sibling_names(Path(image.name).stem for image in first.values())
     files = {}
-    for (digest, image), name in zip(distinct.items(), names, strict=True):
-        files[digest] = f"{name}{_suffix(contents[image])}"
+    for content, name in zip(first, names, strict=True):
+        files[content] = f"{name}{_suffix(content)}"
         folder.mkdir(exist_ok=True)
-        (folder / files[digest]).write_bytes(contents[image])
+        (folder / files[content]).write_bytes(content)
     return Textures(
-        {image: files[_digest(content)] for image, content in contents.items()},
+        {image: files[content] for image, content in contents.items()},
         tuple(diagnostics),
     )
-
-
-def _distinct(contents: Mapping[Image, bytes]) -> Iterable[tuple[str, Image]]:
-    """Return the first image of each distinct content, by digest."""
-    first: dict[str, Image] = {}
-    for image, content in contents.items():
-        first.setdefault(_digest(content), image)
-    return first.items()
-
-
-def _digest(content: bytes) -> str:
-    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
-
-    return hashlib.sha256(content).hexdigest()
 
 
 def _suffix(content: bytes) -> str | None:
