@@ -56,6 +56,7 @@ from urdf_usd.conformance.execution.tasks import (
     estimate_robot,
     file_digest,
     lint_robot,
+    plan_comparison,
     read_robot,
 )
 from urdf_usd.conformance.execution.usd_limits import (
@@ -320,7 +321,10 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     reading = ending.value
     if isinstance(reading, SourceError):
         return reading
-    linted = _lint(workers, replace(subject, inputs=reading.inputs))
+    subject = replace(subject, inputs=reading.inputs)
+    plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
+    compared = _compared_urdf(workers, subject, reading, plain, requirements)
+    linted = _lint(workers, subject)
     engine_set = EngineSet(workers, engines())
     try:
         composed = composing()
@@ -330,9 +334,6 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         return composed
     if isinstance(linted, RobotRecord):
         return linted
-    subject = linted
-    plain = _plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
-    compared = _compared_urdf(workers, subject, reading, plain, requirements)
     if isinstance(compared, RobotRecord):
         return compared
     plain, packages = compared.file, compared.packages
@@ -870,7 +871,16 @@ def _compared_urdf(
         The URDF; or a record with the reason why nothing can be estimated.
     """
     if requirements.density is None:
-        return _ComparedUrdf(plain, subject.packages, reading.configurations)
+        planned = workers.call(
+            plan_comparison,
+            str(subject.urdf),
+            subject.packages,
+            subject.arguments,
+            subject.environment,
+        )
+        if isinstance(planned, Crashed):
+            return _crashed_record(subject, _READER_CRASHED, planned)
+        return _ComparedUrdf(plain, subject.packages, planned.value)
     packages = {**dict(reading.packages), **subject.packages}
     copy = workers.folder / f"{subject.id}-estimated.urdf"
     estimation = Estimation(requirements.base, requirements.density)

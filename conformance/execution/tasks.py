@@ -62,10 +62,9 @@ _OURS = "urdf_usd."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What requests to engines need of a URDF.
+    """What was read of a URDF.
 
     Attributes:
-        configurations: Where the robot is compared.
         diagnostics: Of the reader.
         expanded: The URDF that a xacro file expands to; None if the file is URDF.
         inputs: The files of the robot, the URDF or xacro file first.
@@ -73,7 +72,6 @@ class Reading:
         ledger: Which parts our converter converts, keeps or drops.
     """
 
-    configurations: Configurations
     diagnostics: tuple[Diagnostic, ...]
     expanded: bytes | None = None
     inputs: tuple[InputFile, ...] = ()
@@ -144,7 +142,7 @@ def read_robot(
     arguments: Mapping[str, str],
     environment: tuple[str, ...] = (),
 ) -> Reading | SourceError:
-    """Read a URDF, and choose the configurations at which it is compared."""
+    """Read a URDF; :func:`plan_comparison` continues in the same process."""
     from urdf_usd.conformance.engines.reference.engine import forget_readings, read_kept
     from urdf_usd.conformance.execution.coverage import converted_and_kept
     from urdf_usd.converter.inputs import input_files, named_packages
@@ -160,13 +158,30 @@ def read_robot(
     except SourceError as error:
         return error
     return Reading(
-        configurations=questions(parsed.robot),
         diagnostics=parsed.diagnostics,
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
         ledger=converted_and_kept(parsed.robot),
     )
+
+
+def plan_comparison(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
+) -> Configurations:
+    """Choose the configurations at which a robot that can be read is compared.
+
+    Results that are kept need none, and reading takes less time than this.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    from urdf_usd.conformance.engines.reference.engine import read_kept
+
+    return questions(read_kept(path, packages, arguments, environment).robot)
 
 
 @dataclass(frozen=True, slots=True)

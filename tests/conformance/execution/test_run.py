@@ -22,6 +22,7 @@ from urdf_usd.conformance.execution.tasks import (
     judge_usd,
     lint_robot,
     observe,
+    plan_comparison,
     read_robot,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
@@ -351,6 +352,7 @@ def test_crash_costs_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     ("task", "reason"),
     [
         (read_robot, "the URDF reader crashed: x"),
+        (plan_comparison, "the URDF reader crashed: x"),
         (lint_robot, "lint crashed: x"),
         (judge_usd, "the comparison crashed: x"),
     ],

@@ -20,7 +20,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.execution.tasks import read_robot
+from urdf_usd.conformance.execution.tasks import plan_comparison, read_robot
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
@@ -54,10 +54,11 @@ def test_every_deviation_has_a_known_cause(
     reading = read_robot(path, {}, {})
     if isinstance(reading, SourceError):
         pytest.skip("no robot")
+    configurations = plan_comparison(path, {}, {})
     if reading.expanded is not None:
         path = str(tmp_path / "expanded.urdf")
         Path(path).write_bytes(reading.expanded)
-    request = Request(path, reading.configurations)
+    request = Request(path, configurations)
     spec = Observed(ReferenceEngine().observe(request))
     usd, simulators = spec, []
     if engine.side is Side.USD:
