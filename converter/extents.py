@@ -37,6 +37,8 @@ _Measured = TypeVar("_Measured")
 
 # Squares of very large sizes overflow to infinity, which is harmless here.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
+# Edges of a box, relative to its longest one, that may be flat to a hull.
+_FLAT = 1e-6
 # Corners of the unit cube.
 _CORNERS = np.array(np.meshgrid(*[[-0.5, 0.5]] * 3)).reshape(3, -1).T
 # Resolution of round shapes; their volume is within 2 % of the exact one.
@@ -164,9 +166,22 @@ def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | N
     points = _outline_of_link(link, meshes)
     if points is None:
         return None
-    _, volume = convex_hull(points)
     box = _box_around([(np.eye(4), link)], meshes)
-    return LinkExtent(box, volume, _reach(link, points))
+    return LinkExtent(box, _hull_volume(link, points), _reach(link, points))
+
+
+def _hull_volume(link: Link, points: Points) -> float:
+    """Volume of the convex hull of all shapes of a link, whose outline is given.
+
+    Many links have one box, which needs no hull: its library takes as long to import as
+    the rest of a check of such a robot.
+    """
+    placed = {(shape.origin, shape.geometry) for shape in link.shapes}
+    match [geometry for _, geometry in placed]:
+        case [Box(size=size)] if min(size) > _FLAT * max(size):
+            return math.prod(size)
+    _, volume = convex_hull(points)
+    return volume
 
 
 @_QUIET

@@ -228,6 +228,19 @@ def test_mesh_loads_only_the_library_of_its_format(tmp_path: Path) -> None:
     assert names & FORMATS == {"tinyobjloader"}
 
 
+def test_lint_of_boxes_loads_no_scipy(tmp_path: Path) -> None:
+    """The inertia of this one is not that of its box, whose hull is the box."""
+    file = tmp_path / "arm.urdf"
+    file.write_text(
+        ROBOT.replace('ixx="1"', 'ixx="9e3"').replace('izz="2.5"', 'izz="9e3"')
+    )
+
+    names = loaded(command("lint", str(file)), tmp_path)
+
+    assert "numpy" in names
+    assert "scipy" not in names
+
+
 @pytest.mark.parametrize(
     ("arguments", "begun"),
     [

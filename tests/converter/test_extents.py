@@ -80,6 +80,16 @@ def test_extent_of_a_primitive_in_its_link(name: str) -> None:
     assert extent.hull_volume == pytest.approx(reference.volume, rel=0.03)
 
 
+def test_hull_of_two_boxes_is_larger_than_both() -> None:
+    """Two cubes of one metre, two metres apart, span a box of 3 m^3."""
+    cubes = tuple(Collision(None, Pose((x, 0.0, 0.0)), Box((1, 1, 1))) for x in (0, 2))
+
+    extent = measure_link(Link("a", collisions=cubes), {})
+
+    assert extent is not None
+    assert extent.hull_volume == pytest.approx(3.0)
+
+
 def test_reach_is_measured_from_the_centre_of_mass() -> None:
     """To the farthest corner of all shapes."""
     inertial = Inertial(1.0, Pose((0.1, 0.0, 0.0)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
