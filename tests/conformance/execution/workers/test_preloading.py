@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pybullet_data
 import pytest
 
 _THREADS = Path("/proc/self/task")
@@ -29,3 +30,40 @@ def test_no_thread_runs_in_what_is_copied() -> None:
         check=True,
     )
     assert seen.stdout.count("'") == len("''")
+
+
+_STEPS = """
+import sys
+import urdf_usd.conformance.execution.workers.preloading
+from urdf_usd.conformance.engines.protocol import Request
+from urdf_usd.conformance.execution import tasks
+from urdf_usd.converter.options import ConvertOptions
+loaded = set(sys.modules)
+urdf, out = sys.argv[1:]
+tasks.cache_meshes()
+tasks.read_robot(urdf, {}, {})
+plan = tasks.plan_comparison(urdf, {}, {})
+tasks.lint_robot(urdf, {}, {})
+usd = str(tasks.convert_robot(urdf, out, ConvertOptions()).root_layer)
+files = {"mujoco": urdf, "pybullet": urdf, "reference": urdf, "openusd": usd}
+seen = {name: tasks.observe(name, Request(file, plan)) for name, file in files.items()}
+back = tasks.write_back(usd, ())
+read = seen.pop("openusd")
+options = {"simulators": (), "back": None, "expected_base": None, "promise": None}
+tasks.judge_usd(seen, read, **options, estimated=frozenset(), colliders={})
+readings = {"urdf": seen["reference"].observation, "usd": read.observation}
+tasks.draw_robot(urdf, {}, usd, readings, {}, plan, f"{out}.gz")
+print(sorted(name for name in set(sys.modules) - loaded if name in sys.modules))
+"""
+
+
+def test_workers_of_a_run_import_nothing(tmp_path: Path) -> None:
+    """What steps import is loaded once, and not for every robot again."""
+    robot = Path(pybullet_data.getDataPath()) / "r2d2.urdf"
+    seen = subprocess.run(
+        (sys.executable, "-c", _STEPS, str(robot), str(tmp_path / "usd")),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert seen.stdout.splitlines()[-1] == "[]"
