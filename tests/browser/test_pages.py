@@ -17,6 +17,7 @@ from msgspec import structs
 
 from tests.reports import records
 from tests.reversed_axis import JOINT, URDF, reverse_axis
+from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -437,6 +438,48 @@ def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
     assert where.is_visible()
     assert where.inner_text() == "pybullet:Shifted.urdf"
     assert where.evaluate(right) <= region.evaluate(right)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_headings_leave_room_for_robots(
+    visit: Visit, tmp_path: Path, width: int
+) -> None:
+    """Headings of all checks take at most 10 rem, and every word of them is visible."""
+    robot = records.robot(
+        Verdict.EXACT,
+        checks=tuple(
+            structs.replace(
+                records.position(Grade.EXACT, 0.0),
+                id=one.id,
+                title=one.title,
+                group=one.group,
+            )
+            for one in CHECKS
+        ),
+    )
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": 900})
+    visit.open(
+        write_site(records.summary((robot,)), (robot,), tmp_path),
+        "#robots?columns=all",
+    )
+    head = page.locator("#explorer thead")
+    assert head.evaluate("one => one.getBoundingClientRect().height") <= 160
+    hidden = page.locator("#explorer .slanted span").evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth + 1"
+        " || one.scrollHeight > one.clientHeight + 1).map(one => one.textContent)"
+    )
+    assert hidden == []
+    columns = page.locator("#explorer thead .slanted").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect())"
+    )
+    region = page.locator("#explorer [role=region]").bounding_box()
+    assert region is not None
+    right = region["x"] + region["width"]
+    assert sum(one["right"] <= right for one in columns) >= 4
+    page.locator("#filter-columns").select_option("groups")
+    _until(page, f"document.querySelectorAll('.slanted').length < {len(CHECKS)}")
+    assert head.evaluate("one => one.getBoundingClientRect().height") <= 96
 
 
 def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
