@@ -305,7 +305,11 @@ def _overlaps(
     found = [
         Diagnostic(rule, f"links {what}: {_listed(pairs)}")
         for rule, pairs, what in (
-            ("collision-overlap", overlapping, "overlap at rest and do not collide"),
+            (
+                "collision-overlap",
+                overlapping,
+                "overlap at rest, and filters.overlap stops their collisions",
+            ),
             ("collision-touch", touching, "touch at rest"),
         )
         if pairs

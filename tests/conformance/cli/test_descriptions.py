@@ -33,7 +33,10 @@ def test_init_writes_a_file_that_convert_accepts(
 
 
 def test_init_names_links_that_overlap_at_rest(tmp_path: Path) -> None:
-    """A finger of 70 mm at a distance of 100 mm from the tool, of 50 mm."""
+    """A finger of 70 mm at a distance of 100 mm from the tool, of 50 mm.
+
+    They collide until the filter, a comment, is put into force.
+    """
     urdf = write_urdf(tmp_path)
     shape = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
     text = urdf.read_text(encoding="utf-8")
@@ -45,7 +48,10 @@ def test_init_names_links_that_overlap_at_rest(tmp_path: Path) -> None:
 
     written = file.read_text(encoding="utf-8")
     assert "# Recommended for this robot" in written
-    assert "overlap at rest and do not collide: finger and tool.\n" in written
+    assert "#overlap = true\n" in written
+    words = written.replace("\n#   ", " ")
+    assert "filters.overlap stops their collisions: finger and tool.\n" in words
+    assert "do not collide: finger" not in words
 
 
 def test_init_does_not_overwrite(tmp_path: Path) -> None:
