@@ -641,9 +641,10 @@ def _case_record(
         title=where.title,
         name=where.name,
         number=where.number,
-        case=case,
+        requirement=case.requirement,
         outcome=outcome,
         reason=reason,
+        case=case,
         readings=readings,
         urdf=source.path.read_bytes().decode("utf-8", "replace"),
     )

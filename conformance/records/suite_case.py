@@ -287,48 +287,6 @@ class CaseReadingRecord(_Record, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class CaseRecord(_Record, frozen=True, kw_only=True):
-    """Result of one case for one converter.
-
-    Attributes:
-        version: Version of the suite.
-        chapter: Chapter, by name.
-        title: Title of the chapter.
-        name: Name in its chapter.
-        number: Place in the suite, from 1.
-        case: The case.
-        outcome: Result, by the engine of OpenUSD.
-        reason: Why it does not pass; empty if it does.
-        readings: Of each engine of the USD.
-        urdf: Text of the URDF.
-    """
-
-    version: str
-    chapter: str
-    title: str
-    name: str
-    number: int
-    case: Case
-    outcome: CaseOutcome
-    reason: str
-    readings: tuple[CaseReadingRecord, ...] = ()
-    urdf: str = ""
-
-    @property
-    def summary(self) -> CaseSummary:
-        """What ``summary.json`` has of the case."""
-        return CaseSummary(
-            version=self.version,
-            chapter=self.chapter,
-            title=self.title,
-            name=self.name,
-            number=self.number,
-            requirement=self.case.requirement,
-            outcome=self.outcome,
-            reason=self.reason,
-        )
-
-
 class CaseSummary(_Record, frozen=True, kw_only=True):
     """One case and converter in ``summary.json``.
 
@@ -351,6 +309,26 @@ class CaseSummary(_Record, frozen=True, kw_only=True):
     requirement: Requirement
     outcome: CaseOutcome
     reason: str
+
+
+class CaseRecord(CaseSummary, frozen=True, kw_only=True):
+    """Result of one case for one converter.
+
+    Attributes:
+        case: The case.
+        readings: Of each engine of the USD.
+        urdf: Text of the URDF.
+    """
+
+    case: Case
+    readings: tuple[CaseReadingRecord, ...] = ()
+    urdf: str = ""
+
+    @property
+    def summary(self) -> CaseSummary:
+        """What ``summary.json`` has of the case."""
+        names = CaseSummary.__struct_fields__
+        return CaseSummary(**{name: getattr(self, name) for name in names})
 
 
 class Score(_Record, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -122,6 +123,15 @@ def test_each_kind_of_change_is_reported(
     assert any(change.worse for change in changes) == worse
 
 
+def test_summary_of_a_case_has_nothing_of_its_files() -> None:
+    """It is written once per robot and converter to ``summary.json``."""
+    case = _case(Verdict.EXACT, CaseOutcome.PASS).case
+    assert case is not None
+    written = msgspec.to_builtins(case.summary)
+    assert set(written) == set(msgspec.to_builtins(case)) - {"case", "readings", "urdf"}
+    assert written["name"] == "two-roots"
+
+
 def _case(verdict: Verdict, outcome: CaseOutcome) -> RobotRecord:
     case = Case(shows="", clause="", requirement=Requirement.MUST, expected=Expected())
     record = CaseRecord(
@@ -130,9 +140,10 @@ def _case(verdict: Verdict, outcome: CaseOutcome) -> RobotRecord:
         title="Tree",
         name="two-roots",
         number=1,
-        case=case,
+        requirement=case.requirement,
         outcome=outcome,
         reason="",
+        case=case,
     )
     return structs.replace(_robot(verdict), case=record)
 
