@@ -365,24 +365,15 @@ def read_description(
     """Return what a robot description file promises; see :func:`read_promise`."""
     from urdf_usd.conformance.promises.description import read_promise
 
-    return read_promise(text, spec, attached, solids, urdf, _read_xml)
+    return read_promise(text, spec, attached, solids, urdf, _repaired_xml)
 
 
-def _read_xml(data: bytes) -> Node:
-    """Read a URDF or SRDF as a description file needs it.
-
-    Malformed text is read with the converter's repair, as by the reference engine.
-    """
-    from xml.parsers import expat
-
-    from urdf_usd.conformance.promises.markup import read_tree
+def _repaired_xml(data: bytes) -> Node:
+    """Read a malformed URDF or SRDF with the converter's repair."""
     from urdf_usd.converter.diagnostics.findings import drain
     from urdf_usd.converter.urdf.xml.source import parse_markup
 
-    try:
-        return read_tree(data)
-    except (expat.ExpatError, LookupError, ValueError):
-        return _node(drain(parse_markup(data, "the file"))[0])
+    return _node(drain(parse_markup(data, "the file"))[0])
 
 
 def _node(element: Element) -> Node:

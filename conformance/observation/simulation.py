@@ -56,6 +56,7 @@ class SimulationObservation:
             the file leaves it to simulators.
         frictions: Friction by link, where a contact material is bound.
         sources: What the settings come from, for the record; empty for engines.
+        repaired: Malformed files among these, which only the converter's repair reads.
     """
 
     drives: tuple[DriveObservation, ...] | None = None
@@ -68,3 +69,4 @@ class SimulationObservation:
     limit_stiffnesses: tuple[tuple[str, float], ...] | None = None
     limit_dampings: tuple[tuple[str, float], ...] | None = None
     sources: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()

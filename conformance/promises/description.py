@@ -10,10 +10,11 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def read_promise(
     attached: Mapping[str, bytes] = MappingProxyType({}),
     solids: Sequence[Solid] = (),
     urdf: str | None = None,
-    read_xml: Callable[[bytes], Node] = read_tree,
+    repair: Callable[[bytes], Node] | None = None,
 ) -> SimulationObservation:
     """Return what a description file promises of the USD of a robot.
 
@@ -61,19 +62,24 @@ def read_promise(
         attached: Content of the files that it names, by name as written.
         solids: Colliders of the USD, if overlapping pairs are filtered.
         urdf: Path of the URDF, if elements of it count.
-        read_xml: Returns the root element of a URDF or SRDF.
+        repair: Returns the root element of a malformed URDF or SRDF.
 
     Raises:
         ValueError: It is not what the converter has accepted.
+        ExpatError: A file is malformed, and there is no repair.
         UnbuildableError: MuJoCo cannot simulate the robot.
     """
     document = tomllib.loads(text)
+    files = _XmlFiles(repair)
     joints = {joint.name: joint for joint in spec.joints if _is_driven(joint)}
     sources = document.get("sources", {})
     elements = UrdfElements()
     if any(sources.values()) and urdf is not None:
-        elements = read_urdf_elements(read_xml(Path(urdf).read_bytes()))
-    trees = {name: read_xml(attached[name]) for name in _named_srdfs(document)}
+        elements = read_urdf_elements(files.read("URDF", Path(urdf).read_bytes()))
+    trees = {
+        name: files.read(Path(name).name, attached[name])
+        for name in sorted(_named_srdfs(document))
+    }
     pose = _stated_positions(document, trees)
     if sources.get("ros2_control"):
         own = {_literal(name): value for name, value in elements.positions.items()}
@@ -110,7 +116,31 @@ def read_promise(
         self_collision=self_collision,
         frictions=frictions,
     )
+    promise = replace(promise, repaired=tuple(files.repaired))
     return replace(promise, sources=tuple(_lines(promise)))
+
+
+@dataclass(slots=True)
+class _XmlFiles:
+    """Reads XML files, and remembers which are malformed.
+
+    Attributes:
+        repair: Returns the root element of a malformed file.
+        repaired: Names of the malformed files.
+    """
+
+    repair: Callable[[bytes], Node] | None
+    repaired: list[str] = field(default_factory=list)
+
+    def read(self, name: str, data: bytes) -> Node:
+        """Return the root element of a file."""
+        try:
+            return read_tree(data)
+        except (expat.ExpatError, LookupError, ValueError):
+            if self.repair is None:
+                raise
+            self.repaired.append(name)
+            return self.repair(data)
 
 
 def _lines(promise: SimulationObservation) -> Iterator[str]:
@@ -130,6 +160,11 @@ def _lines(promise: SimulationObservation) -> Iterator[str]:
         yield f"filtered pairs: {len(promise.filtered_pairs)}"
     if promise.self_collision is not None:
         yield f"self-collision: {'on' if promise.self_collision else 'off'}"
+    if promise.repaired:
+        yield (
+            "malformed, so that what it states rests on the converter's repair alone: "
+            f"{', '.join(promise.repaired)}"
+        )
 
 
 def _settings(

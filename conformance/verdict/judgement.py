@@ -201,7 +201,9 @@ def _judge(inputs: _Inputs) -> Judgement:
     )
     deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)
-    reason = overall_reason(checks) + _unconfirmed(inputs)
+    reason = (
+        overall_reason(checks) + _unconfirmed(inputs) + _unconfirmed_promise(inputs)
+    )
     verdict = overall_verdict({check.grade for check in checks})
     if missing := inputs.actual.missing:
         lacking = "; ".join(missing[:_MOST_MISSING])
@@ -503,6 +505,17 @@ def _unconfirmed(inputs: _Inputs) -> str:
     return (
         f"; the URDF is malformed XML ({', '.join(inputs.spec.malformed)}), repaired by"
         " the converter's reader: no other engine confirms the result"
+    )
+
+
+def _unconfirmed_promise(inputs: _Inputs) -> str:
+    """Return a remark if promises come from files that only the converter can read."""
+    promise = inputs.spec.simulation
+    if promise is None or not promise.repaired:
+        return ""
+    return (
+        f"; malformed XML ({', '.join(promise.repaired)}), repaired by the converter's"
+        " reader: no other reading confirms the settings of the description file"
     )
 
 

@@ -234,6 +234,10 @@ def test_malformed_srdf_is_compared_as_the_converter_repairs_it(
     assert record.verdict.conforms, record.reason
     assert checks["simulation.positions"].compared > 0
     assert checks["simulation.filters"].compared > 0
+    # Both read it with the same repair: the report says so.
+    assert "malformed XML (robot.srdf), repaired by the converter's" in record.reason
+    assert record.description is not None
+    assert "the converter's repair alone: robot.srdf" in record.description.settings[-1]
 
 
 _SHAPES = """\
