@@ -28,6 +28,7 @@ _FOLDER = "folder:"
 # It is a folder name of the report, also on case-insensitive file systems.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
+_QUOTED = re.compile(r"[\s'\"\\]")
 _PLACEHOLDERS = frozenset({"urdf", "out", "packages"})
 _OF_A_PACKAGE = frozenset({"name", "path"})
 
@@ -61,24 +62,24 @@ class CommandConverter:
         name: Its name in the run.
         words: Its command line, with placeholders; see :func:`command_line`.
         version: Name and version of the program, if known.
+        program: The program as the user named it, if not by its path.
     """
 
     name: str
     words: tuple[str, ...]
     version: str | None = None
+    program: str | None = None
 
     @property
     def title(self) -> str:
-        """Name and version, for records."""
-        return self.version or Path(self.words[0]).name
+        """Name and version, for records; the name in the run if none is known."""
+        return self.version or self.name
 
     @property
     def recipe(self) -> str:
-        """How it is called, without paths of this machine."""
-        portable = (
-            Path(word).name if Path(word).is_absolute() else word for word in self.words
-        )
-        return " ".join(portable)
+        """How it is called, quoted for a shell, without paths of this machine."""
+        words = (self.program or self.words[0], *self.words[1:])
+        return " ".join(map(_portable, words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,13 @@ def parse_candidates(
         if name not in commands:
             raise CandidateError(f"a version is given of {name!r}, which is no command")
     return found
+
+
+def portable_text(candidate: Candidate) -> str:
+    """Return what :func:`parse_candidates` reads, without paths of this machine."""
+    if isinstance(candidate, OwnConverter | RegisteredConverter):
+        return candidate.name
+    return f"{candidate.name}={candidate.recipe}"
 
 
 def registered_names() -> tuple[str, ...]:
@@ -238,7 +246,16 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
         from urdf_usd.conformance.converters.program_versions import version_of_program  # noqa: PLC0415
 
         version = version_of_program(Path(absolute))
-    return CommandConverter(name, (absolute, *words[1:]), version)
+    return CommandConverter(name, (absolute, *words[1:]), version, words[0])
+
+
+def _portable(word: str) -> str:
+    """Return a word without the folders of an absolute path, also as ``--key=PATH``."""
+    key, equals, path = word.rpartition("=")
+    if Path(path).is_absolute():
+        word = f"{key}{equals}{Path(path).name}"
+    # Braces of placeholders need no quotes here.
+    return shlex.quote(word) if _QUOTED.search(word) else word
 
 
 def _parts(words: Iterable[str]) -> Iterator[tuple[bool, tuple[str, ...]]]:

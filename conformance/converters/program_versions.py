@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
 # A program without the option --version may run for long.
 _PATIENCE = 30.0
 _LONGEST = 80
+# Programs whose argument is the converter.
+_INTERPRETER = re.compile(r"(python|node|uv|env|sh|bash|dash|zsh)[0-9.]*(\.exe)?")
 
 
 def version_of_program(program: Path) -> str | None:
@@ -38,7 +40,7 @@ def _installed_by(program: Path) -> str | None:
 
 def _printed_version(program: Path) -> str | None:
     # The version of the interpreter is not that of the converter it runs.
-    if program.resolve() == Path(sys.executable).resolve():
+    if _INTERPRETER.fullmatch(program.name):
         return None
     try:
         ending = subprocess.run(  # noqa: S603  # the user's own command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from urdf_usd.conformance.records.record import CheckRecord, Grade
@@ -33,7 +34,7 @@ def bug_report(reduction: Reduction, reference: str, command: Sequence[str]) -> 
         "## To reproduce",
         "",
         "```sh",
-        " ".join(command),
+        shlex.join(command),
         "```",
         "",
         f"Verdict: {record.verdict.value}. {record.reason}",

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from urdf_usd.conformance.records.coverage_record import CoverageStatus
 from urdf_usd.conformance.records.record import (
+    ConverterRecord,
     EngineStatus,
     Grade,
     RobotRecord,
@@ -127,9 +128,23 @@ def run_command(summary: RunSummary, *sources: str) -> str:
         for word in (f"--{name}", value)
     )
     flags = (f"--{name}" for name in _RUN_FLAGS if summary.options.get(name) == "yes")
-    return shlex.join(
-        ("urdf-usd", "run", *sources, *options, *repeated, *flags, "--out", "report")
-    )
+    converters = () if _ours_alone(summary) else map(_converter, summary.converters)
+    named = (word for text in converters for word in ("--converter", text))
+    words = (*sources, *options, *repeated, *flags, *named, "--out", "report")
+    return shlex.join(("urdf-usd", "run", *words))
+
+
+def _ours_alone(summary: RunSummary) -> bool:
+    return all(one.name == one.recipe for one in summary.converters)
+
+
+def _converter(converter: ConverterRecord) -> str:
+    """Return a converter as the command line names it."""
+    recipe = converter.recipe
+    # That of a registered converter is its callable.
+    if "{urdf}" in recipe or recipe.startswith("folder:"):
+        return f"{converter.name}={recipe}"
+    return converter.name
 
 
 @cache

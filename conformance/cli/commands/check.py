@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from urdf_usd.conformance.cli.options.execution import memory_option, timeout_option
+from urdf_usd.conformance.cli.options.given import given_options
 from urdf_usd.conformance.cli.options.parameters import (
     Arguments,
     HelpfulCommand,
@@ -51,6 +52,14 @@ if TYPE_CHECKING:
     from urdf_usd.corpus import RobotSource
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+# Options that change no result, those of variants, which each page has of its own, and
+# the files of the result.
+_NOT_REPEATED = frozenset(
+    {
+        *("variants", "all_variants", "jobs", "timeout", "memory", "fail_on"),
+        *("json_file", "html_file"),
+    }
+)
 # Diagnostics of the USD that concern its files and variants, not the comparison.
 _SHOWN = frozenset(
     {
@@ -199,8 +208,7 @@ def check_command(
             chosen = [
                 word for text in one.variants for word in ("--variant", str(text))
             ]
-            if description is not None:
-                chosen += ["--with", str(description)]
+            chosen += given_options(_NOT_REPEATED)
             files = json_file, html_file
             if all_variants:
                 files = _numbered(json_file, number), _numbered(html_file, number)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from urdf_usd.conformance.cli.options.conversion import (
     ConversionChoices,
@@ -18,6 +16,7 @@ from urdf_usd.conformance.cli.options.execution import (
     memory_option,
     timeout_option,
 )
+from urdf_usd.conformance.cli.options.given import given_options
 from urdf_usd.conformance.cli.options.parameters import (
     HelpfulCommand,
     engine_option,
@@ -40,7 +39,7 @@ _REPORT = "report.md"
 # Parameters that do not concern the reduced robot.
 _OWN_OPTIONS = frozenset(
     {
-        *("source", "out", "check", "jobs", "timeout", "memory"),
+        *("source", "out", "check", "converter", "jobs", "timeout", "memory"),
         *("packages", "arguments", "environment"),
     }
 )
@@ -112,6 +111,7 @@ def reduce_command(
             from urdf_usd.conformance.execution.workers.context import start_loading
 
             start_loading()
+            from urdf_usd.conformance.converters.candidates import portable_text
             from urdf_usd.conformance.execution.workers.limits import processors
             from urdf_usd.conformance.reduction.bug_report import bug_report
             from urdf_usd.conformance.reduction.documents import ReductionError
@@ -140,7 +140,10 @@ def reduce_command(
             except ReductionError as error:
                 raise CommandError(str(error)) from error
             words = ["urdf-usd", "run", done.urdf.name, "--out", "report"]
-            report = bug_report(done, robot.reference, [*words, *_given_options()])
+            if converter:
+                words += ["--converter", portable_text(candidate)]
+            words += given_options(_OWN_OPTIONS)
+            report = bug_report(done, robot.reference, words)
             (folder / _REPORT).write_text(report, encoding="utf-8")
             # Replaces an empty folder.
             folder.rename(out)
@@ -148,29 +151,3 @@ def reduce_command(
     say(f"{done.before} -> {done.after}, in {done.tests} tests")
     say(f"bug report: {out / _REPORT}")
     click.echo(out / done.urdf.name)
-
-
-def _given_options() -> list[str]:
-    """Return the options of the command line that change results.
-
-    Packages and xacro arguments are not needed for the reduced robot.
-    """
-    context = click.get_current_context()
-    words = []
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if not given or name in _OWN_OPTIONS:
-            continue
-        value = context.params[name]
-        option = parameter.opts[0]
-        if value is True:
-            words.append(option)
-        elif name == "metadata":
-            words += [
-                w for pair in value for w in (option, shlex.quote("=".join(pair)))
-            ]
-        else:
-            several = value if isinstance(value, tuple) else (value,)
-            words += [w for one in several for w in (option, shlex.quote(str(one)))]
-    return words

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from lxml import html
 
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.conformance.cli.main import main
@@ -52,6 +54,33 @@ def test_init_names_links_that_overlap_at_rest(tmp_path: Path) -> None:
     words = written.replace("\n#   ", " ")
     assert "filters.overlap stops their collisions: finger and tool.\n" in words
     assert "do not collide: finger" not in words
+
+
+def test_page_of_a_check_has_the_options_that_change_results(tmp_path: Path) -> None:
+    """With the options of ``check``, in its order; not those of files and limits."""
+    urdf = write_urdf(tmp_path)
+    options = (
+        *("--engine", "mujoco", "--base", "floating", "--inertia", "geometry"),
+        *("--mass-density", "900.0", "--colliders", "tool=hull"),
+        *("--colliders", "none", "--package", f"robot={tmp_path}"),
+    )
+    out, page = tmp_path / "out", tmp_path / "page.html"
+    assert _urdf_usd("convert", urdf, out).exit_code == 0
+    (usd,) = out.glob("*.usda")
+
+    _urdf_usd("check", urdf, usd, *options, "--html", page, "--timeout", "100")
+
+    written = html.fromstring(page.read_text(encoding="utf-8"))
+    (command,) = (
+        shlex.split(text)
+        for text in written.xpath("//pre/code/text()")
+        if text.startswith("urdf-usd check")
+    )
+    assert command[:4] == ["urdf-usd", "check", str(urdf), str(usd)]
+    assert command[-2:] == ["--html", "robot.html"]
+    words = command[4:-2]
+    pairs = sorted(zip(words[::2], words[1::2], strict=True))
+    assert pairs == sorted(zip(options[::2], options[1::2], strict=True))
 
 
 def test_init_does_not_overwrite(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 
@@ -105,7 +104,8 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     command = next(line for line in report.splitlines() if line.startswith("urdf-usd"))
     assert command == (
         "urdf-usd run arm.urdf --out report --converter "
-        f"{shlex.quote(converter)} --mass-density 900.0 --engine mujoco"
+        f"'wrong={Path(sys.executable).name} wrong.py {{urdf}} {{out}}' "
+        "--mass-density 900.0 --engine mujoco"
     )
 
 

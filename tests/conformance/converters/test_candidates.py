@@ -18,6 +18,7 @@ from urdf_usd.conformance.converters.candidates import (
     command_line,
     load_registered,
     parse_candidates,
+    portable_text,
     registered_names,
 )
 from urdf_usd.conformance.records.environment import DISTRIBUTION
@@ -72,7 +73,7 @@ def test_version_is_otherwise_the_output_of_the_program(tmp_path: Path) -> None:
     assert found.title == "tool 2.5"
 
 
-def test_program_without_a_version_has_its_name(
+def test_program_without_a_version_has_the_name_in_the_run(
     tmp_path: Path,
 ) -> None:
     """Its error message is not used."""
@@ -81,7 +82,30 @@ def test_program_without_a_version_has_its_name(
     tool.chmod(0o755)
     (found,) = parse_candidates((f"x={tool} {{urdf}} {{out}}",))
 
-    assert found.title == "tool"
+    assert found.title == "x"
+
+
+@pytest.mark.parametrize(
+    ("command", "recipe"),
+    [
+        ("python tool.py {urdf} {out}", "python tool.py {urdf} {out}"),
+        ("python ./tools/a.py {urdf} {out}", "python ./tools/a.py {urdf} {out}"),
+        ("python /home/me/a.py {urdf} {out}", "python a.py {urdf} {out}"),
+        (
+            "python a.py --to=/home/me/b.toml {urdf} {out}",
+            "python a.py --to=b.toml {urdf} {out}",
+        ),
+        ("python a.py '--note=two words' {urdf} {out}",) * 2,
+    ],
+)
+def test_recipe_is_the_command_of_the_user(command: str, recipe: str) -> None:
+    """It can be read again; only folders of absolute paths are missing."""
+    (found,) = parse_candidates((f"x={command}",))
+
+    assert found.title == "x"
+    assert found.recipe == recipe
+    (again,) = parse_candidates((portable_text(found),))
+    assert again.recipe == recipe
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from urdf_usd.conformance.records.baseline_record import (
 from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.conformance.records.record import (
     AssetRecord,
+    ConverterRecord,
     DepartureRecord,
     DescriptionRecord,
     DeviationRecord,
@@ -30,6 +31,7 @@ from urdf_usd.conformance.records.record import (
 )
 from urdf_usd.conformance.records.scene import Scene, pack_scene, scene_path
 from urdf_usd.reports.appearance import appearance
+from urdf_usd.reports.html.rendering import run_command
 from urdf_usd.reports.html.site import render_robot, write_site
 
 _HOSTILE = "<script>alert(1)</script>"
@@ -144,6 +146,27 @@ def test_environment_and_command_are_shown(tmp_path: Path) -> None:
     assert command in _text(page)
     page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
     assert command.replace("pybullet", "pybullet:Zeta.urdf") in _text(page)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "named"),
+    [
+        ("python x.py {urdf} {out}", "'mine=python x.py {urdf} {out}'"),
+        ("package.module:convert", "mine"),
+    ],
+)
+def test_command_names_other_converters(recipe: str, named: str) -> None:
+    """As the option reads them; our own needs no option."""
+
+    def command(name: str, recipe: str) -> str:
+        converter = ConverterRecord(
+            name=name, title=name, recipe=recipe, gated=True, verdicts={}
+        )
+        summary = structs.replace(records.summary(()), converters=(converter,))
+        return run_command(summary, "erd")
+
+    assert f" --converter {named} --out report" in command("mine", recipe)
+    assert "--converter" not in command("urdf-usd", "urdf-usd")
 
 
 def test_tiles_link_to_the_robots_of_their_verdict(tmp_path: Path) -> None:
