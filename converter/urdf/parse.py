@@ -23,7 +23,7 @@ from urdf_usd.converter.diagnostics.findings import Findings, drain, gather
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import Fixed, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import (
@@ -48,6 +48,8 @@ from urdf_usd.converter.urdf.xml.elements import Element, describe
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
 _DEFORMABLE = "deformable"
+# Moving joints above which a check exceeds the usual limits of time and memory.
+_LARGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,10 @@ def _robot(
     robot = replace(robot, joints=coupled)
     if _is_connected(robot):
         yield from topology.problems(robot)
+    moving = sum(not isinstance(joint.kind, Fixed) for joint in robot.joints)
+    if moving > _LARGE:
+        message = f"{moving} moving joints; a check takes minutes and gigabytes"
+        yield Diagnostic("robot-large", message, robot.location)
     return robot
 
 

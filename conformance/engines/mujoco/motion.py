@@ -7,7 +7,7 @@ engine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -178,7 +178,7 @@ def equations_of_motion(
     Degrees of freedom that depend on unknown mass properties are left out.
     """
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
-    names, rates = _rates(mechanism)
+    names, blocks = _rates(mechanism)
     sampled = configurations.for_motion
     count, size = sampled.count, len(names)
     inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
@@ -194,28 +194,43 @@ def equations_of_motion(
         mujoco.mj_comVel(model, data)
         mujoco.mj_rne(model, data, 0, forces)
         mujoco.mj_fullM(model, data, full)
-        inertia[row] = rates.T @ (full @ rates)
-        bias[row] = rates.T @ forces
-    velocities = qvel @ np.linalg.pinv(rates).T
+        inertia[row] = _multiplied(_multiplied(full, blocks).T, blocks)
+        bias[row] = _multiplied(forces, blocks)
+    inverse = [(dofs, np.linalg.pinv(rates).T) for dofs, rates in blocks]
+    velocities = _multiplied(qvel, inverse)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
     return Dynamics(names, inertia, bias, velocities)
 
 
-def _rates(mechanism: Mechanism) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Return the joint of each known degree of freedom, and the (v, n) rates."""
+def _rates(
+    mechanism: Mechanism,
+) -> tuple[tuple[str, ...], list[tuple[slice, NDArray[np.float64]]]]:
+    """Return the joint of each known degree of freedom, and the rates of each joint.
+
+    Rates are a (v, d) block, with its rows in the model's velocities. Blocks have no
+    rows in common, so products need not be those of one large matrix.
+    """
     names: list[str] = []
-    columns = [np.zeros((mechanism.model.nv, 0))]
+    blocks: list[tuple[slice, NDArray[np.float64]]] = []
     if mechanism.free_root and ROOT_MOTION not in mechanism.unknown:
         names += [ROOT_MOTION] * _ROOT_FREEDOMS
-        columns.append(np.eye(mechanism.model.nv, _ROOT_FREEDOMS))
+        blocks.append((slice(0, _ROOT_FREEDOMS), np.eye(_ROOT_FREEDOMS)))
     for joint in mechanism.joints:
         if joint.name not in mechanism.unknown:
-            column = np.zeros((mechanism.model.nv, joint.rates.shape[1]))
-            column[joint.dofs] = joint.rates
-            columns.append(column)
-            names += [joint.name] * column.shape[1]
-    return tuple(names), np.hstack(columns)
+            names += [joint.name] * joint.rates.shape[1]
+            blocks.append((joint.dofs, joint.rates))
+    return tuple(names), blocks
+
+
+def _multiplied(
+    values: NDArray[np.float64], blocks: Sequence[tuple[slice, NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """Return (..., v) values times the block matrix of rates, (..., n)."""
+    if not blocks:
+        return np.zeros((*values.shape[:-1], 0))
+    parts = [values[..., dofs] @ rates for dofs, rates in blocks]
+    return np.concatenate(parts, axis=-1)
 
 
 def states(

@@ -14,6 +14,13 @@ ROBOT_RULES = (
         "Write <robot name=...>.",
     ),
     Rule(
+        "robot-large",
+        _N,
+        "The robot has more than 1,000 moving joints. A check compares matrices with a"
+        " row and a column for each.",
+        "Nothing to convert it; give check and run more with --timeout and --memory.",
+    ),
+    Rule(
         "rotation-conflict",
         _E,
         "An origin has rpy and quat_xyzw, which are different rotations.",

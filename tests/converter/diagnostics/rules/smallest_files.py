@@ -168,6 +168,16 @@ _ROBOT = {
             attributes='name="r" version="1.1"',
         )
     ),
+    "robot-large": SmallestFile(
+        robot(
+            A
+            + "".join(
+                f'<link name="l{i}"/><joint name="j{i}" type="floating">'
+                f'<parent link="a"/><child link="l{i}"/></joint>'
+                for i in range(1001)
+            )
+        )
+    ),
     "rotation-repeated": SmallestFile(
         joint(
             '<origin rpy="0 0 1.5708" quat_xyzw="0 0 -0.7071 -0.7071"/>',
