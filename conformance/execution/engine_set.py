@@ -24,6 +24,7 @@ from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
     draw_robot,
     find_solids,
+    find_touching,
     installed_engine,
     installed_engines,
     judge_usd,
@@ -39,6 +40,7 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.records.record import OverlapRecord
 from urdf_usd.conformance.verdict.judged import (
     REFERENCE,
     ColliderChoice,
@@ -337,6 +339,26 @@ class EngineSet:
             solids,
             str(results.files[Side.URDF]),
         )()
+
+    def touching_links(self, results: EngineResults) -> tuple[OverlapRecord, ...]:
+        """Return links whose colliders touch or overlap at rest.
+
+        There are none if the URDF or the USD cannot be read, or if MuJoCo crashes.
+        """
+        spec = results.observation(REFERENCE)
+        if spec is None or results.observation(USD_ENGINE) is None:
+            return ()
+        usd = str(results.files[Side.USD])
+        found = self.workers.request(USD_ENGINE, find_solids, usd)()
+        if isinstance(found, Crashed) or not found.value:
+            return ()
+        near = self.workers.request(_DESCRIPTION, find_touching, spec, found.value)()
+        if isinstance(near, Crashed):
+            return ()
+        return tuple(
+            OverlapRecord(links=links, distance=distance)
+            for links, distance in near.value.items()
+        )
 
     def judge(
         self,

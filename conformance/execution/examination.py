@@ -800,6 +800,7 @@ def _judge(
     else:
         judgement = ending.value
     record = judged_record(subject, judgement, results, diagnostics)
+    record = structs.replace(record, touching=engine_set.touching_links(results))
     if description is None:
         return record
     return structs.replace(record, description=_described(description, simulation))

@@ -355,6 +355,15 @@ def find_solids(usd: str) -> tuple[Solid, ...]:
     return rest_solids(usd)
 
 
+def find_touching(
+    spec: Observation, solids: Sequence[Solid]
+) -> dict[tuple[str, str], float]:
+    """Return links that touch at rest; see :func:`touching_links`."""
+    from urdf_usd.conformance.promises.description import touching_links
+
+    return touching_links(spec, solids)
+
+
 def read_description(
     text: str,
     spec: Observation,

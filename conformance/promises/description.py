@@ -40,6 +40,8 @@ from urdf_usd.conformance.promises.elements import UrdfElements, read_urdf_eleme
 from urdf_usd.conformance.promises.markup import Node, read_tree
 from urdf_usd.conformance.promises.srdf import srdf_pairs, srdf_positions
 
+# Distance of colliders that touch [m].
+_TOUCHING = 1e-4
 # Overlap from which a pair has to be filtered, and distance up to which it may be [m].
 _DEEP = 1e-3
 _GAINS = ("stiffness", "damping")
@@ -281,6 +283,26 @@ def _filtered(
         tolerated = {pair for pair, distance in free.items() if distance < _DEEP}
         tolerated |= {frozenset((one, other)) for one in thin for other in names}
     return _listed(pairs, links), _listed(tolerated, links)
+
+
+def touching_links(
+    spec: Observation, solids: Sequence[Solid]
+) -> dict[tuple[str, str], float]:
+    """Return the distances of links that touch or overlap at rest, the least first [m].
+
+    Links of one rigid group, and those that a joint connects, are left out: simulators
+    do not let them collide. So are links with thin colliders.
+
+    Args:
+        spec: Observation of the URDF.
+        solids: Colliders of the USD at rest.
+    """
+    distances, _ = link_distances(solids)
+    return {
+        links: distance
+        for links, distance in sorted(distances.items(), key=lambda item: item[1])
+        if distance < _TOUCHING and not _of_one_joint(frozenset(links), spec)
+    }
 
 
 def _of_one_joint(pair: frozenset[str], spec: Observation) -> bool:

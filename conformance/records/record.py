@@ -371,6 +371,18 @@ def _robot_record_line(record: RobotRecord) -> str:
     return f"<RobotRecord {record.id!r}: {verdict.value}{reason}>"
 
 
+class OverlapRecord(_Record, frozen=True, kw_only=True):
+    """Two links whose colliders touch or overlap at rest.
+
+    Attributes:
+        links: URDF names.
+        distance: Of their nearest colliders, negative if these overlap [m].
+    """
+
+    links: tuple[str, str]
+    distance: float
+
+
 class RobotRecord(_Record, frozen=True, kw_only=True):
     """The result for one robot and one converter.
 
@@ -403,6 +415,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
         lint: Likely mistakes in the URDF.
         ledger: What became of each element and attribute of the URDF.
         description: Robot description file that the USD was compared with.
+        touching: Links that touch or overlap at rest, by distance. Left out are links
+            of one rigid group, those that a joint connects, and thin colliders.
         case: Comparison with the expected values of a case of the feature suite.
     """
 
@@ -433,6 +447,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     description: DescriptionRecord | None = None
+    touching: tuple[OverlapRecord, ...] = ()
     case: CaseRecord | None = None
     __repr__ = _robot_record_line
 

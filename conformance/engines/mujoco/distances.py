@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import mujoco
 import numpy as np
@@ -44,18 +43,18 @@ def link_distances(
     state = mujoco.MjData(model)
     mujoco.mj_kinematics(model, state)
     nearest: dict[tuple[str, str], float] = {}
-    for one, other in combinations(range(len(links)), 2):
-        if links[one] == links[other]:
-            continue
-        reach = model.geom_rbound[one] + model.geom_rbound[other] + _FAR
-        gap = state.geom_xpos[one] - state.geom_xpos[other]
-        if gap @ gap > reach * reach:
-            continue
-        found = mujoco.mj_geomDistance(model, state, one, other, _FAR, None)
-        if found < _FAR:
-            first, second = sorted((links[one], links[other]))
-            before = nearest.get((first, second), _FAR)
-            nearest[first, second] = min(before, float(found))
+    for one in range(len(links)):
+        reach = model.geom_rbound[one] + model.geom_rbound[one + 1 :] + _FAR
+        apart = state.geom_xpos[one + 1 :] - state.geom_xpos[one]
+        near = np.linalg.norm(apart, axis=1) <= reach
+        for other in (np.flatnonzero(near) + one + 1).tolist():
+            if links[one] == links[other]:
+                continue
+            found = mujoco.mj_geomDistance(model, state, one, other, _FAR, None)
+            if found < _FAR:
+                first, second = sorted((links[one], links[other]))
+                before = nearest.get((first, second), _FAR)
+                nearest[first, second] = min(before, float(found))
     return nearest, thin
 
 

@@ -196,8 +196,11 @@ def equations_of_motion(
         mujoco.mj_fullM(model, data, full)
         inertia[row] = _multiplied(_multiplied(full, blocks).T, blocks)
         bias[row] = _multiplied(forces, blocks)
-    inverse = [(dofs, np.linalg.pinv(rates).T) for dofs, rates in blocks]
-    velocities = _multiplied(qvel, inverse)
+    inverses = [
+        (dofs, np.asarray(np.linalg.pinv(rates), np.float64).T)
+        for dofs, rates in blocks
+    ]
+    velocities = _multiplied(qvel, inverses)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
     return Dynamics(names, inertia, bias, velocities)
