@@ -315,6 +315,14 @@ class CaseRecord(CaseSummary, frozen=True, kw_only=True):
     """Result of one case for one converter.
 
     Attributes:
+        version: Version of the suite.
+        chapter: Chapter, by name.
+        title: Title of the chapter.
+        name: Name in its chapter.
+        number: Place in the suite, from 1.
+        requirement: Whether the values must or should be as expected.
+        outcome: Result, by the engine of OpenUSD.
+        reason: Why it does not pass; empty if it does.
         case: The case.
         readings: Of each engine of the USD.
         urdf: Text of the URDF.

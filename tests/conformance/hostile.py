@@ -93,6 +93,7 @@ ENGINE_KINDS: dict[str, str | None] = {
     **{kind: reason for kind, (_, reason) in ANSWERS.items()},
     **dict.fromkeys(misbehaviour.LITTER),
 }
+_FORK = "fork"
 _MODULES = {
     "hostile_raising": "raise ImportError('raised at import')\n",
     "hostile_exiting": "import sys\nsys.exit(0)\n",
@@ -195,8 +196,14 @@ def convert(urdf: str, directory: str, _: dict[str, str]) -> str:
     """Misbehave; convert if the process continues."""
     from urdf_usd.converter import convert as convert_robot  # noqa: PLC0415  # if need be
 
-    _misbehave(Path(urdf).stem)
-    return str(convert_robot(urdf, directory).root_layer)
+    kind = Path(urdf).stem
+    if kind != _FORK:
+        _misbehave(kind)
+    layer = str(convert_robot(urdf, directory).root_layer)
+    if kind == _FORK:
+        # Earlier, two processes would write into the folder at the same time.
+        _misbehave(kind)
+    return layer
 
 
 def _misbehave(kind: str) -> None:
