@@ -142,29 +142,36 @@ def _moved(points: NDArray[np.float64], matrix: Gf.Matrix4d) -> NDArray[np.float
 
 def _vertices(prim: Usd.Prim) -> NDArray[np.float64]:
     """Return (N, 3) points whose convex hull is a collider's, round ones sampled."""
-    half: float
-    if prim.IsA(UsdGeom.Mesh):
+
+    def number(name: str) -> float:
+        return float(prim.GetAttribute(name).Get())
+
+    kind = prim.GetTypeName()
+    if kind == "Mesh":
         return np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get(), float)
-    if prim.IsA(UsdGeom.Cube):
-        half = UsdGeom.Cube(prim).GetSizeAttr().Get() / 2.0
+    if kind == "Cube":
+        half = number("size") / 2.0
         return np.array(list(itertools.product((-half, half), repeat=3)))
-    circle = np.exp(2j * np.pi * np.arange(_CORNERS) / _CORNERS)
-    if prim.IsA(UsdGeom.Sphere):
-        radius = UsdGeom.Sphere(prim).GetRadiusAttr().Get()
-        height = np.cos(np.pi * np.arange(1, _CORNERS // 2) / (_CORNERS // 2))
-        rings = np.sqrt(1.0 - height**2)[:, None] * circle
-        points = np.stack([rings.real, rings.imag, np.tile(height, (_CORNERS, 1)).T], 2)
-        poles = [(0.0, 0.0, radius), (0.0, 0.0, -radius)]
-        return np.vstack([radius * points.reshape(-1, 3), poles])
-    if not prim.IsA(UsdGeom.Cylinder):
-        raise NotImplementedError(f"{prim.GetPath()}: a {prim.GetTypeName()}")
-    cylinder = UsdGeom.Cylinder(prim)
-    radius = cylinder.GetRadiusAttr().Get()
-    half = cylinder.GetHeightAttr().Get() / 2.0
-    flat = radius * np.stack([circle.real, circle.imag], 1)
-    caps = [np.insert(flat, 2, height, axis=1) for height in (-half, half)]
+    if kind == "Sphere":
+        return _sphere(number("radius"))
+    half = number("height") / 2.0
+    end = _disc(number("radius")) if kind == "Cylinder" else _sphere(number("radius"))
+    ends = np.vstack([end + np.array([0.0, 0.0, h]) for h in (-half, half)])
     turned = {"X": (2, 0, 1), "Y": (1, 2, 0), "Z": (0, 1, 2)}
-    return np.vstack(caps)[:, turned[cylinder.GetAxisAttr().Get()]]
+    return ends[:, turned[prim.GetAttribute("axis").Get()]]
+
+
+def _disc(radius: float) -> NDArray[np.float64]:
+    angles = 2.0 * np.pi * np.arange(_CORNERS) / _CORNERS
+    return radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], 1)
+
+
+def _sphere(radius: float) -> NDArray[np.float64]:
+    rings = [
+        radius * (np.cos(turn) * _disc(1.0) + np.array([0.0, 0.0, np.sin(turn)]))
+        for turn in np.linspace(-0.5, 0.5, _CORNERS // 2 + 1) * np.pi
+    ]
+    return np.vstack(rings)
 
 
 def _place(usd: Path) -> tuple[Path, str]:
