@@ -340,21 +340,26 @@ class EngineSet:
             str(results.files[Side.URDF]),
         )()
 
-    def touching_links(self, results: EngineResults) -> tuple[OverlapRecord, ...]:
+    def touching_links(
+        self, results: EngineResults
+    ) -> tuple[OverlapRecord, ...] | None:
         """Return links whose colliders touch or overlap at rest.
 
-        There are none if the URDF or the USD cannot be read, or if MuJoCo crashes.
+        Returns:
+            None if the URDF or the USD cannot be read, or if MuJoCo crashes.
         """
         spec = results.observation(REFERENCE)
         if spec is None or results.observation(USD_ENGINE) is None:
-            return ()
+            return None
         usd = str(results.files[Side.USD])
         found = self.workers.request(USD_ENGINE, find_solids, usd)()
-        if isinstance(found, Crashed) or not found.value:
+        if isinstance(found, Crashed):
+            return None
+        if not found.value:
             return ()
         near = self.workers.request(_DESCRIPTION, find_touching, spec, found.value)()
         if isinstance(near, Crashed):
-            return ()
+            return None
         return tuple(
             OverlapRecord(links=links, distance=distance)
             for links, distance in near.value.items()

@@ -416,7 +416,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
         ledger: What became of each element and attribute of the URDF.
         description: Robot description file that the USD was compared with.
         touching: Links that touch or overlap at rest, by distance. Left out are links
-            of one rigid group, those that a joint connects, and thin colliders.
+            of one rigid group, those that a joint connects, and thin colliders. None
+            if they were not determined.
         case: Comparison with the expected values of a case of the feature suite.
     """
 
@@ -447,7 +448,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     lint: tuple[DiagnosticRecord, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     description: DescriptionRecord | None = None
-    touching: tuple[OverlapRecord, ...] = ()
+    touching: tuple[OverlapRecord, ...] | None = None
     case: CaseRecord | None = None
     __repr__ = _robot_record_line
 

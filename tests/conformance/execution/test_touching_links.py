@@ -44,6 +44,7 @@ def test_links_that_touch_are_listed_with_their_distance(tmp_path: Path) -> None
     urdf.write_text(f'<robot name="r">{"".join(parts)}</robot>')
     usd = convert(urdf, tmp_path / "usd").root_layer
     record = check(urdf, usd)
+    assert record.touching is not None
     found = {pair.links: pair.distance for pair in record.touching}
 
     assert set(found) == {("left", "right"), ("right", "tip")}
