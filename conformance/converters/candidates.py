@@ -162,11 +162,6 @@ def portable_text(candidate: Candidate) -> str:
     return f"{candidate.name}={candidate.recipe}"
 
 
-def registered_names() -> tuple[str, ...]:
-    """Names of all registered converters, ours among them."""
-    return tuple(sorted(_entries()))
-
-
 def load_registered(name: str) -> object:
     """Load what is registered under a name.
 

@@ -23,10 +23,10 @@ from rich.table import Table
 # Kinds of robots and their sizes. A chain needs flat bodies: nested ones are deeper
 # than OpenUSD composes.
 KINDS = {
-    "links in a tree": (125, 250, 500, 1000, 2000),
-    "links below one": (125, 250, 500, 1000, 2000),
-    "links in a chain": (125, 250, 500, 1000, 2000),
-    "triangles (STL)": (10_000, 100_000, 1_000_000, 10_000_000),
+    "links in a tree": (125, 500, 2000, 5000),
+    "links below one": (125, 500, 2000, 5000),
+    "links in a chain": (125, 500, 2000, 5000),
+    "triangles (STL)": (10_000, 100_000, 1_000_000, 10_000_000, 20_000_000),
 }
 _CHILDREN = {"links in a tree": 4, "links below one": 10**6, "links in a chain": 1}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import mujoco
 import numpy as np
@@ -42,11 +41,6 @@ _PLACEHOLDER = 1.0
 _UPPER = np.triu_indices(3)
 # A component that unit vectors of simple numbers do not have.
 _ALONG = 0.77
-
-
-Preparation: TypeAlias = Callable[
-    [mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None
-]
 
 
 class UnbuildableError(Exception):

@@ -25,11 +25,6 @@ class Matching:
     unended: frozenset[int]
     strays: frozenset[int]
 
-    @property
-    def is_balanced(self) -> bool:
-        """Whether all tags match."""
-        return not self.unended and not self.strays
-
 
 def match_tags(tokens: Sequence[Token]) -> Matching:
     """Match the tags of a document in linear time.
