@@ -1,7 +1,7 @@
 """Convert robots and run third-party validators on the assets.
 
-    python -m tests.validation [CORPUS…] [--layout LAYOUT]… [--opener PROGRAM]…
-        [--count]
+    python -m tests.validation [CORPUS…] [--layout LAYOUT]… [--profile PROFILE]…
+        [--opener PROGRAM]… [--count]
 
 Every robot is converted twice, with identical bytes, and its asset is moved to another
 folder before it is opened. An opener is a Python with another OpenUSD, or with Newton
@@ -15,20 +15,22 @@ whole run as well and are counted, which takes minutes.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from tests.validation.conversions import converted
 from tests.validation.validators import Issue, NvidiaValidator, openusd_issues
 from tests.validation.waivers import WAIVERS, waiver
-from urdf_usd.converter import Conversion
+from urdf_usd.converter import Conversion, Profile
 from urdf_usd.converter.options import Layout
-from urdf_usd.corpus import Resolved, resolve_corpora
+from urdf_usd.corpus import resolve_corpora
 
 
 def main() -> None:
@@ -37,6 +39,13 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument(
         "--layout", action="append", choices=list(Layout), type=Layout, dest="layouts"
+    )
+    parser.add_argument(
+        "--profile",
+        action="append",
+        choices=list(Profile),
+        type=Profile,
+        dest="profiles",
     )
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--opener", action="append", dest="openers", default=[])
@@ -47,14 +56,21 @@ def main() -> None:
     nvidia = NvidiaValidator(() if options.count else whole)
     waived: Counter[str] = Counter()
     failed = validated = 0
-    for layout in options.layouts or list(Layout):
+    kinds = tuple(
+        itertools.product(
+            options.profiles or [Profile.GENERIC], options.layouts or list(Layout)
+        )
+    )
+    for profile, layout in kinds:
         for source in sources:
             with tempfile.TemporaryDirectory() as folder:
-                conversion = converted(source, Path(folder, "asset"), layout=layout)
+                written = partial(converted, source, profile=profile, layout=layout)
+                conversion = written(Path(folder, "asset"))
                 if conversion is None:
                     continue
                 validated += 1
-                found = list(_unlike_again(source, Path(folder), layout))
+                written(Path(folder, "again"))
+                found = list(_differing(Path(folder)))
                 moved = Path(folder, "elsewhere", "an asset")
                 moved.parent.mkdir()
                 Path(folder, "asset").rename(moved)
@@ -63,16 +79,17 @@ def main() -> None:
                 )
                 found += [one for opener in openers for one in opener.issues(asset)]
                 found += [*openusd_issues(asset), *nvidia.issues(asset)]
-                failed += _judge(f"{source.id} ({layout})", found, conversion, waived)
+                failed += _judge(
+                    f"{source.id} ({profile}, {layout})", found, conversion, waived
+                )
     for rule, count in sorted(waived.items()):
         _say(f"waived: {rule}: {count}")
     _say(f"{validated} assets: {failed} with issues")
     sys.exit(1 if failed or not validated else 0)
 
 
-def _unlike_again(source: Resolved, folder: Path, layout: Layout) -> Iterator[Issue]:
-    """Convert again, and return the files that differ."""
-    converted(source, folder / "again", layout=layout)
+def _differing(folder: Path) -> Iterator[Issue]:
+    """Return the files in which two conversions differ."""
     first, again = (_contents(folder / name) for name in ("asset", "again"))
     for name in sorted(first.keys() | again.keys()):
         if first.get(name) != again.get(name):
