@@ -81,6 +81,12 @@ OUTPUT_RULES = (
         "Add a mesh to a <visual>, or use another profile.",
     ),
     Rule(
+        "normals-opposite",
+        _N,
+        "The normals of a mesh point against its faces, which the profile excludes.",
+        "Make the normals of the mesh file agree with the order of its corners.",
+    ),
+    Rule(
         "target-unwritable",
         _E,
         "The target cannot be written.",

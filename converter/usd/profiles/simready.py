@@ -30,6 +30,9 @@ METADATA = (
 )
 """Metadata that requirement SR.004 has as text."""
 NESTED = "SimReady_Metadata"
+_INDICES = "faceVertexIndices"
+_NORMALS = f"primvars:{UsdGeom.Tokens.normals}"
+_NORMAL_INDICES = f"{_NORMALS}:indices"
 # Also required outside of the nested dictionary, by SR.001.
 _OUTER = ("asset_name", "asset_type", "source_file", "usd_date_generated")
 _ROBOT = {
@@ -74,20 +77,35 @@ def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnosti
     return (Diagnostic("metadata-missing", message, location),)
 
 
-def complete(physics: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> None:
+def complete(
+    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
+) -> tuple[Diagnostic, ...]:
     """Author what the profile requires of physics and meshes.
 
     Args:
         physics: The physics layer, with Newton's schemas and articulation roots.
         library: The library of meshes.
         prims: Paths of all prims.
+        robot: The robot, for diagnostics.
     """
     complete_newton(physics)
-    add_normals(library)
+    replaced = complete_normals(library)
     hide_colliders(physics, prims)
+    return (
+        *_lacking_meshes(library, robot),
+        *(
+            Diagnostic(
+                "normals-opposite",
+                f"normals of mesh {name!r} point against its faces, which SimReady "
+                "excludes; those of the faces are written",
+                robot.location,
+            )
+            for name in replaced
+        ),
+    )
 
 
-def lacking_meshes(library: Sdf.Layer, robot: Robot) -> tuple[Diagnostic, ...]:
+def _lacking_meshes(library: Sdf.Layer, robot: Robot) -> tuple[Diagnostic, ...]:
     """Report a robot without meshes, which VG.MESH.001 excludes."""
     if library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
         return ()
@@ -126,35 +144,58 @@ def complete_newton(layer: Sdf.Layer) -> None:
             write_new(prim, "newton:selfCollisionEnabled", kind, value=True)
 
 
-def add_normals(library: Sdf.Layer) -> None:
-    """Add the normals of faces to meshes without normals (VG.027).
+def complete_normals(library: Sdf.Layer) -> list[str]:
+    """Give meshes the normals of their faces if they have none, or opposite ones.
 
-    They are the normals with which OpenUSD shades such meshes.
+    They are the normals with which OpenUSD shades meshes without normals (VG.027).
+    Normals are opposite if their sum of products with the areas of faces is negative
+    (VG.029).
+
+    Returns:
+        Names of meshes whose normals were replaced.
     """
     paths: list[Sdf.Path] = []
     library.Traverse(Sdf.Path.absoluteRootPath, paths.append)
-    name = f"primvars:{UsdGeom.Tokens.normals}"
+    replaced = []
     for mesh in (library.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
-        if mesh.typeName == "Mesh" and name not in mesh.properties:
-            normals = _face_normals(
-                *(
-                    np.array(mesh.attributes[attribute].default)
-                    for attribute in ("points", "faceVertexCounts", "faceVertexIndices")
-                )
-            )
-            write_new(
-                mesh,
-                name,
-                Sdf.ValueTypeNames.Normal3fArray,
-                Vt.Vec3fArray.FromNumpy(normals),
-                interpolation=UsdGeom.Tokens.uniform,
-            )
+        if mesh.typeName != "Mesh":
+            continue
+        topology = ("points", "faceVertexCounts", _INDICES)
+        areas = _area_vectors(*(_values(mesh, name) for name in topology))
+        if _NORMALS in mesh.properties:
+            if _agreement(mesh, areas) >= 0:
+                continue
+            replaced.append(mesh.name)
+            for name in (_NORMALS, _NORMAL_INDICES):
+                if name in mesh.properties:
+                    mesh.RemoveProperty(mesh.properties[name])
+        write_new(
+            mesh,
+            _NORMALS,
+            Sdf.ValueTypeNames.Normal3fArray,
+            Vt.Vec3fArray.FromNumpy(_unit(areas)),
+            interpolation=UsdGeom.Tokens.uniform,
+        )
+    return replaced
 
 
-def _face_normals(
+def _values(mesh: Sdf.PrimSpec, attribute: str) -> np.ndarray:
+    return np.array(mesh.attributes[attribute].default)
+
+
+def _agreement(mesh: Sdf.PrimSpec, areas: np.ndarray) -> float:
+    """Sum of the products of normals of corners and area vectors of their faces."""
+    normals = _values(mesh, _NORMALS).astype(np.float64)
+    per_corner = _NORMAL_INDICES if _NORMAL_INDICES in mesh.properties else _INDICES
+    corners = normals[_values(mesh, per_corner)]
+    counts = _values(mesh, "faceVertexCounts")
+    return float(np.vdot(corners, np.repeat(areas, counts, axis=0)))
+
+
+def _area_vectors(
     points: np.ndarray, counts: np.ndarray, indices: np.ndarray
 ) -> np.ndarray:
-    """Return the unit normals of faces by Newell's method; up for those of no area.
+    """Return (F, 3) normals of faces, as long as twice their area (Newell's method).
 
     Args:
         points: (N, 3) positions.
@@ -167,9 +208,13 @@ def _face_normals(
     corners = points[indices].astype(np.float64)
     # Relative to the first corner of the face, to keep digits.
     corners -= np.repeat(corners[ends - counts], counts, axis=0)
-    normals = np.add.reduceat(np.cross(corners, corners[following]), ends - counts)
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    unit = np.where(lengths > 0, normals / np.where(lengths > 0, lengths, 1), _UP)
+    return np.add.reduceat(np.cross(corners, corners[following]), ends - counts)
+
+
+def _unit(areas: np.ndarray) -> np.ndarray:
+    """Return vectors of length one; up for faces of no area."""
+    lengths = np.linalg.norm(areas, axis=1, keepdims=True)
+    unit = np.where(lengths > 0, areas / np.where(lengths > 0, lengths, 1), _UP)
     return np.ascontiguousarray(unit, np.float32)
 
 

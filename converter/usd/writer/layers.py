@@ -254,8 +254,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         # Imports numpy, which other profiles of robots without meshes do not need.
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
 
-        simready.complete(layer[PHYSICS_LAYER], shapes, prims)
-        lost += simready.lacking_meshes(shapes, robot)
+        lost += simready.complete(layer[PHYSICS_LAYER], shapes, prims, robot)
     _isolate(layer, profile, several=several)
     contents = _author_contents(payload, sublayers, prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):

@@ -318,6 +318,11 @@ _OUTPUT = {
     "mesh-required": SmallestFile(
         robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
     ),
+    "normals-opposite": SmallestFile(
+        shape('<mesh filename="m.obj"/>'),
+        {"m.obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nvn 0 0 -1\nf 1//1 2//1 3//1\n"},
+        options=ConvertOptions(profile=Profile.SIMREADY),
+    ),
     "target-unwritable": SmallestFile(robot(A), target="robot.urdf/usd"),
     "target-exists": SmallestFile(robot(A), target="."),
 }

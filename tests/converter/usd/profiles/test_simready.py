@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.authored import applied
 from tests.converter.usd.whole_robot import write_whole_robot
@@ -110,6 +110,36 @@ def test_every_mesh_has_normals_of_its_faces(asset: Path) -> None:
         expected /= np.linalg.norm(expected, axis=1, keepdims=True)
         assert normals.GetInterpolation() == "uniform"
         np.testing.assert_allclose(np.array(normals.Get()), expected, atol=1e-6)
+
+
+_TWO_SIDES = """\
+v 0 0 0
+v 2 0 0
+v 0 2 0
+v 0 0 0.1
+vn 0 0 {normal}
+vn 1 0 0
+f 1//1 2//1 3//1
+f 1//2 3//2 4//2
+"""
+
+
+@pytest.mark.parametrize("normal", [1, -1])
+def test_normals_against_the_faces_are_replaced(tmp_path: Path, normal: int) -> None:
+    """VG.029: the large face decides."""
+    (tmp_path / "sides.obj").write_text(_TWO_SIDES.format(normal=normal))
+    (tmp_path / "sides.urdf").write_text(
+        '<robot name="sides"><link name="a"><visual><geometry>'
+        '<mesh filename="sides.obj"/></geometry></visual></link></robot>'
+    )
+    conversion = convert(tmp_path / "sides.urdf", tmp_path / "usd", _SIMREADY)
+
+    stage = Usd.Stage.Open(str(conversion.root_layer))
+    (mesh,) = [prim for prim in stage.Traverse() if prim.IsA(UsdGeom.Mesh)]
+    normals = UsdGeom.PrimvarsAPI(mesh).GetPrimvar("normals").ComputeFlattened()
+    assert set(normals) == {Gf.Vec3f(0, 0, 1), Gf.Vec3f(1, 0, 0)}
+    reported = [d for d in conversion.diagnostics if d.rule == "normals-opposite"]
+    assert len(reported) == (normal < 0)
 
 
 def test_colliders_are_hidden(asset: Path) -> None:
