@@ -658,12 +658,12 @@ SIMULATION_CHECKS = (
     ),
     Check(
         "simulation.contacts",
-        "self-collision and friction",
+        "self-collision and contact materials",
         "simulation",
         "1",
         Quantity.SIMULATION,
-        "Self-collision, and friction of links, are those of the robot description "
-        "file.",
+        "Self-collision, and friction and restitution of every collider of a link, are "
+        "those of the robot description file.",
     ),
 )
 """Made only if there is a robot description file."""

@@ -7,7 +7,7 @@ value; all others fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -19,6 +19,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.observation.simulation import (
+    USUAL_FRICTIONS,
+    ContactMaterialObservation,
     DriveObservation,
     SimulationObservation,
 )
@@ -63,7 +65,16 @@ _SELF_COLLISION = (
     "physxArticulation:enabledSelfCollisions",
 )
 _FILTERED_PAIRS = "physics:filteredPairs"
-_FRICTIONS = ("physics:staticFriction", "physics:dynamicFriction")
+_CONTACT_MATERIAL = (
+    "physics:staticFriction",
+    "physics:dynamicFriction",
+    "physics:restitution",
+)
+_COEFFICIENTS = {
+    "static": "static friction",
+    "dynamic": "dynamic friction",
+    "restitution": "restitution",
+}
 
 
 def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
@@ -226,15 +237,16 @@ def without_promised(
     promised = (*(promise.filtered_pairs or ()), *promise.tolerated_pairs)
     body = {link.name: link.body or link.name for link in observation.links}
     pairs = {_of_bodies(pair, body) for pair in promised}
-    frictions = {
-        f"link {body.get(one.link, one.link)}" for one in promise.frictions or ()
+    with_material = {
+        f"link {body.get(one.link, one.link)}"
+        for one in promise.contact_materials or ()
     }
 
     def remains(setting: UnimpliedSetting) -> bool:
         if (setting.kind, setting.subject, setting.attribute) in explained:
             return False
-        if setting.kind is SettingKind.MATERIAL and setting.subject in frictions:
-            return setting.attribute not in _FRICTIONS
+        if setting.kind is SettingKind.MATERIAL and setting.subject in with_material:
+            return setting.attribute not in _CONTACT_MATERIAL
         if setting.kind is SettingKind.FILTER:
             if setting.attribute in _SELF_COLLISION:
                 return promise.self_collision is None
@@ -447,13 +459,13 @@ def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
 def contacts(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare self-collision, and friction of links."""
+    """Compare self-collision, and friction and restitution of links."""
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
     promised, found = sides
     differences: list[Difference] = []
-    if promised.self_collision is not None and found.frictions is not None:
+    if promised.self_collision is not None and found.contact_materials is not None:
         words = {True: "on", False: "off", None: "absent"}
         differences.append(
             _presence(
@@ -463,22 +475,78 @@ def contacts(
                 f"self-collision {words[found.self_collision]}",
             )
         )
-    there = {one.link: one for one in found.frictions or ()}
-    for one in promised.frictions or ():
-        other = there.get(one.link)
+    if found.contact_materials is not None:
+        materials = _materials_by_link(expected, found.contact_materials)
+        # Lost colliders are a difference of shapes, and may be requested.
+        bare = {link.name for link in actual.links} - materials.keys()
         differences += (
             _difference(
                 one.link,
-                f"{name} friction",
+                title,
                 getattr(one, name),
-                getattr(other, name) if other else None,
+                _agreed(getattr(m, name) for m in materials.get(one.link, ())),
                 model,
                 least=0.0,
             )
-            for name in ("static", "dynamic")
+            for one in promised.contact_materials or ()
+            if one.link not in bare
+            for name, title in _COEFFICIENTS.items()
         )
+        differences += _surplus_materials(actual, promised, materials)
     note = None if differences else "the description states no contacts"
     return Compared(tuple(differences), note=note)
+
+
+def _materials_by_link(
+    expected: Observation, found: Iterable[ContactMaterialObservation]
+) -> dict[str, list[ContactMaterialObservation]]:
+    """Return the contact materials of the colliders of each link of the URDF."""
+    names = {link.name for link in expected.links}
+    of_collider: dict[str, ContactMaterialObservation] = {}
+    for one in found:
+        if one.link in names:
+            of_collider.setdefault(one.source, one)
+    by_link: dict[str, list[ContactMaterialObservation]] = {}
+    for one in of_collider.values():
+        by_link.setdefault(one.link, []).append(one)
+    return by_link
+
+
+def _surplus_materials(
+    actual: Observation,
+    promised: SimulationObservation,
+    materials: Mapping[str, Sequence[ContactMaterialObservation]],
+) -> Iterator[Difference]:
+    """Yield links without a promised contact material in bodies of links with one.
+
+    Those in other bodies are settings that nothing implies.
+    """
+    body = {link.name: link.body or link.name for link in actual.links}
+    named = {one.link for one in promised.contact_materials or ()}
+    bodies = {body.get(name, name) for name in named}
+    for link, colliders in materials.items():
+        if link not in named and body.get(link, link) in bodies:
+            yield _presence(
+                link,
+                all(map(_is_usual, colliders)),
+                "no contact material",
+                "a contact material",
+            )
+
+
+def _is_usual(one: ContactMaterialObservation) -> bool:
+    """Return whether simulators use the same without a contact material."""
+    return one.static is None or (
+        one.static == one.dynamic in USUAL_FRICTIONS and one.restitution == 0
+    )
+
+
+def _agreed(values: Iterable[float | None]) -> float | None:
+    """Return the value of all colliders of a link, NaN if they differ."""
+    different = set(values)
+    if len(different) > 1:
+        return math.nan
+    return different.pop() if different else None
 
 
 def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:  # noqa: FBT001

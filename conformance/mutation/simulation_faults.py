@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from pxr import Usd, UsdPhysics, UsdShade
+from pxr import Sdf, Usd, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
@@ -48,6 +48,8 @@ def description_of(spec: Observation) -> str:
         None,
     )
     pairs = f"pairs = [[{pair[0]!r}, {pair[1]!r}]]" if pair else ""
+    # Others have no contact material, or that of the URDF.
+    soft = names[-1] if names else "*"
     return f"""\
 self_collision = false
 
@@ -59,6 +61,12 @@ armature = 0.2
 target = 0.15
 limit_stiffness = 5e4
 limit_damping = 200.0
+
+[[links]]
+match = {soft!r}
+static_friction = 0.9
+dynamic_friction = 0.7
+restitution = 0.3
 
 [pose.joints]
 "*" = 0.1
@@ -202,11 +210,50 @@ def _scale(
     stage.GetPrimAtPath(path).GetAttribute(attribute).Set(value * (1.0 + size))
 
 
+def _bindings(asset: GoodAsset) -> Iterator[tuple[Usd.Prim, Sdf.Path | None]]:
+    """Yield colliders, and the contact materials that they are bound to."""
+    for prim in asset.stage.Traverse():
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            relation = prim.GetRelationship(_BINDING)
+            targets = relation.GetTargets() if relation else []
+            yield prim, targets[0] if targets else None
+
+
+def _bind(material: Sdf.Path, prim: Usd.Prim) -> None:
+    binding = UsdShade.MaterialBindingAPI.Apply(prim)
+    binding.GetPrim().CreateRelationship(_BINDING).SetTargets([material])
+
+
+def _bound_to_other(asset: GoodAsset) -> Iterator[Seed]:
+    """Exchange the contact material of a collider for that of another one."""
+    bound = [(prim, material) for prim, material in _bindings(asset) if material]
+    materials = dict.fromkeys(material for _, material in bound)
+    for prim, material in bound:
+        for other in materials:
+            if other != material:
+                wrong = partial(_bind, other)
+                path = str(prim.GetPath())
+                yield Seed(f"collider {prim.GetName()}", on_prim(path, wrong))
+
+
+def _bound_as_well(asset: GoodAsset) -> Iterator[Seed]:
+    """Bind the contact material of a link to a collider of another one."""
+    bindings = list(_bindings(asset))
+    material = next((path for _, path in bindings if path), None)
+    for prim, own in bindings:
+        if own is None and material is not None:
+            wrong = partial(_bind, material)
+            path = str(prim.GetPath())
+            yield Seed(f"collider {prim.GetName()}", on_prim(path, wrong))
+
+
 def _bouncing(asset: GoodAsset) -> Iterator[Seed]:
     def edit(prim: Usd.Prim) -> None:
         UsdPhysics.MaterialAPI(prim).CreateRestitutionAttr(0.5)
 
     for prim in _materials(asset):
+        if prim.GetAttribute("physics:restitution").HasAuthoredValue():
+            continue
         yield Seed(f"material {prim.GetName()}", on_prim(str(prim.GetPath()), edit))
 
 
@@ -214,9 +261,8 @@ def _unbound(asset: GoodAsset) -> Iterator[Seed]:
     def edit(prim: Usd.Prim) -> None:
         prim.GetRelationship(_BINDING).SetTargets([])
 
-    for prim in asset.stage.Traverse():
-        relation = prim.GetRelationship(_BINDING)
-        if relation and relation.GetTargets():
+    for prim, material in _bindings(asset):
+        if material:
             yield Seed(f"collider {prim.GetName()}", on_prim(str(prim.GetPath()), edit))
 
 
@@ -276,9 +322,31 @@ def _friction_faults() -> Iterator[Fault]:
         )
     yield Fault(
         "described.restitution",
+        "restitution of a link off",
+        ("simulation.contacts",),
+        _slippery("physics:restitution"),
+        Scale("restitution", "1", _FORCE),
+        profile="described",
+    )
+    yield Fault(
+        "described.bouncing",
         "contact material with restitution",
-        ("collision.materials",),
+        ("simulation.contacts",),
         _bouncing,
+        profile="described",
+    )
+    yield Fault(
+        "described.other-material",
+        "collider with the contact material of another link",
+        ("simulation.contacts",),
+        _bound_to_other,
+        profile="described",
+    )
+    yield Fault(
+        "described.material-as-well",
+        "contact material on a collider for which none is stated",
+        ("collision.materials",),
+        _bound_as_well,
         profile="described",
     )
     yield Fault(

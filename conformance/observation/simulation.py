@@ -6,6 +6,12 @@ from dataclasses import dataclass
 
 from urdf_usd.conformance.observation.pickling import CompactPickle
 
+USUAL_FRICTIONS = (0.5, 1.0)
+"""Of PhysX and Newton for colliders without a contact material.
+
+REP 158 requires contact materials, and a URDF implies none.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class DriveObservation(CompactPickle):
@@ -29,12 +35,22 @@ class DriveObservation(CompactPickle):
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionObservation(CompactPickle):
-    """Coefficients of friction of the colliders of a link."""
+class ContactMaterialObservation(CompactPickle):
+    """Coefficients of the contact material of colliders; None without a material.
+
+    Attributes:
+        link: URDF name of the link, or of a prim that may be one.
+        static: Static friction.
+        dynamic: Dynamic friction.
+        restitution: Restitution.
+        source: Prim path of the collider; empty for all of the link.
+    """
 
     link: str
-    static: float
-    dynamic: float
+    static: float | None
+    dynamic: float | None
+    restitution: float | None = 0.0
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,8 @@ class SimulationObservation:
         tolerated_pairs: Further pairs that may be filtered: colliders nearly touch.
         self_collision: Whether links of the robot collide with each other; None also if
             the file leaves it to simulators.
-        frictions: Friction by link, where a contact material is bound.
+        contact_materials: Of links, or of each collider: one for each prim that may be
+            its link, the nearest first.
         sources: What the settings come from, for the record; empty for engines.
         repaired: Malformed files among these, which only the converter's repair reads.
     """
@@ -65,7 +82,7 @@ class SimulationObservation:
     filtered_pairs: tuple[tuple[str, str], ...] | None = None
     tolerated_pairs: tuple[tuple[str, str], ...] = ()
     self_collision: bool | None = None
-    frictions: tuple[FrictionObservation, ...] | None = None
+    contact_materials: tuple[ContactMaterialObservation, ...] | None = None
     limit_stiffnesses: tuple[tuple[str, float], ...] | None = None
     limit_dampings: tuple[tuple[str, float], ...] | None = None
     sources: tuple[str, ...] = ()

@@ -31,8 +31,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.observation.simulation import (
+    ContactMaterialObservation,
     DriveObservation,
-    FrictionObservation,
     SimulationObservation,
 )
 from urdf_usd.conformance.observation.solids import Solid
@@ -102,11 +102,8 @@ def read_promise(
         started = ()
     filtered, tolerated = _filtered(document, spec, trees, solids)
     self_collision = document.get("self_collision")
-    frictions: tuple[FrictionObservation, ...] = ()
-    if sources.get("gazebo"):
-        frictions = _frictions(elements, spec)
-        if self_collision is None:
-            self_collision = elements.self_collision
+    if self_collision is None and sources.get("gazebo"):
+        self_collision = elements.self_collision
     promise = SimulationObservation(
         drives=drives,
         armatures=stated("armature"),
@@ -116,7 +113,7 @@ def read_promise(
         filtered_pairs=filtered,
         tolerated_pairs=tolerated,
         self_collision=self_collision,
-        frictions=frictions,
+        contact_materials=tuple(_contact_materials(document, elements, spec)),
     )
     promise = replace(promise, repaired=tuple(files.repaired))
     return replace(promise, sources=tuple(_lines(promise)))
@@ -153,7 +150,10 @@ def _lines(promise: SimulationObservation) -> Iterator[str]:
         "limit stiffness": [name for name, _ in promise.limit_stiffnesses or ()],
         "limit damping": [name for name, _ in promise.limit_dampings or ()],
         "initial position": [name for name, _ in promise.positions or ()],
-        "friction": [one.link for one in promise.frictions or ()],
+        "friction": [one.link for one in promise.contact_materials or ()],
+        "restitution": [
+            one.link for one in promise.contact_materials or () if one.restitution
+        ],
     }
     for what, names in listed.items():
         if names:
@@ -175,10 +175,8 @@ def _settings(
     """Return what the URDF and the tables state of each joint."""
     settings = _actuated(document.get("sources", {}), elements, joints)
     for table in document.get("joints", ()):
-        names = table["match"]
-        for pattern in [names] if isinstance(names, str) else names:
-            for name in _matching(pattern, joints):
-                _override(settings.setdefault(name, {}), table)
+        for name in _matching(table["match"], joints):
+            _override(settings.setdefault(name, {}), table)
     return settings
 
 
@@ -186,9 +184,10 @@ def _is_driven(joint: JointObservation) -> bool:
     return COORDINATES[joint.type] == 1
 
 
-def _matching(pattern: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield the names that a pattern of a shell matches, case counts."""
-    expression = re.compile(_expression(pattern), re.DOTALL)
+def _matching(patterns: str | Sequence[str], names: Iterable[str]) -> Iterator[str]:
+    """Yield the names that one of the patterns of a shell matches, case counts."""
+    listed = [patterns] if isinstance(patterns, str) else patterns
+    expression = re.compile("|".join(map(_expression, listed)), re.DOTALL)
     return (name for name in names if expression.fullmatch(name))
 
 
@@ -236,15 +235,32 @@ def _actuated(
     return {}
 
 
-def _frictions(
-    elements: UrdfElements, spec: Observation
-) -> tuple[FrictionObservation, ...]:
-    shaped = {one.link for one in spec.shapes if one.role is Role.COLLISION}
-    return tuple(
-        FrictionObservation(link, friction, friction)
-        for link, friction in elements.frictions.items()
-        if link in shaped
+def _contact_materials(
+    document: Mapping[str, Any], elements: UrdfElements, spec: Observation
+) -> Iterator[ContactMaterialObservation]:
+    """Yield the contact materials of links with colliders."""
+    shaped = dict.fromkeys(
+        one.link for one in spec.shapes if one.role is Role.COLLISION
     )
+    stated: dict[str, dict[str, Any]] = {}
+    for table in document.get("links", ()):
+        for name in _matching(table["match"], shaped):
+            stated.setdefault(name, {}).update(table)
+    of_urdf = elements.frictions if document.get("sources", {}).get("gazebo") else {}
+    for link in shaped:
+        own = stated.get(link, {})
+        coefficients = [
+            own[key] for key in ("static_friction", "dynamic_friction") if key in own
+        ]
+        if not coefficients and link in of_urdf:
+            coefficients = [of_urdf[link]]
+        if coefficients:
+            # Both are the same if one alone is stated, as in a URDF.
+            static, dynamic = coefficients[0], coefficients[-1]
+            restitution = own.get("restitution", 0.0)
+            yield ContactMaterialObservation(
+                link, float(static), float(dynamic), float(restitution)
+            )
 
 
 def _named_srdfs(document: Mapping[str, Any]) -> frozenset[str]:

@@ -1,8 +1,9 @@
 """Robot description files: TOML with what a URDF does not state about a simulation.
 
-Drives, initial pose, collision filters, base and profile of one robot, in SI units (N m
-and rad for revolute joints, N and m for prismatic ones). The structures here are the
-format; ``urdf-usd schema description`` prints their JSON Schema.
+Drives, initial pose, collision filters, contact materials, base and profile of one
+robot, in SI units (N m and rad for revolute joints, N and m for prismatic ones). The
+structures here are the format; ``urdf-usd schema description`` prints their JSON
+Schema.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
 ColliderName: TypeAlias = Literal["hull", "decomposition", "primitives", "mesh", "none"]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 _OSCILLATION = ("natural_frequency", "damping_ratio")
 _UNDRIVEN = ("stiffness", "damping", *_OSCILLATION, "target")
@@ -53,7 +55,27 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file; unknown keys are refused."""
 
 
-class JointTable(_Table, frozen=True):
+class _MatchingTable(_Table, frozen=True):
+    """A table for what its patterns of names match."""
+
+    match: str | tuple[str, ...]
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns, also if there is one alone."""
+        return (self.match,) if isinstance(self.match, str) else self.match
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The stated values by key."""
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if name != "match" and (value := getattr(self, name)) is not None
+        }
+
+
+class JointTable(_MatchingTable, frozen=True):
     """Drive of the joints that a pattern matches.
 
     Of several tables that match a joint, each key of the last one counts.
@@ -77,7 +99,6 @@ class JointTable(_Table, frozen=True):
         limit_damping: Of the same [N m s/rad or N s/m].
     """
 
-    match: str | tuple[str, ...]
     control: Control | None = None
     stiffness: NotNegative | None = None
     damping: NotNegative | None = None
@@ -88,10 +109,22 @@ class JointTable(_Table, frozen=True):
     limit_stiffness: NotNegative | None = None
     limit_damping: NotNegative | None = None
 
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """The patterns, also if there is one alone."""
-        return (self.match,) if isinstance(self.match, str) else self.match
+
+class LinkTable(_MatchingTable, frozen=True):
+    """Contact material of the colliders of the links that a pattern matches.
+
+    Of several tables that match a link, each key of the last one counts.
+
+    Attributes:
+        match: Patterns of link names, with ``*``, ``?`` and ``[...]``.
+        static_friction: Coefficient; by default, that of dynamic friction.
+        dynamic_friction: Coefficient; by default, that of static friction.
+        restitution: 0 is no bounce, the default; 1 keeps the speed.
+    """
+
+    static_friction: NotNegative | None = None
+    dynamic_friction: NotNegative | None = None
+    restitution: Fraction | None = None
 
 
 class PoseTable(_Table, frozen=True):
@@ -177,6 +210,7 @@ class DescriptionTable(_Table, frozen=True):
         self_collision: Whether links of the robot collide with each other. By default,
             simulators decide.
         joints: Drives, by joint name.
+        links: Contact materials, by link name.
         pose: Initial positions.
         filters: Pairs of links that do not collide.
         colliders: Colliders instead of those of the URDF.
@@ -190,6 +224,7 @@ class DescriptionTable(_Table, frozen=True):
     ) = None
     self_collision: bool | None = None
     joints: tuple[JointTable, ...] = ()
+    links: tuple[LinkTable, ...] = ()
     pose: PoseTable = PoseTable()
     filters: FiltersTable = FiltersTable()
     colliders: CollidersTable = CollidersTable()
@@ -291,9 +326,10 @@ def _syntax_error(file: str, text: str, message: str) -> ConversionError:
 
 def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
-    for index, table in enumerate(content.joints):
-        for name, message in _contradictions_of(table):
-            yield ("joints", index, name), message
+    for key, tables in (("joints", content.joints), ("links", content.links)):
+        for index, table in enumerate(tables):
+            for name, message in _contradictions_of(table):
+                yield (key, index, name), message
     for name, value in content.pose.joints.items():
         if not math.isfinite(value):
             message = f"position of {name!r} is {value}, not a finite number"
@@ -313,18 +349,24 @@ def _collider_problems(table: CollidersTable) -> Iterator[tuple[Place, str]]:
             yield ("colliders", "links", name), "the pattern of a link is empty"
 
 
-def _contradictions_of(table: JointTable) -> Iterator[tuple[str, str]]:
-    """Yield keys of a table, and why they exclude each other."""
+def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
+    """Yield keys of a table, and why their values are impossible."""
     numbers = {
-        name: value
-        for name in table.__struct_fields__
-        if isinstance(value := getattr(table, name), float)
+        name: value for name, value in table.given.items() if isinstance(value, float)
     }
     for name, value in numbers.items():
         if not math.isfinite(value):
             yield name, f"{name!r} is {value}, not a finite number"
     if not table.patterns:
         yield "match", "'match' has no pattern"
+    if isinstance(table, JointTable):
+        yield from _excluding_gains(table, numbers)
+
+
+def _excluding_gains(
+    table: JointTable, numbers: Mapping[str, float]
+) -> Iterator[tuple[str, str]]:
+    """Yield keys of a drive that exclude each other."""
     gains = [name for name in ("stiffness", "damping") if name in numbers]
     for name in ("natural_frequency", "damping_ratio"):
         if name in numbers and gains:

@@ -15,7 +15,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Link, Robot, XmlElement
 from urdf_usd.converter.simulation.description import Control
-from urdf_usd.converter.simulation.plan import LinkFriction
+from urdf_usd.converter.simulation.plan import ContactMaterial
 
 # Of several command interfaces, the first of these counts.
 _INTERFACES: tuple[Control, ...] = ("position", "velocity", "effort")
@@ -79,7 +79,7 @@ def read_transmissions(robot: Robot) -> Actuation | None:
     return Actuation({}, frozenset(names), {}) if found else None
 
 
-def read_frictions(robot: Robot) -> Findings[tuple[LinkFriction, ...]]:
+def read_frictions(robot: Robot) -> Findings[tuple[ContactMaterial, ...]]:
     """Return the friction that ``<gazebo>`` states of links with colliders."""
     frictions = []
     for link in robot.links:
@@ -107,7 +107,7 @@ def read_frictions(robot: Robot) -> Findings[tuple[LinkFriction, ...]]:
                 "friction for all directions"
             )
             yield Diagnostic("description-lost", message, link.location)
-        frictions.append(LinkFriction(link.name, pyramid[0], pyramid[0]))
+        frictions.append(ContactMaterial(link.name, pyramid[0], pyramid[0]))
     return tuple(frictions)
 
 

@@ -76,18 +76,20 @@ class JointDrive:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFriction:
-    """Friction of the colliders of a link.
+class ContactMaterial:
+    """Contact material of the colliders of a link.
 
     Attributes:
         link: Name of the link.
         static: Coefficient of static friction.
         dynamic: Coefficient of dynamic friction.
+        restitution: Coefficient of restitution.
     """
 
     link: str
     static: float
     dynamic: float
+    restitution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class Simulation:
         filter_overlaps: Whether bodies whose colliders overlap at the zero
             configuration do not collide either.
         self_collision: Whether links of the robot collide; None if simulators decide.
-        frictions: Friction by link.
+        contact_materials: One per link at most, in the order of the links.
     """
 
     drives: tuple[JointDrive, ...] = ()
@@ -116,4 +118,4 @@ class Simulation:
     filtered_pairs: tuple[tuple[str, str], ...] = ()
     filter_overlaps: bool = False
     self_collision: bool | None = None
-    frictions: tuple[LinkFriction, ...] = ()
+    contact_materials: tuple[ContactMaterial, ...] = ()

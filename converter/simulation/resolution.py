@@ -32,9 +32,9 @@ from urdf_usd.converter.simulation.elements import (
     read_transmissions,
 )
 from urdf_usd.converter.simulation.plan import (
+    ContactMaterial,
     Description,
     JointDrive,
-    LinkFriction,
     Simulation,
 )
 from urdf_usd.converter.simulation.srdf import (
@@ -72,11 +72,7 @@ class _Wanted:
 
     def overridden(self, table: JointTable, location: Location) -> _Wanted:
         """Return the settings after a further table."""
-        given = {
-            name: value
-            for name in table.__struct_fields__
-            if name != "match" and (value := getattr(table, name)) is not None
-        }
+        given = table.given
         # Gains replace a natural frequency, and the other way around.
         dropped: Iterable[str] = ()
         if given.keys() & _GAINS:
@@ -120,7 +116,7 @@ def resolve(
     for index, table in enumerate(tables.joints):
         place = description.location("joints", index)
         for pattern in table.patterns:
-            matched = yield from _matching(
+            matched = yield from _matching_joints(
                 pattern, joints, description.location("joints", index, "match")
             )
             for name in matched:
@@ -128,12 +124,14 @@ def resolve(
                 wanted[name] = before.overridden(table, place)
     drives = yield from _drives(wanted, joints, positions, urdf)
     filtered = yield from _filtered_pairs(description, robot)
-    frictions: tuple[LinkFriction, ...] = ()
+    frictions: tuple[ContactMaterial, ...] = ()
     self_collision = tables.self_collision
     if tables.sources.gazebo:
         frictions = yield from read_frictions(robot)
         if self_collision is None:
             self_collision = read_self_collision(robot)
+
+    contact_materials = yield from _contact_materials(description, robot, frictions)
 
     def stated(key: str) -> tuple[tuple[str, float], ...]:
         values = {name: getattr(one, key) for name, one in wanted.items()}
@@ -154,7 +152,7 @@ def resolve(
         filtered_pairs=filtered,
         filter_overlaps=tables.filters.overlap,
         self_collision=self_collision,
-        frictions=frictions,
+        contact_materials=contact_materials,
     )
 
 
@@ -223,8 +221,79 @@ def _read_srdf(description: Description, name: str) -> Findings[Srdf]:
     return srdf
 
 
-def _matching(
+def _contact_materials(
+    description: Description, robot: Robot, frictions: Iterable[ContactMaterial]
+) -> Findings[tuple[ContactMaterial, ...]]:
+    """Return the contact materials of links, in the order of the robot.
+
+    Args:
+        description: The file.
+        robot: The robot.
+        frictions: Those of the URDF, which friction of the file replaces.
+
+    Raises:
+        ConversionError: A link has restitution without friction, or less static than
+            dynamic friction.
+    """
+    tables = tables_of(description).links
+    shaped = [link.name for link in robot.links if link.collisions]
+    wanted: dict[str, dict[str, float]] = {}
+    places: dict[str, Location] = {}
+    for index, table in enumerate(tables):
+        for pattern in table.patterns:
+            location = description.location("links", index, "match")
+            matched = yield from _matching(
+                pattern, shaped, "link with a collider", location
+            )
+            for name in matched:
+                wanted.setdefault(name, {}).update(table.given)
+                places[name] = description.location("links", index)
+    of_urdf = {one.link: one for one in frictions}
+    return tuple(
+        _contact_material(name, wanted[name], of_urdf.get(name), places[name])
+        if wanted.get(name)
+        else of_urdf[name]
+        for name in shaped
+        if wanted.get(name) or name in of_urdf
+    )
+
+
+def _contact_material(
+    link: str,
+    wanted: Mapping[str, float],
+    of_urdf: ContactMaterial | None,
+    location: Location,
+) -> ContactMaterial:
+    static = wanted.get("static_friction", wanted.get("dynamic_friction"))
+    dynamic = wanted.get("dynamic_friction", static)
+    if static is None or dynamic is None:
+        if of_urdf is None:
+            # The schema's friction of a material is zero, that of simulators for
+            # colliders without a material is not.
+            message = (
+                f"'restitution' of link {link!r} needs a friction: a contact material "
+                "without one has none"
+            )
+            raise ConversionError((Diagnostic("description-value", message, location),))
+        static, dynamic = of_urdf.static, of_urdf.dynamic
+    if static < dynamic:
+        message = (
+            f"static friction {static:g} of link {link!r} is less than its dynamic "
+            f"friction {dynamic:g}"
+        )
+        raise ConversionError((Diagnostic("description-value", message, location),))
+    return ContactMaterial(link, static, dynamic, wanted.get("restitution", 0.0))
+
+
+def _matching_joints(
     pattern: str, names: Iterable[str], location: Location
+) -> Findings[tuple[str, ...]]:
+    kinds = "revolute, continuous or prismatic joint"
+    return (yield from _matching(pattern, names, kinds, location))
+
+
+def _matching(
+    pattern: str, names: Iterable[str], what: str, location: Location
 ) -> Findings[tuple[str, ...]]:
     """Return the names that a pattern matches; report a pattern without any."""
     known = tuple(names)
@@ -233,10 +302,7 @@ def _matching(
         listed = ", ".join(known[:_MOST_NAMES])
         more = ", ..." if len(known) > _MOST_NAMES else ""
         there_are = f"the robot has {listed}{more}" if known else "the robot has none"
-        message = (
-            f"{pattern!r} matches no revolute, continuous or prismatic joint; "
-            f"{there_are}"
-        )
+        message = f"{pattern!r} matches no {what}; {there_are}"
         yield Diagnostic("description-unmatched", message, location)
     return found
 
@@ -266,7 +332,7 @@ def _initial_positions(
             stated[name] = state.location
     for pattern, position in pose.joints.items():
         location = description.location("pose", "joints", pattern)
-        for name in (yield from _matching(pattern, joints, location)):
+        for name in (yield from _matching_joints(pattern, joints, location)):
             positions[name] = position
             stated[name] = location
     for name, joint in joints.items():

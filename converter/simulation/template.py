@@ -95,6 +95,7 @@ def _lines(
     yield ""
     yield from _filter_lines(robot, contacts)
     yield from _shape_lines(robot)
+    yield from _contact_lines(robot)
     counts = {
         tag: sum(one.content.tag == tag for one in _custom(robot)) for tag in _SOURCES
     }
@@ -164,6 +165,21 @@ def _shape_lines(robot: Robot) -> Iterator[str]:
     yield "#[inertia]"
     yield "#density = 1000.0"
     yield ""
+
+
+def _contact_lines(robot: Robot) -> Iterator[str]:
+    yield "# Contact materials, by patterns of link names; later tables override single"
+    yield "# keys. They replace the friction of <gazebo>; for links without either"
+    yield "# simulators use their own, such as 0.5 (PhysX) and 1 (Newton)."
+    shaped = [link.name for link in robot.links if link.collisions]
+    for pattern in ("*", *shaped[-1:]):
+        yield "#[[links]]"
+        yield f"#match = {_quoted(pattern.replace('[', '[[]'))}"
+        yield "#static_friction = 1.0"
+        yield "#dynamic_friction = 0.8"
+        if pattern != "*":
+            yield "#restitution = 0.1"
+        yield ""
 
 
 def _custom(robot: Robot) -> Iterator[CustomElement]:

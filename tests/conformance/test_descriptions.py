@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from pxr import Sdf
 
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
@@ -181,8 +182,68 @@ def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None
     checks = {check.id: check for check in record.checks}
     assert record.verdict.conforms, record.reason
     assert checks["simulation.gains"].compared == 3
-    contacts = 5 if "gazebo" in sources else 0
+    # Friction and restitution of two links, and self-collision.
+    contacts = 7 if "gazebo" in sources else 0
     assert checks["simulation.contacts"].compared == contacts
+
+
+_MATERIALS = """[[links]]
+match = ["*"]
+static_friction = 0.9
+restitution = 0.25
+[[links]]
+match = "[!b]*"
+dynamic_friction = 0.7
+[colliders]
+links = { "base" = "none" }
+[sources]
+gazebo = true
+"""
+
+
+def test_promised_contact_materials_are_those_of_the_asset(tmp_path: Path) -> None:
+    """Of both links that have colliders, read by the harness on its own."""
+    description = load_description(write_description(tmp_path, _MATERIALS))
+    options = with_description(ConvertOptions(), description)
+
+    record = examine_here(write_described(tmp_path), tmp_path / "run", options)
+
+    checks = {check.id: check for check in record.checks}
+    assert record.verdict.conforms, record.reason
+    assert checks["simulation.contacts"].grade is Grade.EXACT
+    assert checks["simulation.contacts"].compared == 7
+    assert record.description is not None
+    assert record.description.settings == (
+        "friction: base, arm, tool",
+        "restitution: base, arm, tool",
+        "self-collision: on",
+    )
+
+
+def test_collider_without_its_contact_material_is_found(tmp_path: Path) -> None:
+    """Also if another collider of its link has it."""
+    urdf = write_urdf(tmp_path)
+    second = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
+    tool = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'
+    text = urdf.read_text(encoding="utf-8")
+    assert tool in text
+    urdf.write_text(text.replace(tool, tool + second), encoding="utf-8")
+    stated = 'base = "fixed"\n[[links]]\nmatch = "tool"\nstatic_friction = 0.7\n'
+    description = load_description(write_description(tmp_path, stated))
+    options = with_description(ConvertOptions(), description)
+    asset = convert(urdf, tmp_path / "asset", options).root_layer
+    layer = Sdf.Layer.FindOrOpen(str(tmp_path / "asset/payload/Simulation.usda"))
+    paths: list[Sdf.Path] = []
+    layer.Traverse("/", paths.append)
+    bindings = [path for path in paths if path.name == "material:binding:physics"]
+    assert len(bindings) == 2
+    layer.GetRelationshipAtPath(bindings[1]).targetPathList.explicitItems = []
+    layer.Save()
+
+    record = check(urdf, asset, CheckOptions(simulation=description))
+
+    failing = [check.id for check in record.checks if check.grade is Grade.FAILS]
+    assert failing == ["simulation.contacts"]
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,10 @@ class Simulator:
         if self._process is None:
             return None
         assert self._process.stdin
+        assert self._process.stdout
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         code = self._process.wait()
+        self._process.stdout.close()
         self._process = None
         return code

@@ -133,13 +133,13 @@ def _placed(
         roles = tuple(_roles(prim))
         if not roles:
             continue
-        carriers = tuple(_carriers(prim, links))
-        if not carriers:
+        above = tuple(carriers(prim, links))
+        if not above:
             continue
         geometry = _once(_geometry(prim), known)
         own = world.matrix(str(prim.GetPath()))
         own[:3] *= physics.units.length
-        for path in carriers:
+        for path in above:
             to_link = world.inverse(path) @ own
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
@@ -157,7 +157,7 @@ def _roles(prim: Usd.Prim) -> Iterator[Role]:
         yield Role.VISUAL
 
 
-def _carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
+def carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
     """Yield paths of candidates from a prim upwards, the body that carries it last."""
     while prim and not prim.IsPseudoRoot():
         path = str(prim.GetPath())

@@ -18,10 +18,11 @@ from urdf_usd.conformance.engines.openusd.joints import Connection
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
 from urdf_usd.conformance.engines.openusd.settings.contacts import filtered_pairs
 from urdf_usd.conformance.engines.openusd.settings.parts import Parts
+from urdf_usd.conformance.engines.openusd.shapes import carriers
 from urdf_usd.conformance.engines.openusd.stage import Physics, number_attribute
 from urdf_usd.conformance.observation.simulation import (
+    ContactMaterialObservation,
     DriveObservation,
-    FrictionObservation,
     SimulationObservation,
 )
 
@@ -82,7 +83,7 @@ def observe_simulation(
         positions=tuple((n, value) for n, value in positions if value),
         filtered_pairs=tuple(sorted(set(_pairs(parts)))),
         self_collision=_self_collision(physics),
-        frictions=tuple(_frictions(parts)),
+        contact_materials=tuple(_contact_materials(parts)),
         limit_stiffnesses=springs.get("Stiffness"),
         limit_dampings=springs.get("Damping"),
     )
@@ -175,32 +176,22 @@ def _pairs(parts: Parts) -> Iterator[tuple[str, str]]:
             yield first, second
 
 
-def _frictions(parts: Parts) -> Iterator[FrictionObservation]:
-    """Yield the friction of links; NaN if their colliders differ."""
-    found: dict[str, dict[tuple[float, float], None]] = {}
+def _contact_materials(parts: Parts) -> Iterator[ContactMaterialObservation]:
+    """Yield the contact material of each collider, for every candidate above it."""
     for path in parts.physics.shapes:
         prim = parts.physics.stage.GetPrimAtPath(path)
-        link = _link_above(prim, parts)
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial(_PHYSICS)
-        if link and bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+        values: tuple[float | None, float | None, float | None] = (None,) * 3
+        if bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
             material = UsdPhysics.MaterialAPI(bound)
-            static = material.GetStaticFrictionAttr().Get()
-            dynamic = material.GetDynamicFrictionAttr().Get()
-            found.setdefault(link, {})[static, dynamic] = None
-    for link, values in found.items():
-        ((static, dynamic), *others) = values
-        if others:
-            static = dynamic = math.nan
-        yield FrictionObservation(link, static, dynamic)
-
-
-def _link_above(prim: Usd.Prim, parts: Parts) -> str | None:
-    """Return the nearest link that contains a prim, a body or not."""
-    while prim and not prim.IsPseudoRoot():
-        if link := parts.links.by_path.get(str(prim.GetPath())):
-            return link.name
-        prim = prim.GetParent()
-    return None
+            values = (
+                material.GetStaticFrictionAttr().Get(),
+                material.GetDynamicFrictionAttr().Get(),
+                material.GetRestitutionAttr().Get(),
+            )
+        for link in carriers(prim, parts.links):
+            name = parts.links.by_path[link].name
+            yield ContactMaterialObservation(name, *values, source=path)
 
 
 def _self_collision(physics: Physics) -> bool | None:

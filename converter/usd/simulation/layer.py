@@ -15,7 +15,11 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.simulation.plan import JointDrive, LinkFriction, Simulation
+from urdf_usd.converter.simulation.plan import (
+    ContactMaterial,
+    JointDrive,
+    Simulation,
+)
 from urdf_usd.converter.usd.writer.float32 import to_float32
 from urdf_usd.converter.usd.writer.joints import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
@@ -95,7 +99,7 @@ def author_simulation(
         for body in dict.fromkeys(name for pair in pairs for name in pair)
     }
     _author_filtered_pairs(layer, pairs, paths)
-    _author_frictions(layer, composed, simulation.frictions, prims)
+    _author_contact_materials(layer, composed, simulation.contact_materials, prims)
     return found + tuple(
         Diagnostic(
             "description-lost",
@@ -321,20 +325,20 @@ def _listed(pairs: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{one} and {other}" for one, other in pairs)
 
 
-def _author_frictions(
+def _author_contact_materials(
     layer: Sdf.Layer,
     composed: Usd.Stage,
-    frictions: Iterable[LinkFriction],
+    contact_materials: Iterable[ContactMaterial],
     prims: Prims,
 ) -> None:
-    """Bind a contact material per pair of coefficients to colliders.
+    """Bind contact materials to colliders, one for all links with the same values.
 
     Bindings of links would concern the links below them as well.
     """
-    materials: dict[tuple[float, float], Sdf.Path] = {}
+    materials: dict[tuple[float, float, float], Sdf.Path] = {}
     names = {path.name for path in prims.joint.values()}
-    for friction in frictions:
-        values = friction.static, friction.dynamic
+    for one in contact_materials:
+        values = one.static, one.dynamic, one.restitution
         if values not in materials:
             name = f"contact_{len(materials)}"
             while name in names:
@@ -342,12 +346,17 @@ def _author_frictions(
             materials[values] = prims.physics.AppendChild(name)
             prim = define(layer, materials[values], "Material")
             apply(prim, "PhysicsMaterialAPI")
-            for attribute, value in zip(
-                ("staticFriction", "dynamicFriction"), values, strict=True
-            ):
-                what = f"friction of link {friction.link!r}"
+            attributes = {
+                "staticFriction": one.static,
+                "dynamicFriction": one.dynamic,
+            }
+            if one.restitution:
+                # Zero is that of the schema.
+                attributes["restitution"] = one.restitution
+            for attribute, value in attributes.items():
+                what = f"{attribute} of link {one.link!r}"
                 _write(prim, f"physics:{attribute}", value, what)
-        for path in _colliders(composed, prims.collision[friction.link]):
+        for path in _colliders(composed, prims.collision[one.link]):
             prim = over(layer, path)
             _apply_once(prim, "MaterialBindingAPI")
             relate(prim, "material:binding:physics", materials[values])

@@ -17,7 +17,7 @@ from urdf_usd.conformance.observation.robot import (
     UnimpliedSetting,
 )
 from urdf_usd.conformance.observation.simulation import (
-    FrictionObservation,
+    ContactMaterialObservation,
     SimulationObservation,
 )
 from urdf_usd.conformance.records.record import Grade
@@ -32,9 +32,25 @@ _FRAMES = Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
 _BARE = Observation(
     "openusd", "r", "a", frozenset(Quantity), (LinkObservation("a"),), (), _FRAMES
 )
-_PROMISE = SimulationObservation(
-    frictions=(FrictionObservation("a", 0.8, 0.8),), self_collision=False
-)
+_MATERIAL = ContactMaterialObservation("a", 0.8, 0.7, 0.2)
+_PROMISE = SimulationObservation(contact_materials=(_MATERIAL,), self_collision=False)
+_NONE = ContactMaterialObservation("a", None, None, None)
+
+
+def _found(*colliders: ContactMaterialObservation) -> SimulationObservation:
+    """Return what is found of the colliders of a link."""
+    return replace(
+        _PROMISE,
+        contact_materials=tuple(
+            carried
+            for index, one in enumerate(colliders)
+            # Below an Xform that is no link.
+            for carried in (
+                replace(one, link="shapes", source=str(index)),
+                replace(one, source=str(index)),
+            )
+        ),
+    )
 
 
 def _model() -> ToleranceModel:
@@ -44,25 +60,44 @@ def _model() -> ToleranceModel:
 @pytest.mark.parametrize(
     ("found", "failing"),
     [
-        (_PROMISE, 0),
-        (replace(_PROMISE, frictions=(FrictionObservation("a", 0.8, 0.7),)), 1),
-        (replace(_PROMISE, frictions=()), 2),
-        (replace(_PROMISE, self_collision=True), 1),
-        (replace(_PROMISE, self_collision=None), 1),
+        (_found(_MATERIAL), 0),
+        (_found(_MATERIAL, _MATERIAL), 0),
+        (_found(replace(_MATERIAL, static=0.7)), 1),
+        (_found(replace(_MATERIAL, dynamic=0.8)), 1),
+        (_found(replace(_MATERIAL, restitution=0.0)), 1),
+        (_found(_MATERIAL, replace(_MATERIAL, static=0.7)), 1),
+        (_found(_NONE), 3),
+        (_found(_MATERIAL, _NONE), 3),
+        (replace(_found(_MATERIAL), self_collision=True), 1),
+        (replace(_found(_MATERIAL), self_collision=None), 1),
     ],
 )
-def test_friction_and_self_collision_are_compared(
+def test_contact_materials_and_self_collision_are_compared(
     found: SimulationObservation, failing: int
 ) -> None:
     """Each coefficient, and the flag."""
     compared = settings.contacts(
-        replace(_BARE, simulation=_PROMISE), replace(_BARE, simulation=found), _model()
+        replace(_BARE, simulation=_PROMISE),
+        replace(_BARE, simulation=found),
+        _model(),
     )
 
     assert isinstance(compared, Compared)
     grades = [difference.grade for difference in compared.differences]
-    assert len(grades) == 3
+    assert len(grades) == 4
     assert grades.count(Grade.FAILS) == failing
+
+
+def test_links_without_colliders_need_no_contact_material() -> None:
+    """That a collider is lost, or removed on request, is the matter of others."""
+    compared = settings.contacts(
+        replace(_BARE, simulation=_PROMISE),
+        replace(_BARE, simulation=_found()),
+        _model(),
+    )
+
+    assert isinstance(compared, Compared)
+    assert [difference.subject for difference in compared.differences] == ["robot"]
 
 
 def test_only_promised_settings_are_left_out() -> None:
@@ -84,9 +119,39 @@ def test_only_promised_settings_are_left_out() -> None:
         attribute="physics:staticFriction",
     )
     bouncing = replace(friction, attribute="physics:restitution")
+    tuned = replace(friction, attribute="newton:torsionalFriction")
     other = replace(friction, subject="link b")
-    observation = replace(_BARE, unimplied=(stiff, friction, bouncing, other))
+    observation = replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
 
     left = settings.without_promised(observation, _PROMISE)
 
-    assert left.unimplied == (stiff, bouncing, other)
+    assert left.unimplied == (stiff, tuned, other)
+
+
+@pytest.mark.parametrize(
+    ("found", "failing"),
+    [
+        (_NONE, 0),
+        (ContactMaterialObservation("a", 0.5, 0.5, 0.0), 0),
+        (ContactMaterialObservation("a", 0.5, 0.5, 0.1), 1),
+        (_MATERIAL, 1),
+    ],
+)
+def test_contact_material_of_another_link_of_the_body_is_found(
+    found: ContactMaterialObservation, failing: int
+) -> None:
+    """Apart from one that simulators use where there is none."""
+    welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
+    side = replace(_BARE, links=welded)
+    colliders = replace(_MATERIAL, source="1"), replace(found, link="b", source="2")
+    settings_found = replace(_PROMISE, contact_materials=colliders)
+
+    compared = settings.contacts(
+        replace(side, simulation=_PROMISE),
+        replace(side, simulation=settings_found),
+        _model(),
+    )
+
+    assert isinstance(compared, Compared)
+    grades = [difference.grade for difference in compared.differences]
+    assert grades.count(Grade.FAILS) == failing

@@ -8,7 +8,7 @@ from tests.converter.simulation.robots import URDF, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.simulation.plan import LinkFriction, Simulation
+from urdf_usd.converter.simulation.plan import ContactMaterial, Simulation
 from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.urdf.parse import parse
 
@@ -56,7 +56,7 @@ def test_elements_do_not_count_unless_asked_for(tmp_path: Path) -> None:
 
     assert [drive.joint for drive in found.drives] == ["hinge", "slide"]
     assert found.positions == ()
-    assert found.frictions == ()
+    assert found.contact_materials == ()
     assert found.self_collision is None
 
 
@@ -82,9 +82,9 @@ def test_gazebo_states_friction_and_self_collision(tmp_path: Path) -> None:
     found, diagnostics = _resolved(tmp_path, "gazebo = true")
 
     # The finger has no collider.
-    assert found.frictions == (
-        LinkFriction("arm", 0.8, 0.8),
-        LinkFriction("tool", 1.5, 1.5),
+    assert found.contact_materials == (
+        ContactMaterial("arm", 0.8, 0.8),
+        ContactMaterial("tool", 1.5, 1.5),
     )
     assert found.self_collision is True
     lost = [one.message for one in diagnostics if one.rule == "description-lost"]
@@ -104,3 +104,23 @@ def test_missing_elements_are_reported(tmp_path: Path) -> None:
         if one.location and one.rule == "description-unmatched"
     ]
     assert lines == [7, 6]
+
+
+def test_friction_of_the_file_replaces_that_of_gazebo(tmp_path: Path) -> None:
+    """Both coefficients; restitution alone leaves the friction."""
+    tables = """\
+gazebo = true
+[[links]]
+match = "arm"
+static_friction = 0.5
+[[links]]
+match = "tool"
+restitution = 0.1
+"""
+
+    found, _ = _resolved(tmp_path, tables)
+
+    assert found.contact_materials == (
+        ContactMaterial("arm", 0.5, 0.5),
+        ContactMaterial("tool", 1.5, 1.5, 0.1),
+    )

@@ -15,7 +15,11 @@ from tests.converter.simulation.robots import (
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.simulation.plan import (
+    ContactMaterial,
+    JointDrive,
+    Simulation,
+)
 from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.urdf.parse import parse
 
@@ -158,3 +162,66 @@ def test_natural_frequency_without_inertia_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConversionError, match="moves no inertia"):
         drain(resolve(description, robot, robot))
+
+
+_LINKS = """\
+[[links]]
+match = "*"
+static_friction = 0.9
+dynamic_friction = 0.6
+[[links]]
+match = ["arm", "t*"]
+restitution = 0.2
+static_friction = 1.2
+"""
+
+
+def test_later_tables_override_single_coefficients(tmp_path: Path) -> None:
+    """Of the links with colliders; the finger has none."""
+    found, diagnostics = _resolved(tmp_path, _LINKS)
+
+    assert found.contact_materials == (
+        ContactMaterial("base", 0.9, 0.6),
+        ContactMaterial("arm", 1.2, 0.6, 0.2),
+        ContactMaterial("tool", 1.2, 0.6, 0.2),
+    )
+    assert diagnostics == ()
+
+
+@pytest.mark.parametrize("key", ["static_friction", "dynamic_friction"])
+def test_one_coefficient_of_friction_is_both(tmp_path: Path, key: str) -> None:
+    """A material of UsdPhysics without the other one would have zero."""
+    found, _ = _resolved(tmp_path, f'[[links]]\nmatch = "arm"\n{key} = 0.4\n')
+
+    assert found.contact_materials == (ContactMaterial("arm", 0.4, 0.4),)
+
+
+@pytest.mark.parametrize("pattern", ["finger", "Arm", "elbow*"])
+def test_pattern_without_collider_is_reported(tmp_path: Path, pattern: str) -> None:
+    """With the links that have some."""
+    text = f'[[links]]\nmatch = ["arm", "{pattern}"]\nstatic_friction = 0.4\n'
+
+    found, diagnostics = _resolved(tmp_path, text)
+
+    assert [one.link for one in found.contact_materials] == ["arm"]
+    assert _rules(diagnostics) == [("description-unmatched", 2)]
+    message = f"'{pattern}' matches no link with a collider; the robot has base, arm, "
+    assert diagnostics[0].message == f"{message}tool"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("restitution = 0.3", "restitution' of link 'arm' needs a friction"),
+        (
+            "static_friction = 0.3\ndynamic_friction = 0.5",
+            "static friction 0.3 of link 'arm' is less than its dynamic friction 0.5",
+        ),
+    ],
+)
+def test_impossible_contact_material_is_refused(
+    tmp_path: Path, keys: str, message: str
+) -> None:
+    """At its table."""
+    with pytest.raises(ConversionError, match=rf"robot\.toml:1:1: .*{message}"):
+        _resolved(tmp_path, f'[[links]]\nmatch = "arm"\n{keys}\n')

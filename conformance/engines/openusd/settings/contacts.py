@@ -24,14 +24,12 @@ from urdf_usd.conformance.observation.robot import (
     SettingKind,
     UnimpliedSetting,
 )
+from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
 
 # Purpose of the binding of a contact material.
 _PHYSICS = "physics"
 _FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
 _MATERIAL_ATTRIBUTES = (*_FRICTION, "physics:restitution")
-# Coefficients of friction of PhysX and Newton for shapes without a material; REP 158
-# requires materials, and a URDF implies none.
-_USUAL_FRICTION = (0.5, 1.0)
 # Shapes with it mark a place, and are neither drawn nor in contact.
 _SITE = "NewtonSiteAPI"
 # Subdivisions that keep all points of a surface.
@@ -204,7 +202,7 @@ def _is_usual(prim: Usd.Prim) -> bool:
         prim.GetAttribute(name).Get() for name in _MATERIAL_ATTRIBUTES
     )
     return restitution == 0 and any(
-        static == dynamic == usual for usual in _USUAL_FRICTION
+        static == dynamic == usual for usual in USUAL_FRICTIONS
     )
 
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics, UsdShade
 
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.converter.conversion import convert, with_description
@@ -203,3 +203,45 @@ def test_springs_at_limits_are_written_per_degree(tmp_path: Path) -> None:
     conversion = convert(write_urdf(tmp_path), tmp_path / "physx", physx)
     lost = [one for one in conversion.diagnostics if one.rule == "description-lost"]
     assert [one.message.split()[0] for one in lost] == ["limit_stiffness"]
+
+
+_MATERIALS = """\
+[[links]]
+match = "*"
+static_friction = 0.9
+dynamic_friction = 0.6
+[[links]]
+match = "tool"
+restitution = 0.2
+"""
+
+
+@pytest.mark.parametrize("profile", Profile)
+def test_contact_materials_are_bound_to_colliders_alone(
+    tmp_path: Path, profile: Profile
+) -> None:
+    """Links with the same values share one; for physics alone."""
+    description = load_description(write_description(tmp_path, _MATERIALS))
+    options = with_description(ConvertOptions(profile=profile), description)
+    layer = convert(write_urdf(tmp_path), tmp_path / "out", options).root_layer
+
+    stage = Usd.Stage.Open(str(layer))
+    found = []
+    names = set()
+    for prim in stage.Traverse():
+        if not prim.HasAPI(UsdPhysics.CollisionAPI):
+            continue
+        binding = UsdShade.MaterialBindingAPI(prim)
+        bound = binding.GetDirectBinding("physics").GetMaterial()
+        material = UsdPhysics.MaterialAPI(bound)
+        names.add(bound.GetPath())
+        values = (
+            material.GetStaticFrictionAttr().Get(),
+            material.GetDynamicFrictionAttr().Get(),
+            material.GetRestitutionAttr().Get(),
+        )
+        found.append(values)
+    plain, soft = (0.9, 0.6, 0.0), (0.9, 0.6, 0.2)
+    assert len(names) == 2
+    expected = [plain, plain, soft]
+    assert sorted(found) == [pytest.approx(row) for row in expected]
