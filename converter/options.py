@@ -278,7 +278,7 @@ class ConvertOptions:
         root: Link whose subtree is converted; None for the whole robot.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
         physics_variants: Write variants of the physics: UsdPhysics with the schemas of
-            Newton, with those of PhysX, and alone.
+            Newton, with those of PhysX, with those of MuJoCo, and alone.
         scene: Add a physics scene with gravity, for an asset that is simulated alone.
         metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
             name counts.

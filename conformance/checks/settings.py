@@ -51,6 +51,7 @@ _GAINS = ("stiffness", "damping")
 _TARGETS = ("target_position", "target_velocity")
 _ARMATURES = (
     "newton:armature",
+    "mjc:armature",
     "physxJoint:armature",
     "physxJointAxis:*:armature",
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pxr import Usd
+from pxr import Sdf, Usd
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
@@ -58,6 +58,8 @@ _STEPS = 10
 # Name of the unchanged USD.
 _GOOD = "good"
 _DESCRIBED = "described"
+# An asset with a variant per simulator, with that of MuJoCo selected.
+_MUJOCO = "mujoco"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,11 @@ def run_schema_trials(
 
 
 # Whether registered schemas, or those that are not, are seeded into a profile.
-_SEEDED: Mapping[ProfileName, bool] = {"generic": True, "physx": False}
+_SEEDED: Mapping[ProfileName, bool] = {
+    "generic": True,
+    "physx": False,
+    "mujoco": False,
+}
 
 
 def _schema_seeds(
@@ -405,6 +411,14 @@ class _Trials:
                 return Abstained(str(abstention))
 
 
+def _select(root_layer: str, name: str, variant: str) -> None:
+    """Select a variant of the default prim in the root layer of an asset."""
+    layer = Sdf.Layer.FindOrOpen(root_layer)
+    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
+    prim.variantSelections[name] = variant
+    layer.Save()
+
+
 def _trials_by_profile(
     urdf: str, folder: str, profiles: Iterable[ProfileName]
 ) -> dict[ProfileName, _Trials]:
@@ -425,9 +439,13 @@ def _trials_by_profile(
             file.write_text(text, encoding="utf-8")
             options = with_description(ConvertOptions(), load_description(file))
             promise = read_promise(text, spec, urdf=urdf)
+        elif profile == _MUJOCO:
+            options = ConvertOptions(physics_variants=True)
         else:
             options = ConvertOptions(profile=Profile(profile))
         root_layer = str(convert(urdf, place / "good", options).root_layer)
+        if profile == _MUJOCO:
+            _select(root_layer, "Physics", _MUJOCO)
         usd = OpenusdEngine().observe(Request(root_layer, sampled))
         asset = open_asset(root_layer, spec, usd, sampled)
         trials_of[profile] = _Trials(asset, spec, sampled, place, promise)

@@ -156,7 +156,7 @@ def test_options_that_a_profile_excludes_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("profile", "count"), [("generic", 3), ("simready", 4), ("isaac", 3)]
+    ("profile", "count"), [("generic", 4), ("simready", 8), ("isaac", 3)]
 )
 def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> None:
     """Those without physics or colliders are skipped, by name."""

@@ -184,8 +184,9 @@ conversion_options = options_as(
             "--physics-variants",
             is_flag=True,
             help="Write variants of the physics in one asset: newton (the default), "
-            "physx, physics (UsdPhysics alone) and none. With --profile simready, "
-            "variant sets Newton and PhysX that are disabled by default.",
+            "physx, mujoco, physics (UsdPhysics alone) and none. With --profile "
+            "simready, variant sets Newton, PhysX and MuJoCo that are disabled by "
+            "default; with isaac none for MuJoCo.",
         ),
         click.option(
             "--layout",

@@ -53,6 +53,8 @@ Placed: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 # Newton uses 1e10 for "no limit"; an angle may have been converted from degrees.
 _UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
+# The smallest normal number of float32.
+_SMALLEST = 2.0**-126
 # Types of D6 joints, by their numbers of translations and rotations.
 _D6_TYPES = {
     (0, 0): JointType.FIXED,
@@ -159,7 +161,7 @@ def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
         *ends,
         lower=lower,
         upper=upper,
-        effort=_finite(builder.joint_effort_limit[axis]),
+        effort=_effort(builder.joint_effort_limit[axis]),
         velocity=_finite(builder.joint_velocity_limit[axis]),
         damping=float(builder.joint_damping[axis]),
         friction=float(builder.joint_friction[axis]),
@@ -195,18 +197,28 @@ def _limit(value: float) -> float:
     return value if abs(value) < _UNLIMITED else math.copysign(math.inf, value)
 
 
+def _effort(value: float) -> float | None:
+    """Return a limit of effort; the smallest number stands for zero in MuJoCo."""
+    return 0.0 if 0.0 < value <= _SMALLEST else _finite(value)
+
+
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
 def _mimic(robot: NewtonModel, index: int) -> MimicObservation | None:
-    leader = robot.builder.joint_mimic_joint[index]
-    if leader < 0:
-        return None
+    builder = robot.builder
+    leader = builder.joint_mimic_joint[index]
+    offset, multiplier = builder.joint_mimic_coeffs[index]
+    if index in builder.constraint_mimic_joint0:
+        # Couplings of MuJoCo's schemas are constraints.
+        place = builder.constraint_mimic_joint0.index(index)
+        leader = builder.constraint_mimic_joint1[place]
+        offset = builder.constraint_mimic_coef0[place]
+        multiplier = builder.constraint_mimic_coef1[place]
     names = {number: name for name, number in robot.joints.items()}
     if leader not in names:
         return None
-    offset, multiplier = robot.builder.joint_mimic_coeffs[index]
     return MimicObservation(names[leader], float(multiplier), float(offset))
 
 

@@ -7,8 +7,9 @@ if it is no body, are taken from the OpenUSD engine.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -86,6 +87,7 @@ _NO_SCHEMA = (
     "Newton states no efforts, speeds, damping, friction and couplings: no joint uses "
     "its schemas."
 )
+_NO_SPEED = "Newton states no speeds: MuJoCo's schemas have none."
 _SI = Units(1.0, 1.0)
 _AT_REST = Configurations((), (), ("zero",))
 
@@ -118,7 +120,8 @@ class NewtonUsdEngine:
             if not robot.bodies:
                 raise AbstentionError("Newton finds no body")
             root = _place_outside(physics, links, robot, names.root)
-            uses_newton = SchemaFamily.NEWTON in used_families(physics)
+            families = used_families(physics)
+        by_schema, notes = _stated_by_schema(families)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)
         blocked = unreachable_joints(
@@ -135,7 +138,7 @@ class NewtonUsdEngine:
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_STATES | _BY_SCHEMA if uses_newton else _STATES,
+            states=_STATES | by_schema,
             links=tuple(
                 LinkObservation(link.name, mass_of(robot, link.name), link.name)
                 if link.name in robot.bodies
@@ -154,7 +157,7 @@ class NewtonUsdEngine:
             notes=(
                 *robot.warnings,
                 *blocked_note("Newton", blocked),
-                *(() if uses_newton else (_NO_SCHEMA,)),
+                *notes,
             ),
             dynamics=dynamics,
             simulation=simulation_of(robot, joints),
@@ -162,15 +165,30 @@ class NewtonUsdEngine:
         )
 
 
+def _stated_by_schema(
+    families: Collection[SchemaFamily],
+) -> tuple[frozenset[Quantity], tuple[str, ...]]:
+    """Return what an asset states by its schemas, and a note on what it does not."""
+    if SchemaFamily.NEWTON in families:
+        return _BY_SCHEMA, ()
+    if SchemaFamily.MUJOCO in families:
+        return _BY_SCHEMA - {Quantity.VELOCITY}, (_NO_SPEED,)
+    return frozenset(), (_NO_SCHEMA,)
+
+
 def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
+    has_mujoco = SchemaFamily.MUJOCO in used_families(physics)
+
     def read(builder: newton.ModelBuilder) -> None:
         try:
+            schemas = _mujoco_schemas(builder) if has_mujoco else {}
             # Without rotation to Newton's own up axis, and without massless sites.
             builder.add_usd(
                 path,
                 apply_up_axis_from_stage=True,
                 load_visual_shapes=False,
                 load_sites=False,
+                **schemas,
             )
         # Newton has no exception type of its own for invalid stages.
         except Exception as error:
@@ -192,6 +210,17 @@ def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
         )
 
     return build(read, names)
+
+
+def _mujoco_schemas(builder: newton.ModelBuilder) -> dict[str, Any]:
+    """Return arguments of the importer for which it reads MuJoCo's schemas first."""
+    # Imported here because it need not be installed.
+    import newton  # noqa: PLC0415
+
+    # Required by the resolver.
+    newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
+    resolvers = [newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()]
+    return {"schema_resolvers": resolvers}
 
 
 def _place_outside(

@@ -33,6 +33,7 @@ _SAME = 1e-6
 _SAME_OFFSET = 1e-12
 _NEWTON = "NewtonMimicAPI"
 _PHYSX = "PhysxMimicJointAPI"
+_MUJOCO = "MjcEqualityJointAPI"
 _EXTENDED = "ExtendedPhysicsMimicAPI"
 # PhysX uses these for prismatic joints as well.
 _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
@@ -283,6 +284,48 @@ def _may_take_part(prim: Usd.Prim) -> bool:
     return all(abs(limit) < _PHYSX_UNLIMITED for limit in limits)
 
 
+def _read_mujoco(
+    prim: Usd.Prim,
+    couplings: Couplings,
+) -> MimicObservation | None:
+    """Read ``position = coef0 + coef1 * leader``, in radians or distance.
+
+    The schema includes that of Newton, whose attributes precede its own.
+    """
+    if _MUJOCO not in applied_schemas(prim):
+        return None
+    leader = _target(prim, "newton:mimicJoint", couplings) or _target(
+        prim, "mjc:target", couplings
+    )
+    if not leader or prim.GetAttribute("newton:mimicEnabled").Get() is False:
+        return None
+    multiplier = number_attribute(prim, "newton:mimicCoef1")
+    if multiplier is None:
+        multiplier = number_attribute(prim, "mjc:coef1")
+    offset = number_attribute(prim, "newton:mimicCoef0")
+    unit = _unit(prim, couplings)
+    if offset is None:
+        offset = number_attribute(prim, "mjc:coef0")
+        unit = _radian_unit(prim, couplings)
+    ratio = _radian_unit(prim, couplings) / _radian_unit(leader, couplings)
+    return MimicObservation(
+        leader=urdf_name(leader),
+        multiplier=(1.0 if multiplier is None else multiplier) * ratio,
+        offset=(offset or 0.0) * unit,
+    )
+
+
+def _radian_unit(prim: Usd.Prim, couplings: Couplings) -> float:
+    """SI value of one unit of a joint's position in MuJoCo."""
+    return 1.0 if prim.IsA(UsdPhysics.RevoluteJoint) else couplings.units.length
+
+
+def _mujoco_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
+    """MuJoCo couples all joints with one coordinate."""
+    kinds = (UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint)
+    return all(any(one.IsA(kind) for kind in kinds) for one in (prim, leader))
+
+
 def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
     targets = prim.GetRelationship(name).GetTargets()
     return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
@@ -291,5 +334,6 @@ def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
 _SCHEMAS = (
     _MimicSchema(SchemaFamily.NEWTON, _NEWTON, _read_newton, _newton_couples),
     _MimicSchema(SchemaFamily.PHYSX, _PHYSX, _read_physx, _physx_couples),
+    _MimicSchema(SchemaFamily.MUJOCO, _MUJOCO, _read_mujoco, _mujoco_couples),
     _MimicSchema(None, _EXTENDED, _read_extended, _newton_couples),
 )

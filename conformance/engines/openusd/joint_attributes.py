@@ -10,14 +10,19 @@ no attribute for the limit of a motor.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pxr import Usd
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
-from urdf_usd.conformance.engines.openusd.stage import Physics, Units, number_attribute
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    Units,
+    number_attribute,
+    text_attribute,
+)
 from urdf_usd.conformance.observation.robot import JointType
 
 
@@ -27,6 +32,7 @@ class SchemaFamily(StrEnum):
     DRIVES = "drives"
     NEWTON = "newton"
     PHYSX = "physx"
+    MUJOCO = "mujoco"
 
 
 # Prefixes of names of schemas and properties, in lower case.
@@ -34,6 +40,7 @@ _BEGINNINGS = {
     SchemaFamily.DRIVES: ("drive:", "physicsdriveapi:"),
     SchemaFamily.NEWTON: ("newton",),
     SchemaFamily.PHYSX: ("physx",),
+    SchemaFamily.MUJOCO: ("mjc",),
 }
 
 
@@ -118,13 +125,19 @@ class _FamilySources:
     Attributes:
         family: The schema family.
         sources: The first one whose schema is applied is used.
+        read: Reads the attributes instead; returns the name of one, and their value.
+        per_radian: Whether the value of a joint that turns is per radian.
     """
 
     family: SchemaFamily
-    sources: tuple[_Source, ...]
+    sources: tuple[_Source, ...] = ()
+    read: Callable[[Usd.Prim], tuple[str, float | None]] | None = None
+    per_radian: bool = False
 
     def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
         """Return the attribute that is read, and its value."""
+        if self.read is not None:
+            return self.read(prim)
         applied = applied_schemas(prim)
         for source in self.sources:
             name = source.attribute.format(freedom.instance)
@@ -161,9 +174,15 @@ class _Number:
     is_limit: bool = False
 
     def stated(self, value: float | None) -> float | None:
-        """Return an authored value, or None if it stands for no limit."""
-        if self.is_limit and value is not None and value >= UNBOUNDED:
-            return None
+        """Return an authored value, or None if it stands for no limit.
+
+        The smallest number stands for zero, which no range of MuJoCo can be.
+        """
+        if self.is_limit and value is not None:
+            if value >= UNBOUNDED:
+                return None
+            if 0.0 < value <= _SMALLEST:
+                return 0.0
         return value
 
     def is_expressible(self, value: float, unit: float) -> bool:
@@ -188,9 +207,28 @@ def _physx(name: str, *further: _Source) -> _FamilySources:
     return _FamilySources(SchemaFamily.PHYSX, (axis, *further))
 
 
+def _mujoco(name: str, *, per_radian: bool = False) -> _FamilySources:
+    # Newton's importer reads these whether or not MjcJointAPI is applied.
+    sources = (_Source(f"mjc:{name}"),)
+    return _FamilySources(SchemaFamily.MUJOCO, sources, per_radian=per_radian)
+
+
+def _read_range(prim: Usd.Prim) -> tuple[str, float | None]:
+    """Return the bound of the range of a joint's force; NaN if it has two bounds."""
+    name = "mjc:actuatorfrcrange"
+    bounds = (number_attribute(prim, f"{name}:{end}") for end in ("min", "max"))
+    lower, upper = (bound or 0.0 for bound in bounds)
+    limited = text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
+    if limited == "false" or (limited == "auto" and not lower < upper):
+        return name, None
+    return name, upper if lower == -upper else math.nan
+
+
+_MUJOCO_EFFORT = _FamilySources(SchemaFamily.MUJOCO, read=_read_range)
 _DRIVE = _FamilySources(
     SchemaFamily.DRIVES, (_Source("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
 )
+_EFFORT = (_DRIVE, _MUJOCO_EFFORT)
 # An axis with its own schema ignores that of the joint.
 _PHYSX_VELOCITY = _physx(
     "maxJointVelocity", _Source("physxJoint:maxJointVelocity", "PhysxJointAPI")
@@ -227,7 +265,7 @@ def joint_numbers(
     degree = math.radians(1.0)
     torque, force = units.effort(angular=True), units.effort(angular=False)
     numbers = (
-        _Number("urdf:limit:effort", torque, force, (_DRIVE,), is_limit=True),
+        _Number("urdf:limit:effort", torque, force, _EFFORT, is_limit=True),
         _Number(
             "urdf:limit:velocity",
             degree,
@@ -241,7 +279,11 @@ def joint_numbers(
             "urdf:dynamics:damping",
             torque / degree,
             force / units.length,
-            (_newton("damping"), _physx("viscousFrictionCoefficient")),
+            (
+                _newton("damping"),
+                _physx("viscousFrictionCoefficient"),
+                _mujoco("damping", per_radian=True),
+            ),
         ),
         _Number(
             "urdf:dynamics:friction",
@@ -252,6 +294,7 @@ def joint_numbers(
                 # One number in URDF, whether the joint moves or rests.
                 _physx("dynamicFrictionEffort"),
                 _physx("staticFrictionEffort"),
+                _mujoco("frictionloss"),
             ),
         ),
     )
@@ -282,7 +325,9 @@ def _effective(
         name, value = source_list.attribute(prim, freedom)
         value = number.stated(value)
         if value is not None:
-            stated.append((name, value * unit))
+            per_radian = source_list.per_radian and freedom.angular
+            scale = math.radians(1.0) if per_radian else 1.0
+            stated.append((name, value * unit * scale))
         elif source_list.is_expected(families):
             missing.append(name)
     if custom is not None and missing and number.is_expressible(custom, unit):

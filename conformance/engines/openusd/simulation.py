@@ -117,7 +117,7 @@ def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | Non
     """Return the armature, NaN if attributes contradict each other."""
     applied = applied_schemas(prim)
     instance = freedom.instance
-    names = ["newton:armature"]
+    names = ["newton:armature", "mjc:armature"]
     if "PhysxJointAPI" in applied:
         names.append("physxJoint:armature")
     if f"PhysxJointAxisAPI:{instance}" in applied:
@@ -203,4 +203,7 @@ def _self_collision(physics: Physics) -> bool | None:
         and (value := prim.GetAttribute(name).Get()) is not None
         and prim.GetAttribute(name).HasAuthoredValue()
     }
+    if not stated and SchemaFamily.MUJOCO in used_families(physics):
+        # MuJoCo has no such setting: all links collide but those of a joint.
+        return True
     return stated.pop() if len(stated) == 1 else None

@@ -278,7 +278,7 @@ def urdf_name(prim: Usd.Prim) -> str:
 
 # Beginnings of attributes with physics, and of those with numbers for it.
 _PREFIXES = ("physics:", "drive:", "limit:", "newton:", "xformOp")
-_NUMBERS = (*_PREFIXES[:-1], "physxJoint", "physxMimicJoint:", "urdf:")
+_NUMBERS = (*_PREFIXES[:-1], "physxJoint", "physxMimicJoint:", "mjc:", "urdf:")
 _DIMENSIONS = {"size", "radius", "height", "width", "length"}
 _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, int, float), "number"),

@@ -87,6 +87,17 @@ _PHYSX = _MimicSchema(
     "gearing",
 )
 
+_MUJOCO = _MimicSchema(
+    "mujoco",
+    "mujoco.mimic-",
+    "MuJoCo: ",
+    "MjcEqualityJointAPI",
+    "mjc:",
+    "target",
+    "coef0",
+    "coef1",
+)
+
 
 def _coupled(schema: _MimicSchema, asset: GoodAsset) -> Iterator[JointSite]:
     return (site for site in asset.joints if schema.applied(site))
@@ -315,8 +326,29 @@ def _custom_led_by_another(asset: GoodAsset) -> Iterator[Seed]:
             )
 
 
+def _mujoco_faults() -> Iterator[Fault]:
+    """Yield faults in a schema whose offset is in radians."""
+    in_degrees = ("offset-radians", "offset-shifted")
+    for fault in _faults(_MUJOCO):
+        if not fault.id.endswith(in_degrees):
+            yield fault
+    yield _fault(
+        _MUJOCO,
+        "offset-degrees",
+        "mimic offset left in degrees",
+        partial(
+            _changed,
+            _MUJOCO,
+            _MUJOCO.offset,
+            lambda _, good, __: math.degrees(good),
+            lambda site, good: not site.angular or abs(good) < _OFFSET_SHOWS,
+        ),
+    )
+
+
 COUPLING_FAULTS = (
     *_faults(_NEWTON),
+    *_mujoco_faults(),
     Fault("mimic.disabled", "mimic coupling disabled", _AIMS, _disabled),
     *_faults(_PHYSX),
     Fault(

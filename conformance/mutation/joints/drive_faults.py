@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pxr import Usd
+from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.fault import (
     Fault,
@@ -59,6 +59,7 @@ _PLAIN = (
     _Value("friction", "dynamics.friction", "urdf:dynamics:friction"),
 )
 _DRIVE = _of_axes("drive:{}:physics:maxForce")
+_RANGE = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
 _AXIS_SPEED = _of_axes("physxJointAxis:{}:maxJointVelocity")
 _DRY = _of_axes("physxJointAxis:{}:dynamicFrictionEffort")
 _SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
@@ -75,12 +76,19 @@ _SCHEMA_ATTRIBUTES: dict[ProfileName, tuple[tuple[str, ...], ...]] = {
         _of_axes("physxJointAxis:{}:viscousFrictionCoefficient"),
         (*_DRY, *_of_axes("physxJointAxis:{}:staticFrictionEffort")),
     ),
+    "mujoco": (
+        (*_DRIVE, *_RANGE),
+        (),
+        ("mjc:damping",),
+        ("mjc:frictionloss",),
+    ),
 }
 # Prefixes of identifiers and of titles.
 _GROUPS: dict[ProfileName, tuple[str, str]] = {
     "usdphysics": ("urdf", "urdf: "),
     "generic": ("drive", ""),
     "physx": ("physx", "PhysX: "),
+    "mujoco": ("mujoco", "MuJoCo: "),
 }
 
 
@@ -240,12 +248,75 @@ def _physx_faults() -> Iterator[Fault]:
     )
 
 
+def _mujoco_faults() -> Iterator[Fault]:
+    effort, _, damping, friction = _values("mujoco")
+    for value in (effort, damping, friction):
+        yield from _faults("mujoco", value)
+        yield Fault(
+            f"mujoco.{value.name}-unschematic",
+            f"MuJoCo: {value.name} in a custom attribute alone",
+            (value.check,),
+            partial(_without_schema, value),
+            profile="mujoco",
+        )
+    ranges = _Value(effort.name, effort.check, effort.custom, _RANGE)
+    for name, title, seeds in (
+        ("unlimited", "not limited", partial(_without_schema, ranges)),
+        ("halved", "limited on one side", partial(_scaled_lower, ranges)),
+    ):
+        yield Fault(
+            f"mujoco.effort-{name}",
+            f"MuJoCo: effort {title}",
+            (effort.check,),
+            seeds,
+            profile="mujoco",
+        )
+    yield Fault(
+        "mujoco.damping-degrees",
+        "MuJoCo: damping left per degree",
+        (damping.check,),
+        partial(_radians, damping, math.radians(1.0)),
+        profile="mujoco",
+    )
+    yield Fault(
+        "mujoco.actuator-holds",
+        "MuJoCo: actuator holds a joint without drive",
+        ("dynamics.drives",),
+        _holding,
+        profile="mujoco",
+    )
+
+
+def _scaled_lower(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
+    for site, names in _stating(asset, value):
+        if lower := [name for name in names if name.endswith(":min")]:
+            yield Seed(site.subject, partial(_scale, site, lower, 0.5))
+
+
+def _holding(asset: GoodAsset) -> Iterator[Seed]:
+    for prim in asset.stage.Traverse():
+        if prim.GetTypeName() == "MjcActuator":
+            path = str(prim.GetPath())
+            yield Seed(f"actuator {prim.GetName()}", on_prim(path, _hold))
+
+
+def _hold(prim: Usd.Prim) -> None:
+    types = Sdf.ValueTypeNames
+    for name, kind, value in (
+        ("mjc:gainPrm", types.DoubleArray, [30.0]),
+        ("mjc:biasPrm", types.DoubleArray, [0.0, -30.0, -2.0]),
+        ("mjc:biasType", types.Token, "affine"),
+    ):
+        prim.CreateAttribute(name, kind, custom=False).Set(value)
+
+
 DRIVE_FAULTS = (
     *(fault for value in _values("generic") for fault in _faults("generic", value)),
     *_schematic_faults("generic"),
     *(fault for value in _values("physx") for fault in _faults("physx", value)),
     *_schematic_faults("physx"),
     *_physx_faults(),
+    *_mujoco_faults(),
     *(
         fault
         for value in _values("usdphysics")

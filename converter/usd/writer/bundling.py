@@ -19,6 +19,7 @@ from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     NONE,
     PHYSICS_SET,
+    WITH_MUJOCO,
     WITH_NEWTON,
     WITH_PHYSICS,
     WITH_PHYSX,
@@ -27,6 +28,7 @@ from urdf_usd.converter.usd.writer.layers import (
     EXTENSIONS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
+    MUJOCO_LAYER,
     NEWTON_LAYER,
     NO_COLLIDERS_LAYER,
     PAYLOAD,
@@ -45,6 +47,7 @@ _PHYSICS = (EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER)
 _VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (PHYSICS_SET, WITH_NEWTON, (NEWTON_LAYER, *_PHYSICS)),
     (PHYSICS_SET, WITH_PHYSX, (PHYSX_LAYER, *_PHYSICS)),
+    (PHYSICS_SET, WITH_MUJOCO, (MUJOCO_LAYER, *_PHYSICS)),
     (PHYSICS_SET, WITH_PHYSICS, _PHYSICS),
     (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),

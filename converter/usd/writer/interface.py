@@ -29,6 +29,7 @@ COLLIDERS_SET = "Colliders"
 WITH_PHYSICS = "physics"
 WITH_NEWTON = "newton"
 WITH_PHYSX = "physx"
+WITH_MUJOCO = "mujoco"
 WITH_COLLIDERS = "colliders"
 NONE = "none"
 # Variants of the sets of simulators (SimReady, RV.001 and RV.004).

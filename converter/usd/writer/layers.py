@@ -12,9 +12,10 @@ materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
 ``Ros.usda``, and all ``urdf:`` attributes in ``Extensions.usda``.
 
 In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and variants
-of the interface add ``Newton.usda`` or ``Physx.usda``; in the profile of SimReady these
-are ``newton.usda`` and ``physx.usda`` in ``runnables/physics/``. That of the profile of
-Isaac Sim has its robot schema in ``Robot.usda``; :mod:`.isaac_layout` rearranges it.
+of the interface add ``Newton.usda``, ``Physx.usda`` or ``Mujoco.usda``; in the profile
+of SimReady these are ``newton.usda``, ``physx.usda`` and ``mujoco.usda`` in
+``runnables/physics/``. That of the profile of Isaac Sim has its robot schema in
+``Robot.usda``, and no layer for MuJoCo; :mod:`.isaac_layout` rearranges it.
 
 What a robot description file states is in ``Simulation.usda``, which is stronger than
 all layers but ``Extensions.usda``; in an asset for several simulators, what it states
@@ -50,6 +51,7 @@ from urdf_usd.converter.usd.writer.interface import (
     PHYSICS_SET,
     UNVERSIONED,
     WITH_COLLIDERS,
+    WITH_MUJOCO,
     WITH_NEWTON,
     WITH_PHYSICS,
     WITH_PHYSX,
@@ -92,6 +94,7 @@ SIMULATION_LAYER = "Simulation.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
 NEWTON_LAYER = "Newton.usda"
 PHYSX_LAYER = "Physx.usda"
+MUJOCO_LAYER = "Mujoco.usda"
 ROS_LAYER = "Ros.usda"
 ROBOT_LAYER = "Robot.usda"
 THUMBNAILS = ".thumbs"
@@ -111,6 +114,7 @@ RUNNABLES = "runnables"
 RUNNABLE_LAYERS = {
     "PhysX": f"{RUNNABLES}/physics/physx.usda",
     "Newton": f"{RUNNABLES}/physics/newton.usda",
+    "MuJoCo": f"{RUNNABLES}/physics/mujoco.usda",
 }
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
@@ -122,6 +126,7 @@ PAYLOAD_LAYERS = (
     *SUBLAYERS,
     NEWTON_LAYER,
     PHYSX_LAYER,
+    MUJOCO_LAYER,
     ROS_LAYER,
     NO_COLLIDERS_LAYER,
     GEOMETRY_LIBRARY,
@@ -189,7 +194,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         folder: Existing empty folder.
         networks: Shader networks of materials.
         profile: Simulator whose schemas are used in addition to UsdPhysics.
-        physics_variants: Whether Newton and PhysX have a variant each.
+        physics_variants: Whether Newton, PhysX and MuJoCo have a variant each.
         scene: Whether to add a physics scene.
         version: Version of the asset.
         metadata: Metadata of SimReady or Isaac Sim, by name.
@@ -227,6 +232,11 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         composed, tree, body_assignment, prims, profile, several=several
     )
     author_articulation(composed, tree, body_assignment, prims)
+    if MUJOCO_LAYER in layer:
+        from urdf_usd.converter.usd.profiles.mujoco import author_mujoco  # noqa: PLC0415
+
+        mujoco = layer[MUJOCO_LAYER]
+        lost += author_mujoco(mujoco, composed, tree, prims, simulation)
     if simulation is not None:
         settings = author_simulation(
             layer[SIMULATION_LAYER],
@@ -327,10 +337,13 @@ def _simulator_layers(profile: Profile) -> dict[str, str]:
         return {
             PHYSX_LAYER: RUNNABLE_LAYERS["PhysX"],
             NEWTON_LAYER: RUNNABLE_LAYERS["Newton"],
+            MUJOCO_LAYER: RUNNABLE_LAYERS["MuJoCo"],
         }
     names = [NEWTON_LAYER, PHYSX_LAYER]
     if profile.is_for_physx:
         names.reverse()
+    if profile is not Profile.ISAAC:
+        names.append(MUJOCO_LAYER)
     return {name: f"{PAYLOAD}/{name}" for name in names}
 
 
@@ -368,7 +381,11 @@ def _physics_choices(
     return {PHYSICS_SET: variants}
 
 
-_VARIANT_OF = {NEWTON_LAYER: WITH_NEWTON, PHYSX_LAYER: WITH_PHYSX}
+_VARIANT_OF = {
+    NEWTON_LAYER: WITH_NEWTON,
+    PHYSX_LAYER: WITH_PHYSX,
+    MUJOCO_LAYER: WITH_MUJOCO,
+}
 
 
 def _isolate(

@@ -97,6 +97,7 @@ TYPES = frozenset(
         "",
         "GeomSubset",
         "Material",
+        "MjcActuator",
         "NewtonActuator",
         "NodeGraph",
         "PhysicsCollisionGroup",

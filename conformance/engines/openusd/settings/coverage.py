@@ -116,15 +116,16 @@ _HEADING = """\
 # Properties of schemas
 
 What the harness makes of every property of OpenUSD's schemas, of Newton's schemas for
-rigid robots, of Isaac Sim's for robots, and of the attributes of PhysX that it reads.
+rigid robots, of Isaac Sim's for robots, and of the attributes of PhysX and MuJoCo that
+it reads.
 It compares a property with the URDF, or requires the value that a URDF implies because
 it has no element for it, or ignores the property for the reason given. An authored
 value of a registered schema that is in no table, and differs from its fallback, fails a
 check too; so does a prim of a type that no robot consists of, such as a light, a camera
-or instances of points. So do attributes of PhysX that are in no table, and applied
-schemas that are neither registered nor known: those of deformables, particles, tendons
-and vehicles, or of other simulators. `*` stands for the instance of a schema, `…` for
-any end of a name.
+or instances of points. So do attributes of PhysX and MuJoCo that are in no table, and
+applied schemas that are neither registered nor known: those of deformables, particles,
+tendons and vehicles, or of other simulators. `*` stands for the instance of a schema,
+`…` for any end of a name.
 
 <!-- Generated: python -m urdf_usd.conformance.engines.openusd.settings.coverage -->
 """
@@ -163,7 +164,7 @@ def document() -> str:
     sections = (
         ("UsdPhysics", physics),
         ("Newton", tuple(name for name in newton if name not in physics)),
-        ("PhysX, and joint states", tuple(further)),
+        ("PhysX, MuJoCo, and joint states", tuple(further)),
     )
     tables = [
         f"\n## {title}\n\n{_COLUMNS}"

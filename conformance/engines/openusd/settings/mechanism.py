@@ -1,4 +1,4 @@
-"""Masses, couplings, joints and actuators that a URDF does not imply."""
+"""Masses, couplings and joints that a URDF does not imply."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _MASSES = (
     "physics:principalAxes",
     "newton:inertia",
 )
+# That of MuJoCo includes that of Newton.
+_COUPLINGS = frozenset({"NewtonMimicAPI", "MjcEqualityJointAPI"})
 
 
 def free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
@@ -53,13 +55,14 @@ def untypical_couplings(
     joints: Mapping[str, object] = parts.physics.joints
     for prim in every:
         if (
-            "NewtonMimicAPI" not in applied_schemas(prim)
+            _COUPLINGS.isdisjoint(applied_schemas(prim))
             or prim.IsA(UsdPhysics.RevoluteJoint)
             or prim.IsA(UsdPhysics.PrismaticJoint)
             or prim.GetAttribute("newton:mimicEnabled").Get() is False
         ):
             continue
-        targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
+        names = ("newton:mimicJoint", "mjc:target")
+        targets = [one for n in names for one in prim.GetRelationship(n).GetTargets()]
         if targets and str(targets[0]) in joints:
             yield UnimpliedSetting(
                 SettingKind.JOINT,
@@ -97,21 +100,4 @@ def masses_without_body(
                     f"{name} of {prim.GetName()}, which is no body, is {value}",
                     "none",
                     str(value),
-                )
-
-
-def actuators(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
-    """Yield joints on which an actuator of Newton acts."""
-    joints: Mapping[str, object] = parts.physics.joints
-    for prim in every:
-        if prim.GetTypeName() != "NewtonActuator":
-            continue
-        for target in prim.GetRelationship("newton:targets").GetTargets():
-            if str(target) in joints:
-                yield UnimpliedSetting(
-                    SettingKind.DRIVE,
-                    parts.subject(parts.physics.stage.GetPrimAtPath(target)),
-                    f"actuator {prim.GetPath()} acts on it",
-                    "no actuator",
-                    "an actuator",
                 )

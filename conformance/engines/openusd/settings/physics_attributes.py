@@ -69,6 +69,23 @@ COMPARED = {
     "newton:targets": "dynamics.drives",
     "newton:torsionalFriction": "collision.materials",
     "newton:velocityLimit": "limits.velocity",
+    "mjc:actuatorfrclimited": "limits.effort",
+    "mjc:actuatorfrcrange:max": "limits.effort",
+    "mjc:actuatorfrcrange:min": "limits.effort",
+    "mjc:biasPrm": "dynamics.drives",
+    "mjc:biasType": "dynamics.drives",
+    "mjc:coef0": "structure.mimic",
+    "mjc:coef1": "structure.mimic",
+    "mjc:damping": "dynamics.damping",
+    "mjc:dynType": "dynamics.drives",
+    "mjc:forceLimited": "dynamics.drives",
+    "mjc:forceRange:max": "dynamics.drives",
+    "mjc:forceRange:min": "dynamics.drives",
+    "mjc:frictionloss": "dynamics.friction",
+    "mjc:gainPrm": "dynamics.drives",
+    "mjc:gainType": "dynamics.drives",
+    "mjc:gear": "dynamics.drives",
+    "mjc:target": "structure.mimic",
     "physxArticulation:enabledSelfCollisions": "collision.filters",
     "physxJoint:maxJointVelocity": "limits.velocity",
     "physxJointAxis:*:dynamicFrictionEffort": "dynamics.friction",
@@ -90,6 +107,8 @@ _NO_VECTOR = "without a force or velocity it has no effect"
 _OUTPUT = "written by the simulator"
 _COLLIDER = "how the approximation of a surface is computed"
 _EDITOR = "cameras of an editor"
+_SOFTNESS = "how soft constraints are, and which contact decides"
+_CONTROL = "of the control of an actuator, which no URDF has"
 
 HARMLESS = {
     "physics:coneAngle0Limit": _NO_JOINT,
@@ -109,6 +128,18 @@ HARMLESS = {
     "newton:maxSolverIterations": _SOLVER,
     "newton:shellThickness": _BY_MASS,
     "newton:timeStepsPerSecond": _SOLVER,
+    "mjc:actuatorgravcomp": "without compensation of gravity it has no effect",
+    "mjc:ctrlLimited": _CONTROL,
+    "mjc:ctrlRange:max": _CONTROL,
+    "mjc:ctrlRange:min": _CONTROL,
+    "mjc:gap": _SOLVER,
+    "mjc:group": "groups of a viewer",
+    "mjc:inertia": _BY_MASS,
+    "mjc:inheritRange": _CONTROL,
+    "mjc:maxhullvert": _SOLVER,
+    "mjc:priority": _SOFTNESS,
+    "mjc:shellinertia": _BY_MASS,
+    "mjc:springref": "without stiffness it has no effect",
     "physxArticulation:sleepThreshold": _SOLVER,
     "physxArticulation:solverPositionIterationCount": _SOLVER,
     "physxArticulation:solverVelocityIterationCount": _SOLVER,
@@ -141,6 +172,14 @@ HARMLESS = {
 """Why each of these attributes makes no difference to a converted URDF."""
 
 HARMLESS_PREFIXES = {
+    "mjc:option:ccd_": _SOLVER,
+    "mjc:option:iterations": _SOLVER,
+    "mjc:option:ls_": _SOLVER,
+    "mjc:option:sdf_": _SOLVER,
+    "mjc:option:solver": _SOLVER,
+    "mjc:option:timestep": _SOLVER,
+    "mjc:option:tolerance": _SOLVER,
+    "mjc:sol": _SOFTNESS,
     "newton:kamino:": _SOLVER,
     "newton:sdf": _SOLVER,
     "newton:vbd:": _SOLVER,
@@ -163,6 +202,11 @@ HARMLESS_PREFIXES = {
 UNREGISTERED_SCHEMAS = frozenset(
     {
         "ExtendedPhysicsMimicAPI",
+        "MjcCollisionAPI",
+        "MjcEqualityJointAPI",
+        "MjcJointAPI",
+        "MjcMeshCollisionAPI",
+        "MjcSceneAPI",
         "PhysicsJointStateAPI",
         "PhysxArticulationAPI",
         "PhysxCameraAPI",
@@ -194,9 +238,10 @@ UNREGISTERED_SCHEMAS = frozenset(
         "PhysxTriggerStateAPI",
     }
 )
-"""Schemas of PhysX and REP 158 that change nothing if their attributes have the values
-that a URDF implies, or that another check finds. Others of PhysX are of deformables,
-particles, tendons, vehicles and characters, none of which is part of a URDF."""
+"""Schemas of PhysX, MuJoCo and REP 158 that change nothing if their attributes have the
+values that a URDF implies, or that another check finds. Others of PhysX are of
+deformables, particles, tendons, vehicles and characters, none of which is part of a
+URDF."""
 
 LABELS = ("Isaac", "Semantics", "Ros")
 """Beginnings of schemas, registered or not, that name and label parts of a robot."""
@@ -205,7 +250,7 @@ _INSTANCES = re.compile(
     r"^(newton(?=:[^:]+:position$)|drive|limit|state|physxDrivePerformanceEnvelope|physxJointAxis|physxLimit"
     r"|physxMimicJoint):[^:]+:"
 )
-NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx")
+NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx", "mjc:")
 """Beginnings of the attributes of physics schemas."""
 
 # Fallbacks of PhysX: of the angular damping [1/s] and the largest speed [deg/s].
@@ -228,6 +273,8 @@ APPROXIMATIONS = frozenset(
     }
 )
 
+# Dimension of contacts of MuJoCo with sliding friction.
+_SLIDING = 3
 # Numbers of a symmetric tensor.
 _TENSOR = 6
 
@@ -255,6 +302,11 @@ def _is_true(value: object) -> bool:
 
 def _is_false(value: object) -> bool:
     return value is False
+
+
+def _is_sliding(value: object) -> bool:
+    """Whether contacts of MuJoCo have sliding friction alone."""
+    return value == _SLIDING
 
 
 def _is_default_damping(value: object) -> bool:
@@ -312,6 +364,13 @@ RULES = (
     Rule(_K.JOINT, None, "newton:armature", _is_zero, "0"),
     Rule(_K.JOINT, None, "newton:limitStiffness", _is_unauthored, "-inf"),
     Rule(_K.JOINT, None, "newton:limitDamping", _is_unauthored, "-inf"),
+    *(
+        Rule(_K.JOINT, None, f"mjc:{name}", _is_zero, "0")
+        for name in (
+            *("armature", "coef2", "coef3", "coef4"),
+            *("ref", "springdamper", "stiffness"),
+        )
+    ),
     Rule(_K.JOINT, "PhysxJointAPI", "physxJoint:armature", _is_zero, "0"),
     Rule(_K.JOINT, "PhysxJointAPI", "physxJoint:jointFriction", _is_zero, "0"),
     Rule(_K.JOINT, "PhysxJointAxisAPI:*", "physxJointAxis:*:armature", _is_zero, "0"),
@@ -325,6 +384,7 @@ RULES = (
         lambda value: _is_zero(value) or _is_unauthored(value),
         "0",
     ),
+    Rule(_K.BODY, _BODY_SCHEMA, "mjc:gravcomp", _is_zero, "0"),
     Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:disableGravity", _is_false, "False"),
     Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:lockedPosAxis", _is_zero, "0"),
     Rule(_K.BODY, _PHYSX_BODY, "physxRigidBody:lockedRotAxis", _is_zero, "0"),
@@ -382,6 +442,8 @@ RULES = (
     ),
     Rule(_K.FILTER, _PHYSX_BODY, "physxRigidBody:solveContact", _is_true, "True"),
     Rule(_K.APPROXIMATION, None, "newton:contactMargin", _is_zero, "0"),
+    Rule(_K.APPROXIMATION, "MjcCollisionAPI", "mjc:margin", _is_zero, "0"),
+    Rule(_K.MATERIAL, "MjcCollisionAPI", "mjc:condim", _is_sliding, "3"),
     Rule(
         _K.APPROXIMATION,
         "PhysxCollisionAPI",

@@ -2,9 +2,9 @@
 
 The attributes of physics schemas are those of the tables of :mod:`.physics_attributes`.
 An authored value of a registered physics schema that is in no table, and differs from
-its fallback, is a setting as well. PhysX's schemas are read by name, as their plugin is
-not installed: an attribute that is in no table is a setting, and so is an applied
-schema that is neither registered nor known.
+its fallback, is a setting as well. Schemas of PhysX and MuJoCo are read by name, as
+their plugins need not be installed: an attribute that is in no table is a setting, and
+so is an applied schema that is neither registered nor known.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pxr import Usd, UsdPhysics
 from urdf_usd.conformance.engines.openusd.joint_attributes import applied_schemas
 from urdf_usd.conformance.engines.openusd.joints import Connection
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
+from urdf_usd.conformance.engines.openusd.settings.actuators import actuators
 from urdf_usd.conformance.engines.openusd.settings.contacts import (
     contact_settings,
     material_settings,
     shape_settings,
 )
 from urdf_usd.conformance.engines.openusd.settings.mechanism import (
-    actuators,
     free_joints,
     masses_without_body,
     untypical_couplings,
@@ -51,7 +51,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 _REGISTERED = ("physics:", "newton:", "drive:", "limit:")
-_PHYSX = "physx"
+# Beginnings of names of attributes, and of schemas and types, without a plugin.
+_UNREGISTERED = (("physx", "Physx"), ("mjc:", "Mjc"))
 
 
 def unimplied_settings(
@@ -111,7 +112,7 @@ def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
     ]
     if not names:
         return
-    schemas = applied_schemas(prim)
+    schemas = (*applied_schemas(prim), str(prim.GetTypeName()))
     for name in names:
         general = schema_attribute(name)
         rule = RULE_OF.get(general)
@@ -126,10 +127,10 @@ def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
             if fallback is not None and value != fallback:
                 yield parts.setting(_kind_of(prim), prim, name, str(fallback), value)
-        elif (
-            name.startswith(_PHYSX)
-            and not is_accounted(general)
-            and any(schema.startswith(_PHYSX.capitalize()) for schema in schemas)
+        elif not is_accounted(general) and any(
+            name.startswith(beginning)
+            and any(known.startswith(kind) for known in schemas)
+            for beginning, kind in _UNREGISTERED
         ):
             yield parts.setting(_kind_of(prim), prim, name, "nothing", short(value))
 

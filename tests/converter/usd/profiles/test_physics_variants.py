@@ -14,7 +14,9 @@ from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import BodyNesting, Layout
 
 _VARIANTS = {"newton": Profile.GENERIC, "physx": Profile.PHYSX}
-_SIMULATORS = ("newton", "physx", "Newton", "Physx")
+_SIMULATORS = ("newton", "physx", "mjc", "Newton", "Physx", "Mjc")
+# Beginnings of names of schemas and properties, by variant set of SimReady.
+_OWN = {"Newton": "newton", "PhysX": "physx", "MuJoCo": "mjc"}
 
 
 def _convert(
@@ -86,7 +88,8 @@ def test_variant_of_the_profile_is_selected(
     stage = _convert(tmp_path, profile)
 
     physics = stage.GetDefaultPrim().GetVariantSet("Physics")
-    assert sorted(physics.GetVariantNames()) == ["newton", "none", "physics", "physx"]
+    names = ["mujoco", "newton", "none", "physics", "physx"]
+    assert sorted(physics.GetVariantNames()) == names
     assert physics.GetVariantSelection() == order
 
 
@@ -117,7 +120,7 @@ def test_assets_for_several_simulators_have_flat_bodies(tmp_path: Path) -> None:
         convert(urdf, tmp_path / "usd", options)
     plain = convert(urdf, tmp_path / "usd").root_layer
     names = {entry.name for entry in plain.parent.rglob("*.usda")}
-    assert not names & {"Newton.usda", "Physx.usda"}
+    assert not names & {"Newton.usda", "Physx.usda", "Mujoco.usda"}
 
 
 def test_profile_without_simulators_is_refused() -> None:
@@ -127,14 +130,14 @@ def test_profile_without_simulators_is_refused() -> None:
 
 
 def test_simready_has_a_variant_set_for_each_simulator(tmp_path: Path) -> None:
-    """RV.001 to RV.006, RV.010 and RV.011: disabled, a payload, metadata."""
+    """RV.001 to RV.011: disabled, a payload, metadata."""
     stage = _convert(tmp_path, Profile.SIMREADY)
     prim = stage.GetDefaultPrim()
     layer = stage.GetRootLayer()
     described = layer.customLayerData["SimReady_Metadata"]["Variants"]["Physics"]
 
     assert _of_simulators(stage) == []
-    for name in ("PhysX", "Newton"):
+    for name in _OWN:
         chosen = prim.GetVariantSet(name)
         assert chosen.GetVariantNames() == ["Disabled", "Enabled"]
         assert chosen.GetVariantSelection() == "Disabled"
@@ -152,7 +155,7 @@ def test_simready_has_a_variant_set_for_each_simulator(tmp_path: Path) -> None:
         assert not spec.nameChildren
 
 
-@pytest.mark.parametrize("name", ["PhysX", "Newton"])
+@pytest.mark.parametrize("name", _OWN)
 def test_enabled_simulator_of_simready_has_its_schemas_only(
     tmp_path: Path, name: str
 ) -> None:
@@ -163,7 +166,7 @@ def test_enabled_simulator_of_simready_has_its_schemas_only(
 
     found = _of_simulators(stage)
     assert found
-    assert {word.lower().startswith(name.lower()) for word in found} == {True}
+    assert {word.lower().startswith(_OWN[name]) for word in found} == {True}
     again = convert(
         tmp_path / "whole.urdf",
         tmp_path / "usd",

@@ -1,0 +1,163 @@
+"""Schemas of MuJoCo (mjcPhysics), in a layer of their own. Angles are in radians.
+
+They are not part of OpenUSD; names are those of the plugin in mujoco-usd-converter.
+Newer versions of it replace ``mjc:damping``, ``mjc:frictionloss``, ``mjc:armature`` and
+the coefficients of couplings by attributes of Newton, and keep to read them; SimReady
+forbids the attributes of Newton in an asset for MuJoCo (RV.011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import Joint, Mimic
+from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
+from urdf_usd.converter.usd.profiles.joint_attributes import (
+    JointAttribute,
+    axis_instance,
+    damping,
+    friction,
+    is_revolute,
+    schema_values,
+    single_axis_joints,
+)
+from urdf_usd.converter.usd.writer.float32 import fits_float32
+from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import apply, define, over, relate, write_new
+
+_DAMPING_AND_FRICTION = (
+    JointAttribute("mjc:damping", damping),
+    JointAttribute("mjc:frictionloss", friction),
+)
+_RANGE = "mjc:actuatorfrcrange"
+_EFFORT = (JointAttribute(_RANGE, lambda joint: joint.effort),)
+# MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
+# also that of the drive: Newton's importer takes the smaller limit.
+_NO_EFFORT = 2.0**-126
+# Numbers of the gains of an actuator.
+_GAINS = 10
+
+
+def author_mujoco(
+    layer: Sdf.Layer,
+    stage: Usd.Stage,
+    tree: Tree,
+    prims: Prims,
+    simulation: Simulation | None,
+) -> tuple[Diagnostic, ...]:
+    """Write MuJoCo's schemas of joints and colliders, and an actuator per joint.
+
+    Args:
+        layer: Layer that gets overs and actuators.
+        stage: The asset with UsdPhysics.
+        tree: The robot.
+        prims: Paths of all prims.
+        simulation: Settings of a robot description file, if there is one.
+
+    Returns:
+        Diagnostics about couplings and settings that the schemas cannot represent.
+    """
+    joints = single_axis_joints(stage, tree, prims)
+    settings = simulation or Simulation()
+    armatures = dict(settings.armatures)
+    for prim, joint in joints:
+        spec = over(layer, prim.GetPath())
+        _author_joint(spec, joint, armatures.get(joint.name))
+        if joint.effort == 0.0:
+            force = f"drive:{axis_instance(angular=is_revolute(prim))}:physics:maxForce"
+            write_new(spec, force, Sdf.ValueTypeNames.Float, _NO_EFFORT)
+    prim_of = {joint.name: prim for prim, joint in joints}
+    couplings = head_couplings(
+        (joint for _, joint in joints),
+        lambda _, mimic: fits_float32(mimic.multiplier) and fits_float32(mimic.offset),
+    )
+    for name, mimic in couplings.items():
+        follower, leader = (prim_of[one].GetPath() for one in (name, mimic.joint))
+        _author_mimic(over(layer, follower), leader, mimic)
+    drives = {drive.joint: drive for drive in settings.drives}
+    _author_actuators(layer, stage, prims, prim_of, drives)
+    for prim in stage.Traverse():
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            _author_collider(layer, prim)
+    lost = unrepresented((j for _, j in joints), couplings, "MjcEqualityJointAPI")
+    if settings.self_collision is False:
+        message = "self_collision is not written: MuJoCo has no such setting"
+        lost = (*lost, Diagnostic("description-lost", message))
+    return lost
+
+
+def _author_joint(spec: Sdf.PrimSpec, joint: Joint, armature: float | None) -> None:
+    # Also without values: its actuators must have a joint of MuJoCo.
+    apply(spec, "MjcJointAPI")
+    values = schema_values(_DAMPING_AND_FRICTION, joint, angular=True)
+    for effort in schema_values(_EFFORT, joint, angular=True).values():
+        bound = effort or _NO_EFFORT
+        values |= {f"{_RANGE}:min": -bound, f"{_RANGE}:max": bound}
+    if armature is not None:
+        values["mjc:armature"] = armature
+    for name, value in values.items():
+        _write(spec, name, Sdf.ValueTypeNames.Double, value)
+
+
+def _author_mimic(spec: Sdf.PrimSpec, leader: Sdf.Path, mimic: Mimic) -> None:
+    """Write ``position = coef0 + coef1 * leader``, in radians or metres."""
+    apply(spec, "MjcEqualityJointAPI")
+    relate(spec, "mjc:target", leader)
+    for name, value in (("coef0", mimic.offset), ("coef1", mimic.multiplier)):
+        _write(spec, f"mjc:{name}", Sdf.ValueTypeNames.Double, value)
+
+
+def _author_actuators(
+    layer: Sdf.Layer,
+    stage: Usd.Stage,
+    prims: Prims,
+    prim_of: Mapping[str, Usd.Prim],
+    drives: Mapping[str, JointDrive],
+) -> None:
+    """Write an actuator per joint: its control is a force, or a target of its drive.
+
+    The effort limit is that of the joint. A control of zero is no force, so that an
+    actuator without drive changes nothing.
+    """
+    taken = stage.GetPrimAtPath(prims.physics).GetAllChildrenNames()
+    names = sibling_names([f"{p.GetName()}_actuator" for p in prim_of.values()], taken)
+    for (joint, prim), name in zip(prim_of.items(), names, strict=True):
+        spec = define(layer, prims.physics.AppendChild(name), "MjcActuator")
+        relate(spec, "mjc:target", prim.GetPath())
+        drive = drives.get(joint)
+        if drive is None or not (drive.stiffness or drive.damping):
+            continue
+        gain = drive.stiffness or drive.damping
+        bias = (0.0, 0.0 - drive.stiffness, 0.0 - drive.damping)
+        kind = Sdf.ValueTypeNames.DoubleArray
+        _write(spec, "mjc:gainPrm", kind, _padded(gain))
+        _write(spec, "mjc:biasPrm", kind, _padded(*bias))
+        _write(spec, "mjc:biasType", Sdf.ValueTypeNames.Token, "affine")
+
+
+def _padded(*values: float) -> Vt.DoubleArray:
+    return Vt.DoubleArray([*values, *(0.0,) * (_GAINS - len(values))])
+
+
+def _author_collider(layer: Sdf.Layer, prim: Usd.Prim) -> None:
+    spec = over(layer, prim.GetPath())
+    apply(spec, "MjcCollisionAPI")
+    name = UsdPhysics.Tokens.physicsApproximation
+    hull = UsdPhysics.Tokens.convexHull
+    attribute = prim.GetAttribute(name)
+    is_mesh = prim.IsA(UsdGeom.Mesh) and attribute.HasAuthoredValue()
+    if is_mesh and attribute.Get() != hull:
+        # MuJoCo collides with convex hulls of meshes, whatever the attribute says.
+        _write(spec, name, Sdf.ValueTypeNames.Token, hull)
+
+
+def _write(
+    spec: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object
+) -> None:
+    write_new(spec, name, kind, value, Sdf.VariabilityUniform)
