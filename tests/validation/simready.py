@@ -26,7 +26,7 @@ _METADATA = (
     ("usd_date_generated", "2026-01-01"),
 )
 # Diagnostics after which an asset cannot pass: the robot lacks what is required.
-UNFIT = frozenset({"mesh-required"})
+UNFIT = frozenset({"mesh-required", "body-required"})
 
 
 def main() -> None:

@@ -81,6 +81,12 @@ OUTPUT_RULES = (
         "Add a mesh to a <visual>, or use another profile.",
     ),
     Rule(
+        "body-required",
+        _W,
+        "The profile requires a rigid body, and nothing of the robot can move.",
+        "Give a link mass and free the base (--base floating), or use another profile.",
+    ),
+    Rule(
         "normals-opposite",
         _N,
         "The normals of a mesh point against its faces, which the profile excludes.",

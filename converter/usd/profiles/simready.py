@@ -7,7 +7,7 @@ https://nvidia.github.io/simready-foundation
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import numpy as np
@@ -78,7 +78,7 @@ def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnosti
 
 
 def complete(
-    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
+    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot, *, bodies: int
 ) -> tuple[Diagnostic, ...]:
     """Author what the profile requires of physics and meshes.
 
@@ -87,12 +87,13 @@ def complete(
         library: The library of meshes.
         prims: Paths of all prims.
         robot: The robot, for diagnostics.
+        bodies: Number of rigid bodies.
     """
     complete_newton(physics)
     replaced = complete_normals(library)
     hide_colliders(physics, prims)
     return (
-        *_lacking_meshes(library, robot),
+        *_lacking(library, robot, bodies),
         *(
             Diagnostic(
                 "normals-opposite",
@@ -105,12 +106,14 @@ def complete(
     )
 
 
-def _lacking_meshes(library: Sdf.Layer, robot: Robot) -> tuple[Diagnostic, ...]:
-    """Report a robot without meshes, which VG.MESH.001 excludes."""
-    if library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
-        return ()
-    message = "SimReady requires a mesh; all shapes are primitive"
-    return (Diagnostic("mesh-required", message, robot.location),)
+def _lacking(library: Sdf.Layer, robot: Robot, bodies: int) -> Iterator[Diagnostic]:
+    """Report a robot without meshes (VG.MESH.001) or rigid bodies (RB.001)."""
+    if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
+        message = "SimReady requires a mesh; all shapes are primitive"
+        yield Diagnostic("mesh-required", message, robot.location)
+    if not bodies:
+        message = "SimReady requires a rigid body; no link has mass and can move"
+        yield Diagnostic("body-required", message, robot.location)
 
 
 def hide_colliders(layer: Sdf.Layer, prims: Prims) -> None:

@@ -264,7 +264,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         # Imports numpy, which other profiles of robots without meshes do not need.
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
 
-        lost += simready.complete(layer[PHYSICS_LAYER], shapes, prims, robot)
+        lost += simready.complete(
+            layer[PHYSICS_LAYER],
+            shapes,
+            prims,
+            robot,
+            bodies=len(body_assignment.bodies),
+        )
     _isolate(layer, profile, several=several)
     contents = _author_contents(payload, sublayers, prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):

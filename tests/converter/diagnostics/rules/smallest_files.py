@@ -318,6 +318,10 @@ _OUTPUT = {
     "mesh-required": SmallestFile(
         robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
     ),
+    "body-required": SmallestFile(
+        shape('<sphere radius="1"/>'),
+        options=ConvertOptions(profile=Profile.SIMREADY),
+    ),
     "normals-opposite": SmallestFile(
         shape('<mesh filename="m.obj"/>'),
         {"m.obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nvn 0 0 -1\nf 1//1 2//1 3//1\n"},

@@ -186,8 +186,8 @@ def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> N
     assert not (folder / ".thumbs").exists()
 
 
-def test_robot_without_meshes_is_reported(tmp_path: Path) -> None:
-    """VG.MESH.001 requires a mesh, which no conversion invents."""
+def test_robot_without_meshes_and_mass_is_reported(tmp_path: Path) -> None:
+    """VG.MESH.001 and RB.001 require a mesh and a body, which nothing invents."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text(
         '<robot name="r"><link name="a"><visual><geometry><sphere radius="1"/>'
@@ -196,7 +196,16 @@ def test_robot_without_meshes_is_reported(tmp_path: Path) -> None:
 
     found = convert(urdf, tmp_path / "usd", _SIMREADY).diagnostics
 
-    assert "mesh-required" in {diagnostic.rule for diagnostic in found}
+    assert {"mesh-required", "body-required"} <= {one.rule for one in found}
+
+
+def test_robot_that_moves_lacks_no_body(tmp_path: Path) -> None:
+    """RB.001 requires a rigid body."""
+    urdf = write_whole_robot(tmp_path)
+
+    found = convert(urdf, tmp_path / "usd", _SIMREADY).diagnostics
+
+    assert "body-required" not in {one.rule for one in found}
 
 
 def test_options_that_the_profile_excludes_are_refused() -> None:
