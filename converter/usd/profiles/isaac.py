@@ -8,6 +8,7 @@ below a link are sites, and follow it. The joint that fixes the base is the firs
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from pxr import Sdf, Usd
@@ -48,6 +49,7 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
     prims: Prims,
     version: str,
     metadata: Mapping[str, str],
+    custom: Sdf.Layer | None,
 ) -> None:
     """Write the schemas of the robot, its links, frames and joints.
 
@@ -59,6 +61,7 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
         prims: Paths of all prims.
         version: Version of the asset.
         metadata: Type and licence of the robot, by name, if they are known.
+        custom: Layer of custom data, if there is one.
     """
     robot = over(layer, prims.robot)
     apply(robot, "IsaacRobotAPI")
@@ -69,18 +72,17 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
         write_new(robot, "isaac:robotType", token, kind)
     if metadata.get(LICENSE) in _LICENSES:
         write_new(robot, "isaac:license", token, metadata[LICENSE])
-    links, joints = _order(tree, prims)
-    sites = _sites(tree, body_assignment, prims)
+    links, joints = _order(tree, body_assignment, prims, stage)
+    sites = _sites(tree, body_assignment, prims, stage, custom)
     for parent in (prims.robot, prims.geometry, prims.physics, *sites):
         # The layer is weaker than those of physics, and would define the order.
         for child in stage.GetPrimAtPath(parent).GetChildren():
             over(layer, child.GetPath())
     listed: list[Sdf.Path] = []
     for name in links:
-        if body_assignment.body_of[name] == name:
-            path = prims.link[name]
-            _label(layer, path, name, "IsaacLinkAPI", "isaac:nameOverride")
-            listed += [path, *sites.get(path, ())]
+        path = prims.link[name]
+        _label(layer, path, name, "IsaacLinkAPI", "isaac:nameOverride")
+        listed += [path, *sites.get(path, ())]
     for path in (path for found in sites.values() for path in found):
         apply(over(layer, path), "IsaacSiteAPI")
     names = {path: name for name, path in prims.joint.items()}
@@ -91,33 +93,64 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
     _list(robot, "isaac:physics:robotJoints", joints)
 
 
-def _order(tree: Tree, prims: Prims) -> tuple[list[str], list[Sdf.Path]]:
-    """Return the links depth first, and the paths of the joints as they are found."""
-    links: list[str] = []
+def _order(
+    tree: Tree, body_assignment: BodyAssignment, prims: Prims, stage: Usd.Stage
+) -> tuple[list[str], list[Sdf.Path]]:
+    """Return the links with bodies depth first, and the paths of joints as found.
+
+    Joints of a body are in the order of the stage, also those whose parent in the URDF
+    is a link that was merged into the body.
+    """
+    body_of = body_assignment.body_of
+    scope = stage.GetPrimAtPath(prims.physics)
+    order = {child.GetPath(): place for place, child in enumerate(scope.GetChildren())}
+    moving = [
+        joint
+        for below in tree.child_joints.values()
+        for joint in below
+        if joint.name in prims.joint
+    ]
+    moving.sort(key=lambda joint: order[prims.joint[joint.name]])
+    below = defaultdict(list)
+    for joint in moving:
+        below[body_of[joint.parent]].append(joint)
     joints = [prims.anchor] if prims.anchor is not None else []
-    pending = [tree.root]
+    links: list[str] = []
+    # Bodies that no joint connects to the base follow.
+    roots = [name for name in tree.links if body_of[name] == name]
+    pending = [*reversed(roots), body_of[tree.root]]
     while pending:
-        name = pending.pop()
-        links.append(name)
-        below = tree.child_joints[name]
-        joints += [prims.joint[one.name] for one in below if one.name in prims.joint]
-        pending += [joint.child for joint in reversed(below)]
+        body = pending.pop()
+        if body is None or body in links:
+            continue
+        links.append(body)
+        joints += [prims.joint[joint.name] for joint in below[body]]
+        pending += [body_of[joint.child] for joint in reversed(below[body])]
     return links, joints
 
 
 def _sites(
-    tree: Tree, body_assignment: BodyAssignment, prims: Prims
+    tree: Tree,
+    body_assignment: BodyAssignment,
+    prims: Prims,
+    stage: Usd.Stage,
+    custom: Sdf.Layer | None,
 ) -> dict[Sdf.Path, list[Sdf.Path]]:
-    """Return the frames directly below a body without shapes or frames below them."""
-    occupied = {path.GetParentPath() for path in prims.link.values()}
+    """Return the frames directly below a body without anything below them."""
+
+    def is_empty(path: Sdf.Path) -> bool:
+        data = custom.GetPrimAtPath(path) if custom is not None else None
+        below = data.nameChildren if data is not None else ()
+        return not (below or stage.GetPrimAtPath(path).GetChildren())
+
     bodies = {
         prims.link[name] for name in tree.links if body_assignment.body_of[name] == name
     }
     found: dict[Sdf.Path, list[Sdf.Path]] = {}
     for name in tree.links:
         path = prims.link[name]
-        bare = not (path in occupied or prims.visual[name] or prims.collision[name])
-        if bare and path not in bodies and path.GetParentPath() in bodies:
+        is_frame = path not in bodies and path.GetParentPath() in bodies
+        if is_frame and is_empty(path):
             found.setdefault(path.GetParentPath(), []).append(path)
     return found
 

@@ -252,14 +252,15 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         lost = (*lost, *settings)
     if prims.scene is not None:
         author_scene(composed, prims.scene)
+    custom = layer.get(EXTENSIONS_LAYER)
+    if custom is not None:
+        author_extensions(custom, composed, robot, prims)
     if profile is Profile.ISAAC:
         from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
 
         schema = layer[ROBOT_LAYER]
         parts = tree, body_assignment, prims
-        author_robot_schema(schema, composed, *parts, version, metadata)
-    if EXTENSIONS_LAYER in layer:
-        author_extensions(layer[EXTENSIONS_LAYER], composed, robot, prims)
+        author_robot_schema(schema, composed, *parts, version, metadata, custom)
     if profile is Profile.SIMREADY:
         # Imports numpy, which other profiles of robots without meshes do not need.
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415

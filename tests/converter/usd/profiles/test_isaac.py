@@ -83,6 +83,30 @@ def test_joints_are_listed_from_the_base(
         assert "IsaacJointAPI" in applied(stage.GetPrimAtPath(path))
 
 
+def test_joints_below_a_frame_are_in_the_order_of_their_body(tmp_path: Path) -> None:
+    """A frame with custom data below it is no site."""
+    urdf = tmp_path / "tree.urdf"
+    frames = """<link name="mount"/><link name="marker"/>
+      <joint name="to_mount" type="fixed">
+        <parent link="base"/><child link="mount"/></joint>
+      <joint name="to_marker" type="fixed">
+        <parent link="base"/><child link="marker"/></joint>
+      <gazebo reference="marker"><sensor/></gazebo></robot>"""
+    content = _TREE.replace('"base"/><child link="left"', '"mount"/><child link="left"')
+    urdf.write_text(content.replace("</robot>", frames))
+    options = ConvertOptions(profile=Profile.ISAAC, base=BaseOption.FLOATING)
+    asset = convert(urdf, tmp_path / "usd", options).root_layer
+    stage = Usd.Stage.Open(str(asset))
+    robot = stage.GetDefaultPrim()
+
+    def names(relationship: str) -> list[str]:
+        return [path.name for path in robot.GetRelationship(relationship).GetTargets()]
+
+    links = ["base", "mount", "right", "left", "tool", "left_tip"]
+    assert names("isaac:physics:robotLinks") == links
+    assert names("isaac:physics:robotJoints") == ["to_right", "to_left", "to_tip"]
+
+
 def test_changed_names_are_kept_for_isaac_sim(tmp_path: Path) -> None:
     """Only where a prim has another name than the URDF."""
     stage = _tree(tmp_path)
