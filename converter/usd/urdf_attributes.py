@@ -10,6 +10,9 @@ from pxr import Sdf, Usd, Vt
 from urdf_usd.converter.robot.model import Vec6
 from urdf_usd.converter.usd.writer.specs import write_new
 
+# Principal moments and axes (wxyz) of the inertia of a link that is merged into a body.
+LINK_MOMENTS = "inertial:diagonalInertia"
+LINK_AXES = "inertial:principalAxes"
 _NUMBERS = (Vt.DoubleArray, Vt.FloatArray, Vt.IntArray)
 
 

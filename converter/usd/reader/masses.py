@@ -17,6 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdPhysics, Vt
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Inertial, MeshFile, Pose
+from urdf_usd.converter.robot.rigid import rotate_inertia
 from urdf_usd.converter.robot.solids import (
     EMPTY,
     Solid,
@@ -35,7 +36,12 @@ from urdf_usd.converter.robot.spatial import (
 from urdf_usd.converter.usd.reader.links import LinkPrim
 from urdf_usd.converter.usd.reader.shapes import PlacedShape
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
-from urdf_usd.converter.usd.urdf_attributes import read_number, read_numbers
+from urdf_usd.converter.usd.urdf_attributes import (
+    LINK_AXES,
+    LINK_MOMENTS,
+    read_number,
+    read_numbers,
+)
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 
@@ -244,13 +250,23 @@ def kept_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
         return False, None
     position = read_numbers(prim, "inertial:origin:position", 3)
     quat_wxyz = read_numbers(prim, "inertial:origin:quat_wxyz", 4)
-    inertia = read_numbers(prim, "inertial:inertia", 6)
+    inertia = read_numbers(prim, "inertial:inertia", 6) or _decomposed(prim)
     if position is None or quat_wxyz is None or inertia is None:
         return True, None
     (x, y, z), (w, i, j, k) = position, quat_wxyz
     ixx, ixy, ixz, iyy, iyz, izz = inertia
     pose = Pose((x, y, z), (w, i, j, k))
     return True, Inertial(mass, pose, (ixx, ixy, ixz, iyy, iyz, izz))
+
+
+def _decomposed(prim: Usd.Prim) -> tuple[float, ...] | None:
+    """Return inertia by its principal axes, of an asset for ROS, as six values."""
+    moments = read_numbers(prim, LINK_MOMENTS, 3)
+    axes = read_numbers(prim, LINK_AXES, 4)
+    if moments is None or axes is None:
+        return None
+    (ixx, iyy, izz), (w, x, y, z) = moments, axes
+    return rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), (w, x, y, z))
 
 
 def adds_up(

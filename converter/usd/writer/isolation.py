@@ -10,10 +10,15 @@ from collections.abc import Iterator
 
 from pxr import Sdf
 
+from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.usd.urdf_attributes import (
+    LINK_AXES,
+    LINK_MOMENTS,
+    write_numbers,
+)
 from urdf_usd.converter.usd.writer.specs import applied, set_applied
 
-_INERTIAL = "urdf:inertial:"
-_TENSOR = f"{_INERTIAL}inertia"
+_TENSOR = "urdf:inertial:inertia"
 
 
 def move_opinions(
@@ -45,17 +50,22 @@ def move_opinions(
                 set_applied(prim, [name for name in listed if name not in moved])
 
 
-def drop_link_tensors(layer: Sdf.Layer) -> None:
-    """Remove the inertials of links that are merged into bodies.
+def decompose_link_tensors(layer: Sdf.Layer) -> None:
+    """Write the inertia of links that are merged into bodies by its principal axes.
 
-    They contain inertia as six values, which REP 158 forbids (1.3).
+    REP 158 forbids inertia as six values (1.3, Inertia Representation). The axes are
+    relative to the frame of the inertial.
     """
     with Sdf.ChangeBlock():
-        for prim in _prims(layer):
-            if _TENSOR in prim.properties:
-                for name in list(prim.properties.keys()):
-                    if name.startswith(_INERTIAL):
-                        prim.RemoveProperty(prim.properties[name])
+        for prim in list(_prims(layer)):
+            tensor = prim.attributes.get(_TENSOR)
+            if tensor is None:
+                continue
+            ixx, ixy, ixz, iyy, iyz, izz = tensor.default
+            moments, quat_wxyz = principal_inertia((ixx, ixy, ixz, iyy, iyz, izz))
+            prim.RemoveProperty(tensor)
+            write_numbers(prim, LINK_MOMENTS, moments)
+            write_numbers(prim, LINK_AXES, quat_wxyz)
 
 
 def load_on_demand(layer: Sdf.Layer) -> None:

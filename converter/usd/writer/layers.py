@@ -60,7 +60,7 @@ from urdf_usd.converter.usd.writer.interface import (
     author_interface,
 )
 from urdf_usd.converter.usd.writer.isolation import (
-    drop_link_tensors,
+    decompose_link_tensors,
     load_on_demand,
     move_opinions,
 )
@@ -404,7 +404,7 @@ def _isolate(
     """
     physics = layer[PHYSICS_LAYER]
     if profile is Profile.ROS:
-        drop_link_tensors(physics)
+        decompose_link_tensors(physics)
         move_opinions(physics, layer[EXTENSIONS_LAYER], ("urdf:",))
         move_opinions(physics, layer[ROS_LAYER], ("ros:",), "Ros")
         move_opinions(physics, layer[ROS_LAYER], ("ext_physics:",), "ExtendedPhysics")

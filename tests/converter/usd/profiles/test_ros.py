@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, sqrt
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,17 @@ from urdf_usd.converter.robot.model import Continuous, Joint, Mimic
 
 ROBOT = "/whole_robot"
 _ROS = ConvertOptions(profile=Profile.ROS, base=BaseOption.FIXED)
+
+_TWO_LINKS = """<robot name="two">
+  <link name="base"><inertial><mass value="2"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+  <link name="tool"><inertial><origin xyz="0.01 -0.02 0.03"/><mass value="0.5"/>
+    <inertia ixx="0.03" ixy="0.005" ixz="0" iyy="0.04" iyz="0" izz="0.05"/></inertial>
+  </link>
+  <joint name="weld" type="fixed"><origin xyz="0.1 0 0" rpy="0 0 0.5"/>
+    <parent link="base"/><child link="tool"/></joint>
+</robot>
+"""
 
 
 @pytest.fixture
@@ -175,6 +186,30 @@ def test_assets_have_no_inertia_as_six_values(asset: Path) -> None:
     for prim in stage.Traverse():
         assert not prim.HasAttribute("newton:inertia")
         assert not prim.HasAttribute("urdf:inertial:inertia")
+
+
+def test_inertias_of_merged_links_are_kept_by_their_axes(tmp_path: Path) -> None:
+    """In the layer of custom data; they are read back as the URDF states them."""
+    urdf = tmp_path / "two.urdf"
+    urdf.write_text(_TWO_LINKS)
+    options = ConvertOptions(profile=Profile.ROS, merge_fixed=True)
+    asset = convert(urdf, tmp_path / "usd", options).root_layer
+
+    layer = _layer(asset, "Extensions.usda")
+    prim = layer.GetPrimAtPath("/two/Geometry/base/tool")
+    moments = prim.attributes["urdf:inertial:diagonalInertia"].default
+    # Roots of (0.03 - m)(0.04 - m) - 0.005^2, and 0.05.
+    root = sqrt(0.005**2 + 0.005**2)
+    expected = (0.035 - root, 0.035 + root, 0.05)
+    assert sorted(moments) == pytest.approx(expected, rel=1e-12)
+    links = {link.name: link for link in read_usd(asset).robot.links}
+    inertial = links["tool"].inertial
+    assert inertial is not None
+    assert inertial.mass == 0.5
+    assert inertial.origin.position == (0.01, -0.02, 0.03)
+    assert inertial.inertia == pytest.approx(
+        (0.03, 0.005, 0.0, 0.04, 0.0, 0.05), abs=1e-16
+    )
 
 
 @pytest.mark.parametrize("layout", [Layout.SINGLE, Layout.USDZ])
