@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,13 +10,18 @@ from types import MappingProxyType
 
 import numpy as np
 
-from urdf_usd.converter.decomposition import decompose
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.decomposition import decompose, is_remeshed
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.hulls import Points
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
-from urdf_usd.converter.options import ColliderKind, ColliderRules, ColliderTolerance
+from urdf_usd.converter.options import (
+    ColliderKind,
+    ColliderRules,
+    ColliderTolerance,
+    MeshProgress,
+)
 from urdf_usd.converter.robot.model import (
     Approximation,
     Collision,
@@ -58,7 +63,10 @@ class _Replaced:
 
 
 def replace_colliders(
-    robot: Robot, rules: ColliderRules, triangles: Approximation
+    robot: Robot,
+    rules: ColliderRules,
+    triangles: Approximation,
+    progress: MeshProgress | None = None,
 ) -> Findings[Robot]:
     """Return a robot with the requested colliders.
 
@@ -68,11 +76,13 @@ def replace_colliders(
         robot: The robot.
         rules: The colliders of each link.
         triangles: How colliders of triangles are approximated.
+        progress: Is called before a mesh is decomposed.
 
     Returns:
         The robot; links without a rule are unchanged.
     """
     yield from _unused(robot, rules)
+    pieces = yield from _decomposed(robot, rules, progress)
     replaced: dict[ColliderKind, list[str]] = {}
     links = []
     for link in robot.links:
@@ -80,7 +90,7 @@ def replace_colliders(
         if kind is None or not link.collisions:
             links.append(link)
             continue
-        changed, texts = _of_link(link, kind, rules.tolerance, triangles)
+        changed, texts = _of_link(link, kind, rules.tolerance, triangles, pieces)
         if texts:
             named = replaced.setdefault(kind, [])
             named.append(f"{link.name!r} ({', '.join(texts)})")
@@ -106,18 +116,60 @@ def _unused(robot: Robot, rules: ColliderRules) -> Findings[None]:
             yield Diagnostic("collider-rule-unused", message, robot.location)
 
 
+def _decomposed(
+    robot: Robot, rules: ColliderRules, progress: MeshProgress | None
+) -> Findings[Mapping[str, Path]]:
+    """Return files with convex pieces, by path of the mesh that they replace."""
+    meshes: dict[str, tuple[PolygonMesh, Location | None]] = {}
+    for link in robot.links:
+        if rules.kind_of(link.name) is not ColliderKind.DECOMPOSITION:
+            continue
+        for shape in link.collisions:
+            geometry = shape.geometry
+            if not isinstance(geometry, MeshFile) or geometry.path in {None, *meshes}:
+                continue
+            mesh = _read(geometry)
+            # CoACD remeshes surfaces that are not manifold, which enlarges them.
+            if mesh is not None and not all(map(_is_convex, _parts(mesh))):
+                meshes[geometry.path or ""] = mesh, shape.location
+    remeshed = [
+        Path(path).name for path, (mesh, _) in meshes.items() if is_remeshed(mesh)
+    ]
+    if remeshed:
+        are = "1 mesh is" if len(remeshed) == 1 else f"{len(remeshed)} meshes are"
+        message = (
+            f"{are} not closed, so that CoACD decomposes a closed surface around it: "
+            f"{', '.join(remeshed)}"
+        )
+        yield Diagnostic("collider-remeshed", message, robot.location)
+    pieces = {}
+    for number, (path, (mesh, location)) in enumerate(meshes.items(), start=1):
+        if progress is not None:
+            progress(Path(path).name, number, len(meshes))
+        pieces[path] = decompose(path, mesh, location)
+    return pieces
+
+
+def _parts(mesh: PolygonMesh) -> Sequence[tuple[str, PolygonMesh]]:
+    return split_groups(mesh) or (("", mesh),)
+
+
 def _of_link(
     link: Link,
     kind: ColliderKind,
     tolerance: ColliderTolerance,
     triangles: Approximation,
+    pieces: Mapping[str, Path],
 ) -> tuple[Link, tuple[str, ...]]:
     """Return a link with other colliders, and what they are."""
     if kind is ColliderKind.NONE:
         count = len(link.collisions)
         text = "1 collider" if count == 1 else f"{count} colliders"
         return replace(link, collisions=()), (text,)
-    found = [_of_shape(shape, kind, tolerance, triangles) for shape in link.collisions]
+    found = [
+        _of_shape(shape, kind, tolerance, triangles, pieces)
+        for shape in link.collisions
+    ]
     return (
         replace(link, collisions=tuple(each.collision for each in found)),
         tuple(each.text for each in found if each.text),
@@ -129,6 +181,7 @@ def _of_shape(
     kind: ColliderKind,
     tolerance: ColliderTolerance,
     triangles: Approximation,
+    pieces: Mapping[str, Path],
 ) -> _Replaced:
     geometry = shape.geometry
     mesh = _read(geometry) if isinstance(geometry, MeshFile) else None
@@ -138,14 +191,13 @@ def _of_shape(
     if kind is ColliderKind.MESH:
         return _Replaced(replace(shape, approximation=triangles), name)
     if kind is ColliderKind.DECOMPOSITION:
-        parts = split_groups(mesh) or (("", mesh),)
-        # CoACD remeshes surfaces that are not manifold, which enlarges them.
-        if all(map(_is_convex, parts)):
-            many = "piece" if len(parts) == 1 else "pieces"
-            return _Replaced(shape, f"{name}: {len(parts)} {many} of the file")
-        file = decompose(geometry.path or "", mesh, shape.location)
-        pieces = replace(shape, geometry=replace(geometry, path=str(file)))
-        return _Replaced(pieces, f"{name}: {_pieces_text(mesh, file)}")
+        file = pieces.get(geometry.path or "")
+        if file is None:
+            count = len(_parts(mesh))
+            many = "piece" if count == 1 else "pieces"
+            return _Replaced(shape, f"{name}: {count} {many} of the file")
+        decomposed = replace(shape, geometry=replace(geometry, path=str(file)))
+        return _Replaced(decomposed, f"{name}: {_pieces_text(mesh, file)}")
     points = mesh.points * np.array(geometry.scale)
     hull = replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:

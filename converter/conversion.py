@@ -26,6 +26,7 @@ from urdf_usd.converter.options import (
     ConvertOptions,
     InertiaOption,
     Layout,
+    MeshProgress,
     Profile,
 )
 from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies
@@ -151,6 +152,8 @@ def convert(
     source: str | os.PathLike[str],
     directory: str | os.PathLike[str],
     options: ConvertOptions = DEFAULTS,
+    *,
+    progress: MeshProgress | None = None,
 ) -> Conversion:
     """Convert a URDF or xacro file to a USD asset.
 
@@ -162,6 +165,8 @@ def convert(
         directory: Folder of the asset: new, empty, or with an earlier conversion,
             which is replaced.
         options: Choices.
+        progress: Is called before a mesh is decomposed by CoACD, with its file name,
+            its number from one on, and the number of meshes.
 
     Raises:
         ConversionError: The robot cannot be read or written.
@@ -174,13 +179,15 @@ def convert(
         environment=options.environment,
         root=options.root,
     )
-    return convert_parsed(parsed, directory, options)
+    return convert_parsed(parsed, directory, options, progress=progress)
 
 
 def convert_parsed(
     parsed: Parsed,
     directory: str | os.PathLike[str],
     options: ConvertOptions = DEFAULTS,
+    *,
+    progress: MeshProgress | None = None,
 ) -> Conversion:
     """Convert a robot that was already read; see :func:`convert`.
 
@@ -188,6 +195,7 @@ def convert_parsed(
         parsed: The robot and the diagnostics of reading it.
         directory: As :func:`convert`.
         options: Options; those about reading are ignored.
+        progress: As :func:`convert`.
 
     Raises:
         ConversionError: The robot cannot be written.
@@ -209,7 +217,7 @@ def convert_parsed(
         from urdf_usd.converter.colliders import replace_colliders  # noqa: PLC0415  imports numpy and scipy
 
         robot, replaced = drain(
-            replace_colliders(robot, options.colliders, _triangles(options))
+            replace_colliders(robot, options.colliders, _triangles(options), progress)
         )
         changes = (*changes, *replaced)
     tree = build_tree(robot)

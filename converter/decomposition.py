@@ -24,6 +24,7 @@ from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 # of the library.
 THRESHOLD = 0.05
 _SEED = 0
+_TRIANGLES_AT_EDGE = 2
 _MISSING = "CoACD is not installed: pip install urdf-usd-conformance[coacd]"
 
 
@@ -64,6 +65,18 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
         # Another process may write the same file.
         part.replace(target)
     return target
+
+
+def is_remeshed(mesh: PolygonMesh) -> bool:
+    """Return whether CoACD replaces a mesh by a closed one, which takes it long.
+
+    It does if an edge belongs to other than two triangles, and also if triangles
+    intersect, which is not found here.
+    """
+    triangles = _triangles(mesh)
+    edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    _, counts = np.unique(edges, axis=0, return_counts=True)
+    return bool((counts != _TRIANGLES_AT_EDGE).any())
 
 
 def _pieces(

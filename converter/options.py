@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.simulation.plan import Description
+
+MeshProgress: TypeAlias = Callable[[str, int, int], None]
+"""Is called with the name of a mesh, its number from one on, and the number of all."""
 
 
 class Layout(StrEnum):

@@ -253,3 +253,50 @@ def test_convex_groups_of_a_file_are_its_decomposition(
     assert meshes == [("trunk", "Mesh", "convexHull")] * 2
     texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
     assert "groups.obj: 2 pieces of the file" in texts[0]
+
+
+def test_progress_names_each_mesh_before_it_is_decomposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One call for each file, though two links use it."""
+    calls = fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
+    trimesh.creation.annulus(0.5, 1.0, 6.0).export(tmp_path / "ring.stl")
+    trimesh.creation.annulus(0.7, 1.0, 6.0).export(tmp_path / "tube.stl")
+    links = "".join(
+        f'<link name="l{n}">{_shape(file)}</link>'
+        for n, file in enumerate(("ring.stl", "ring.stl", "tube.stl"))
+    )
+    joints = "".join(
+        f'<joint name="j{n}" type="fixed"><parent link="l0"/><child link="l{n}"/>'
+        "</joint>"
+        for n in (1, 2)
+    )
+    urdf = tmp_path / "rings.urdf"
+    urdf.write_text(f'<robot name="rings">{links}{joints}</robot>', encoding="utf-8")
+    options = ConvertOptions(
+        colliders=ColliderRules((ColliderRule.parse("decomposition"),))
+    )
+    seen: list[tuple[str, int, int, int]] = []
+
+    def show(mesh: str, number: int, total: int) -> None:
+        seen.append((mesh, number, total, len(calls)))
+
+    convert(urdf, tmp_path / "out", options, progress=show)
+
+    assert seen == [("ring.stl", 1, 2, 0), ("tube.stl", 2, 2, 1)]
+
+
+@pytest.mark.parametrize(("lost", "open_"), [(0, False), (1, True)])
+def test_open_meshes_of_a_decomposition_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int, *, open_: bool
+) -> None:
+    """CoACD decomposes a closed surface around them."""
+    fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
+    tube = trimesh.creation.annulus(0.5, 1.0, 6.0)
+    rod = trimesh.Trimesh(tube.vertices, tube.faces[lost:], process=False)
+
+    result, _ = _converted(tmp_path, "*arm=decomposition", rod=rod)
+
+    found = [d.message for d in result.diagnostics if d.rule == "collider-remeshed"]
+    # The tetrahedra of the other file are convex, and not decomposed.
+    assert [message.rpartition(": ")[2] for message in found] == ["rod.stl"] * open_

@@ -25,7 +25,7 @@ from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
     warn_of_address_limit,
 )
-from urdf_usd.conformance.cli.output.status import shown_status
+from urdf_usd.conformance.cli.output.status import shown_meshes, shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def convert_command(
 
         chosen = choices.options()
     options = _options_for(robot, chosen, given, added)
-    conversion = convert(robot.path, directory, options)
+    with shown_meshes() as progress:
+        conversion = convert(robot.path, directory, options, progress=progress)
     show_diagnostics(conversion.diagnostics)
     say(_summary(conversion, chosen.base))
     click.echo(conversion.root_layer)

@@ -106,6 +106,23 @@ def shown_progress(
         yield show
 
 
+@contextmanager
+def mesh_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar of meshes; call the result before each of them.
+
+    Its arguments are the name of a mesh, its number from one on, and the number of all.
+    """
+    with _bar(stderr()) as progress:
+        task = progress.add_task("", pace="decomposing")
+
+        def show(mesh: str, number: int, total: int) -> None:
+            progress.update(
+                task, completed=number - 1, total=total, description=mesh, refresh=True
+            )
+
+        yield show
+
+
 class _Lines:
     """Progress as lines, for logs."""
 

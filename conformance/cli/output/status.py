@@ -7,8 +7,8 @@ click, so that it appears before these are imported.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import click
 
@@ -57,3 +57,27 @@ def shown_status(text: str) -> Iterator[StatusLine]:
         yield status
     finally:
         status.clear()
+
+
+@contextmanager
+def shown_meshes() -> Iterator[Callable[[str, int, int], None]]:
+    """Show the decomposition of meshes, each of which may take minutes, on terminals.
+
+    Call the result before each mesh, with its name, its number from one on, and the
+    number of meshes.
+    """
+    with ExitStack() as stack:
+        advance: Callable[[str, int, int], None] | None = None
+
+        def show(mesh: str, number: int, total: int) -> None:
+            nonlocal advance
+            if not stderr_is_terminal():
+                return
+            if advance is None:
+                # Imports rich, which other conversions do not need.
+                from urdf_usd.conformance.cli.output.progress import mesh_bar
+
+                advance = stack.enter_context(mesh_bar())
+            advance(mesh, number, total)
+
+        yield show

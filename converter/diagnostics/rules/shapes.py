@@ -69,6 +69,12 @@ SHAPES_RULES = (
         "Install CoACD with the extra `coacd`, or use other colliders for the link.",
     ),
     Rule(
+        "collider-remeshed",
+        _N,
+        "A mesh is not closed, so that CoACD decomposes a closed surface around it.",
+        "Close the mesh: that is faster, and the surface around it is larger.",
+    ),
+    Rule(
         "collider-rule-unused",
         _W,
         "A pattern of --colliders matches no link.",

@@ -6,7 +6,11 @@ import io
 
 import pytest
 
-from urdf_usd.conformance.cli.output.status import StatusLine, shown_status
+from urdf_usd.conformance.cli.output.status import (
+    StatusLine,
+    shown_meshes,
+    shown_status,
+)
 
 
 class Terminal(io.StringIO):
@@ -105,3 +109,29 @@ def test_dumb_terminal_gets_no_status_line(
         pass
 
     assert terminal.getvalue() == ""
+
+
+def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its number, and the bar is removed at the end."""
+    terminal = as_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    with shown_meshes() as progress:
+        progress("base.stl", 1, 3)
+        progress("arm.stl", 2, 3)
+
+    shown = terminal.getvalue()
+    assert "0/3" in shown
+    assert "base.stl" in shown
+    assert shown.index("1/3") < shown.index("arm.stl")
+    assert "3/3" not in shown
+
+
+def test_meshes_are_not_shown_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Logs have diagnostics alone."""
+    with shown_meshes() as progress:
+        progress("base.stl", 1, 3)
+
+    assert capsys.readouterr() == ("", "")
