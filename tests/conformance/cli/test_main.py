@@ -542,7 +542,7 @@ def test_bug_asks_for_a_report_without_traceback(
 ) -> None:
     """--debug shows it."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
@@ -561,7 +561,7 @@ def test_write_error_is_not_reported_as_a_bug(
 ) -> None:
     """A full disk gives the message of the system."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "out/arm.usda")
 
     monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
