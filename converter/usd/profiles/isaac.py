@@ -115,18 +115,19 @@ def _order(
     for joint in moving:
         below[body_of[joint.parent]].append(joint)
     joints = [prims.anchor] if prims.anchor is not None else []
-    links: list[str] = []
-    # Bodies that no joint connects to the base follow.
+    # None stands for links that are fixed to the world. Bodies that no joint connects
+    # to the base follow.
+    links: dict[str | None, None] = {}
     roots = [name for name in tree.links if body_of[name] == name]
     pending = [*reversed(roots), body_of[tree.root]]
     while pending:
         body = pending.pop()
-        if body is None or body in links:
+        if body in links:
             continue
-        links.append(body)
+        links[body] = None
         joints += [prims.joint[joint.name] for joint in below[body]]
         pending += [body_of[joint.child] for joint in reversed(below[body])]
-    return links, joints
+    return [body for body in links if body is not None], joints
 
 
 def _sites(

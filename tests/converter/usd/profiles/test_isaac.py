@@ -107,6 +107,20 @@ def test_joints_below_a_frame_are_in_the_order_of_their_body(tmp_path: Path) -> 
     assert names("isaac:physics:robotJoints") == ["to_right", "to_left", "to_tip"]
 
 
+def test_joint_to_a_fixed_root_is_the_first(tmp_path: Path) -> None:
+    """It fixes the base in place of an added joint."""
+    urdf = tmp_path / "tree.urdf"
+    world = """<link name="world"/><joint name="to_world" type="fixed">
+      <parent link="world"/><child link="base"/></joint></robot>"""
+    urdf.write_text(_TREE.replace("</robot>", world))
+    options = ConvertOptions(profile=Profile.ISAAC)
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", options).root_layer))
+    joints = stage.GetDefaultPrim().GetRelationship("isaac:physics:robotJoints")
+
+    names = [path.name for path in joints.GetTargets()]
+    assert names == ["to_world", "to_left", "to_right", "to_tip"]
+
+
 def test_changed_names_are_kept_for_isaac_sim(tmp_path: Path) -> None:
     """Only where a prim has another name than the URDF."""
     stage = _tree(tmp_path)
