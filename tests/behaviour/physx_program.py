@@ -64,8 +64,8 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
 
 def _pose(scene: Scene, body: str) -> list[float]:
     """Return position [m] and quaternion xyzw of a body."""
-    names = "position", "orientation"
-    return [v for name in names for v in scene.read_bodies(name)[body].ravel().tolist()]
+    found = scene.read_bodies("position", "orientation")
+    return [value for values in found for value in values[body].ravel().tolist()]
 
 
 if __name__ == "__main__":

@@ -86,6 +86,11 @@ class NewtonModel:
     warnings: tuple[str, ...]
 
 
+def load() -> None:
+    """Import Newton, and what it imports at first use: half of the time of a robot."""
+    from newton.solvers import SolverFeatherstone  # noqa: F401, PLC0415  optional
+
+
 def build(
     read: Callable[[newton.ModelBuilder], None],
     names: Callable[[newton.ModelBuilder], tuple[Mapping[str, int], Mapping[str, int]]],

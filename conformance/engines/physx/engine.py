@@ -7,6 +7,8 @@ freedom are OpenUSD's reading.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
 import math
 import subprocess
@@ -14,8 +16,9 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +152,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class PhysxEngine:
-    """PhysX through ovphysx, on the CPU, in a process of its own."""
+    """PhysX through ovphysx, on the CPU, in a process of its own, which is kept."""
 
     name: str = "physx"
     side: Side = Side.USD
@@ -452,7 +455,7 @@ def _request_values(
         return rows
 
     moving = configurations.for_motion
-    arrays = _run_program(
+    arrays = _program().run(
         {
             "usd": str(Path(request.path).absolute()),
             "joints": [paths[name] for name in names],
@@ -468,35 +471,83 @@ def _request_values(
     )
 
 
-def _run_program(question: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-    """Run the program in a process of its own, and return the arrays that it wrote.
+class _Program:
+    """The program in a process of its own, which loads one stage after the other."""
 
-    Raises:
-        AbstentionError: It ended with an error; the message is its last line.
-        RuntimeError: A signal ended it.
-    """
-    with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-        request, answer = Path(folder, "request.json"), Path(folder, "answer.npz")
-        request.write_text(json.dumps(question), encoding="utf-8")
-        with subprocess.Popen(  # noqa: S603  our own program
-            [sys.executable, str(_PROGRAM), str(request), str(answer)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._printed: IO[str] | None = None
+        atexit.register(self._stop)
+
+    def run(self, request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
+        """Return the arrays with which the program answers a request.
+
+        Raises:
+            AbstentionError: It ended with an error; the message is its last line.
+            RuntimeError: A signal ended it.
+        """
+        if self._process is not None:
+            # The stages before must not be the reason of an error.
+            with contextlib.suppress(AbstentionError, RuntimeError):
+                return self._answer(self._process, request)
+        return self._answer(self._started(), request)
+
+    def _started(self) -> subprocess.Popen[str]:
+        self._printed = tempfile.TemporaryFile(  # noqa: SIM115  until it ends
+            "w+", encoding="utf-8", errors="replace"
+        )
+        self._process = subprocess.Popen(  # noqa: S603  our own program
+            [sys.executable, str(_PROGRAM)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._printed,
             encoding="utf-8",
-            errors="replace",
-        ) as process:
-            _, printed = process.communicate()
-        # Carbonite, on which PhysX is built, does not remove them.
-        for name in ("carb", "sem.carb"):
-            left = _SHARED_MEMORY / f"{name}-RStringInternals-{process.pid}"
-            left.unlink(missing_ok=True)
-        if process.returncode < 0:
-            raise RuntimeError(f"PhysX ended with signal {-process.returncode}")
-        if process.returncode:
-            lines = printed.strip().splitlines() or ["no message"]
-            raise AbstentionError(f"PhysX: {' '.join(lines[-1].split())}")
-        with np.load(answer) as stored:
-            return dict(stored)
+        )
+        return self._process
+
+    def _answer(
+        self, process: subprocess.Popen[str], request: Mapping[str, object]
+    ) -> dict[str, NDArray[Any]]:
+        assert process.stdin  # noqa: S101  # a pipe
+        assert process.stdout  # noqa: S101  # a pipe
+        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
+            answer = Path(folder, "answer.npz")
+            with contextlib.suppress(BrokenPipeError):
+                print(
+                    json.dumps({**request, "answer": str(answer)}),
+                    file=process.stdin,
+                    flush=True,
+                )
+            complete = process.stdout.readline()
+            # Carbonite, on which PhysX is built, does not remove them.
+            for name in ("carb", "sem.carb"):
+                left = _SHARED_MEMORY / f"{name}-RStringInternals-{process.pid}"
+                left.unlink(missing_ok=True)
+            if complete:
+                with np.load(answer) as stored:
+                    return dict(stored)
+        code, printed = self._stop()
+        if code < 0:
+            raise RuntimeError(f"PhysX ended with signal {-code}")
+        lines = printed.strip().splitlines() or ["no message"]
+        raise AbstentionError(f"PhysX: {' '.join(lines[-1].split())}")
+
+    def _stop(self) -> tuple[int, str]:
+        """End the process; return its exit status, and what it has printed."""
+        process, printed = self._process, self._printed
+        if process is None or printed is None:
+            return 0, ""
+        self._process = None
+        # It ends by itself when its input does.
+        process.communicate()
+        with printed:
+            printed.seek(0)
+            return process.returncode, printed.read()
+
+
+@lru_cache(maxsize=1)
+def _program() -> _Program:
+    return _Program()
 
 
 def _mass(answer: _Answer, row: int) -> MassProperties | None:

@@ -1,7 +1,10 @@
-"""Loads a USD into PhysX and writes what PhysX reports: ``program.py REQUEST ANSWER``.
+"""Loads USDs into PhysX, one after the other, and writes what PhysX reports.
 
 A program of its own: ovphysx brings its own build of OpenUSD, which cannot share a
-process with usd-core. It imports nothing of this package but the file format.
+process with usd-core. It imports nothing of this package.
+
+Each line of standard input is a :class:`Request` in JSON. Each line of standard output
+states that its answer is complete. An error ends the program.
 
 Units are those of ovphysx: degrees for joint positions, velocities and limits of
 rotational joints, radians in mass matrix and generalised forces. Gravity is that of the
@@ -12,10 +15,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import ovphysx
@@ -24,6 +27,9 @@ from ovphysx import PhysX
 from ovphysx.api import ReadGroup, WriteGroup
 from ovphysx.samples.python_samples.schema_support import physx_schema_paths
 from ovphysx.types import ObjectScope, SimObjectType
+
+if TYPE_CHECKING:
+    import warp
 
 LINK_ATTRIBUTES = {
     "link_mass": "mass",
@@ -82,6 +88,7 @@ class Request(TypedDict):
         positions: (K, n) their positions.
         velocities: (W, n) their velocities at the first W configurations, for forces.
         passive: What is simulated, if anything.
+        answer: File in which arrays are stored, by name.
     """
 
     usd: str
@@ -89,6 +96,7 @@ class Request(TypedDict):
     positions: list[list[float]]
     velocities: list[list[float]]
     passive: PassiveRequest | None
+    answer: str
 
 
 class PassiveRequest(TypedDict):
@@ -168,6 +176,8 @@ class Scene:
         self._physx.wait_task(self._physx.attach_ovstage(self._stage, read_ordinal=1))
         self._physx.wait_all()
         self._paths = ovstage.PathDictionary(self._stage)
+        kinds = SimObjectType.ARTICULATION_LINK, SimObjectType.RIGID_BODY
+        self._kinds = [kind for kind in kinds if self.read(kind, "mass")]
 
     def _own_paths(self, group: ReadGroup | WriteGroup) -> list[str]:
         listed: list[str] = self._paths.get_path_strings(group.prim_list)
@@ -175,8 +185,17 @@ class Scene:
 
     def read(self, kind: SimObjectType, name: str) -> dict[str, np.ndarray]:
         """Return an attribute of all objects of a kind, by prim path."""
-        values: dict[str, np.ndarray] = {}
-        with self._physx.read_sync(kind, [name], scope=ObjectScope.ALL) as result:
+        return self.read_all(kind, [name])[name]
+
+    def read_all(
+        self, kind: SimObjectType, names: Sequence[str]
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Return attributes of all objects of a kind, by name and prim path.
+
+        Each call takes 2 ms, with any number of attributes.
+        """
+        found: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+        with self._physx.read_sync(kind, names, scope=ObjectScope.ALL) as result:
             for group in result.groups:
                 if group.is_delete or not group.tensors:
                     continue
@@ -186,13 +205,17 @@ class Scene:
                     else list(group.tensors[0].numpy())
                 )
                 paths = self._own_paths(group)
-                values |= {p: np.array(row) for p, row in zip(paths, rows, strict=True)}
-        return values
+                own = {p: np.array(row) for p, row in zip(paths, rows, strict=True)}
+                found[self._paths.token_to_string(group.attribute)] |= own
+        return found
 
-    def read_bodies(self, name: str) -> dict[str, np.ndarray]:
-        """Return an attribute of links of articulations and of other rigid bodies."""
-        links = self.read(SimObjectType.ARTICULATION_LINK, name)
-        return links | self.read(SimObjectType.RIGID_BODY, name)
+    def read_bodies(self, *names: str) -> list[dict[str, np.ndarray]]:
+        """Return attributes of links of articulations and of other rigid bodies."""
+        kinds = [self.read_all(kind, names) for kind in self._kinds]
+        return [
+            {path: value for found in kinds for path, value in found[name].items()}
+            for name in names
+        ]
 
     def dof_paths(self) -> dict[str, list[str]]:
         """Return the joint of each degree of freedom, by path of the articulation."""
@@ -211,8 +234,7 @@ class Scene:
             for group in session.groups:
                 paths = self._own_paths(group)
                 for path, tensor in zip(paths, group.tensors, strict=True):
-                    rows = np.broadcast_to(values.get(path, other), tensor.shape)
-                    tensor.assign(np.ascontiguousarray(rows, np.float32))
+                    _assign(tensor, values.get(path, other))
                 session.commit_sync(group)
 
     def joint_values(self, name: str, paths: list[str]) -> np.ndarray:
@@ -251,10 +273,9 @@ class Scene:
 
     def read_root(self) -> dict[str, np.ndarray]:
         """Return the poses of the roots of all articulations."""
-        return {
-            name: np.array(list(self.read(SimObjectType.ARTICULATION, name).values()))
-            for name in ("rootPosition", "rootOrientation")
-        }
+        names = "rootPosition", "rootOrientation"
+        found = self.read_all(SimObjectType.ARTICULATION, names)
+        return {name: np.array(list(found[name].values())) for name in names}
 
     def hold_root(self, root: dict[str, np.ndarray]) -> None:
         """Put the root back where it was, at rest.
@@ -263,13 +284,12 @@ class Scene:
             root: As read by :meth:`read_root`.
         """
         still = {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
-        for name, value in (root | still).items():
-            with self._physx.write_sync(SimObjectType.ARTICULATION, name) as session:
-                for group in session.groups:
-                    for tensor in group.tensors:
-                        rows = np.broadcast_to(value, tensor.shape)
-                        tensor.assign(np.ascontiguousarray(rows, np.float32))
-                    session.commit_sync(group)
+        names, values = zip(*(root | still).items(), strict=True)
+        with self._physx.write_sync(SimObjectType.ARTICULATION, names) as session:
+            for group in session.groups:
+                for tensor in group.tensors:
+                    _assign(tensor, values[group.attribute_index])
+                session.commit_sync(group)
 
     def step(self, seconds: float) -> None:
         """Simulate one time step [s]."""
@@ -291,12 +311,21 @@ def observe(request: Request) -> dict[str, np.ndarray]:
     Args:
         request: In the units of ovphysx.
     """
-    messages = _Messages()
-    logging.getLogger(_LOGGER).addHandler(messages)
-    configure()
+    logger, messages = logging.getLogger(_LOGGER), _Messages()
+    logger.addHandler(messages)
+    try:
+        answer = _observe(request)
+    finally:
+        logger.removeHandler(messages)
+    answer["messages"] = np.array(list(messages.texts), dtype=str)
+    return answer
+
+
+def _observe(request: Request) -> dict[str, np.ndarray]:
     scene = Scene(request["usd"])
     joint, articulation = SimObjectType.ARTICULATION_JOINT, SimObjectType.ARTICULATION
-    links = sorted(scene.read_bodies("mass"))
+    bodies = scene.read_bodies(*LINK_ATTRIBUTES.values())
+    links = sorted(bodies[0])
     dofs = scene.dof_paths()
     fixed = scene.read(articulation, "isFixedBase")
     answer = {
@@ -304,21 +333,20 @@ def observe(request: Request) -> dict[str, np.ndarray]:
         "articulations": np.array(sorted(fixed), dtype=str),
         "fixed": np.array([int(fixed[path].item()) for path in sorted(fixed)]),
     }
-    for name, attribute in LINK_ATTRIBUTES.items():
-        values = scene.read_bodies(attribute)
+    for name, values in zip(LINK_ATTRIBUTES, bodies, strict=True):
         answer[name] = np.array([values[path].ravel() for path in links])
     columns = [path for own in sorted(dofs) for path in dofs[own]]
     answer["dofs"] = np.array(columns, dtype=str)
     moving = sorted(scene.read(joint, "jointLimit"))
     answer["joints"] = np.array(moving, dtype=str)
     answer["joint_axes"] = np.array([columns.count(path) for path in moving])
+    attributes = scene.read_all(joint, tuple(JOINT_ATTRIBUTES.values()))
     for name, attribute in JOINT_ATTRIBUTES.items():
-        values = scene.read(joint, attribute)
+        values = attributes[attribute]
         # The first axis is enough: joints with several have neither limits nor drives
         # in URDF.
         answer[name] = np.array([values[path][0].ravel() for path in moving])
     answer |= _configurations(scene, request, links)
-    answer["messages"] = np.array(list(messages.texts), dtype=str)
     passive = request["passive"]
     if passive and len(fixed) == 1:
         answer |= _couplings(passive, columns)
@@ -346,13 +374,13 @@ def _configurations(
         scene.write("jointVelocity", dict(zip(request["joints"], speeds, strict=True)))
         scene.hold_root(root)
         scene.place()
-        origins = scene.read_bodies("position")
-        orientations = scene.read_bodies("orientation")
+        origins, orientations = scene.read_bodies("position", "orientation")
         positions.append([origins[path] for path in links])
         turns.append([orientations[path] for path in links])
         if row < len(velocities):
+            read = scene.read_all(articulation, tuple(FORCE_ATTRIBUTES.values()))
             for name, attribute in FORCE_ATTRIBUTES.items():
-                found = scene.read(articulation, attribute)
+                found = read[attribute]
                 if len(found) == 1:
                     forces[name] += [row.ravel() for row in found.values()]
     return {
@@ -473,17 +501,31 @@ def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
     }
 
 
+def _assign(tensor: warp.array, values: float | np.ndarray) -> None:
+    """Set a tensor to values that are broadcast to its shape."""
+    rows = np.broadcast_to(values, tensor.shape)
+    tensor.assign(np.ascontiguousarray(rows, np.float32))
+
+
 def _widened(limits: np.ndarray) -> np.ndarray:
     """Return (n, 2) limits, the finite ones moved out of reach."""
     return np.where(np.abs(limits) < _UNLIMITED, np.array([-_FAR, _FAR]), limits)
 
 
-def main(request: str, answer: str) -> None:
-    """Read a request from a file, and write the answer to another."""
-    values = json.loads(Path(request).read_text(encoding="utf-8"))
-    arrays: dict[str, Any] = observe(values)
-    np.savez(answer, **arrays)
+def main() -> None:
+    """Answer requests until standard input ends."""
+    # What native code prints must not come between the answers.
+    done = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    configure()
+    # Without an instance, PhysX would end, and forget its configuration.
+    instance = PhysX()
+    for line in sys.stdin:
+        request: Request = json.loads(line)
+        np.savez(request["answer"], **observe(request))  # type: ignore[arg-type]
+        print(file=done, flush=True)
+    instance.destroy()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

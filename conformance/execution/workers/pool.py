@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
+from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.limits import (
@@ -28,6 +29,8 @@ _Result = TypeVar("_Result")
 # Purposes of the workers of single calls, and of a robot's steps.
 _CALLS = "calls"
 _STEPS = "steps"
+# After as many robots, a worker that is kept ends, with what it may have leaked.
+_MOST_ROBOTS = 32
 
 
 class WorkerPool:
@@ -87,8 +90,12 @@ class WorkerPool:
         finally:
             self.release(worker, _CALLS)
 
-    def start_worker(self, purpose: str) -> Worker:
+    def start_worker(self, purpose: str, *, fresh: bool = False) -> Worker:
         """Return a worker for some purpose, which has to be released.
+
+        Args:
+            purpose: For example the name of an engine.
+            fresh: Whether it must not have served a robot before.
 
         Raises:
             CancelledError: The pool was closed.
@@ -96,20 +103,28 @@ class WorkerPool:
         with PROCESSES:
             if self._closed:
                 raise CancelledError
-            if self._idle.get(purpose):
-                return self._idle[purpose].pop()
-            worker = Worker(self.new_folder(), self.memory)
-            self._workers.add(worker)
+            if self._idle.get(purpose) and not fresh:
+                worker = self._idle[purpose].pop()
+            else:
+                worker = Worker(self.new_folder(), self.memory)
+                self._workers.add(worker)
+            worker.robots += 1
             return worker
 
     def release(self, worker: Worker, purpose: str) -> None:
         """End a worker, or keep it for the same purpose.
 
-        Processes that are forked end, so that nothing is left of a robot. The others
-        take a second to start, and are kept.
+        Processes that are forked end, so that nothing is left of a robot. Those that
+        take a second to start are kept for some robots.
         """
+        slow = purpose in registry.KEPT or not context.FORKS
         with PROCESSES:
-            if worker.running and not (context.FORKS or self._closed):
+            if (
+                slow
+                and worker.running
+                and worker.robots < _MOST_ROBOTS
+                and not self._closed
+            ):
                 self._idle.setdefault(purpose, []).append(worker)
                 return
             self._workers.discard(worker)
@@ -126,7 +141,8 @@ class RobotWorkers:
     The steps (reading, lint, conversion, reference engine, comparison, drawing) have
     one worker, and share what they have read of the robot. Functions that are likely to
     end their process, such as engines, are requested from further workers, one for each
-    purpose. After a crash the next call has a new process.
+    purpose. After a crash the next call has a new process. If the process has served
+    other robots, the call is repeated in a new one: answers do not depend on them.
 
     Args:
         pool: Where workers are started.
@@ -172,12 +188,15 @@ class RobotWorkers:
         with self._lock:
             self._left = True
             running = tuple(self._workers.values())
-        if not all(future.done() for future in self._begun):
+        unfinished = not all(future.done() for future in self._begun)
+        if unfinished:
             for worker in running:
                 worker.cancel()
         for threads in self._threads.values():
             threads.shutdown(cancel_futures=True)
         for purpose, worker in self._workers.items():
+            if unfinished:
+                worker.end()
             self._pool.release(worker, purpose)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -228,9 +247,16 @@ class RobotWorkers:
         arguments: tuple[object, ...],
         timeout: float,
     ) -> Completed[_Result] | Crashed:
-        ending = self._worker(purpose).call(
-            function, *arguments, timeout=timeout, variables=self._variables
-        )
+        def call(worker: Worker) -> Completed[_Result] | Crashed:
+            return worker.call(
+                function, *arguments, timeout=timeout, variables=self._variables
+            )
+
+        worker = self._worker(purpose)
+        ending = call(worker)
+        if isinstance(ending, Crashed) and worker.robots > 1:
+            worker.end()
+            ending = call(self._worker(purpose))
         self.crashed |= isinstance(ending, Crashed)
         return ending
 
@@ -244,8 +270,10 @@ class RobotWorkers:
             if self._left:
                 raise CancelledError
             worker = self._workers.get(purpose)
-            if worker is None or not worker.running:
-                if worker is not None:
-                    self._pool.release(worker, purpose)
+            if worker is None:
                 worker = self._workers[purpose] = self._pool.start_worker(purpose)
+            elif not worker.running:
+                self._pool.release(worker, purpose)
+                worker = self._pool.start_worker(purpose, fresh=True)
+                self._workers[purpose] = worker
             return worker

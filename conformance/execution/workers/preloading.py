@@ -48,7 +48,6 @@ _MODULES = (
     "urdf_usd.converter.usd.writer.meshes.surfaces",
 )
 _OPTIONAL = (
-    "newton",
     "pinocchio",
     "pydrake.multibody.parsing",
     "pydrake.multibody.plant",
@@ -68,3 +67,5 @@ with captured():
     # What libraries initialise when they are first used.
     import_module("urdf_usd.conformance.engines.registry").names()
     import_module("urdf_usd.conformance.engines.pybullet.loading").world()
+    with contextlib.suppress(Exception):
+        import_module("urdf_usd.conformance.engines.newton.model").load()

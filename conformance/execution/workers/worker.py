@@ -57,10 +57,12 @@ class Worker:
 
     Attributes:
         running: Whether the process waits for a further call.
+        robots: Number of robots that it has served, counted by the pool.
     """
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.running = True
+        self.robots = 0
         self._folder = folder
         self._cancelled = False
         self._connection, theirs = Pipe()

@@ -14,11 +14,14 @@ import pytest
 from tests.conformance.misbehaviour import CRASHES, crash, unreadable
 from tests.conformance.runs import wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory limits are Linux's"
 )
+
+_FORKED = pytest.mark.skipif(not context.FORKS, reason="all workers are kept")
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +153,77 @@ def test_closing_the_pool_cancels_requests(tmp_path: Path) -> None:
             wait_until(begun.exists)
         with pytest.raises(CancelledError):
             waiting.result()
+
+
+@_FORKED
+def test_worker_of_a_slow_engine_serves_several_robots(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small number, which bounds what it leaks; other workers end with a robot."""
+    monkeypatch.setattr("urdf_usd.conformance.engines.registry.KEPT", {"slow"})
+    monkeypatch.setattr(f"{WorkerPool.__module__}._MOST_ROBOTS", 2)
+    processes: dict[str, list[object]] = {"slow": [], "other": []}
+    for _ in range(4):
+        with RobotWorkers(pool) as workers:
+            for purpose, seen in processes.items():
+                seen.extend(_reasons(workers.request(purpose, os.getpid)()))
+
+    first, second, third, fourth = processes["slow"]
+    assert first == second != third == fourth
+    assert len(set(processes["other"])) == 4
+
+
+@pytest.fixture
+def used(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the purpose of a kept worker that has served a robot."""
+    monkeypatch.setattr("urdf_usd.conformance.engines.registry.KEPT", {"used"})
+    with RobotWorkers(pool) as workers:
+        assert _reasons(workers.request("used", _crash_if_used, "abort")()) == [1]
+    return "used"
+
+
+def _crash_if_used(kind: str) -> int:
+    """Crash in a process that has called this before."""
+    _CALLS.append(kind)
+    if len(_CALLS) > 1:
+        crash(kind)
+    return len(_CALLS)
+
+
+_CALLS: list[str] = []
+
+
+@_FORKED
+@pytest.mark.parametrize("kind", ["abort", "exit-3", "memory-error"])
+def test_crash_after_other_robots_is_repeated_in_a_new_process(
+    pool: WorkerPool, used: str, kind: str
+) -> None:
+    """The robots before may be the reason."""
+    with RobotWorkers(pool) as workers:
+        assert _reasons(workers.request(used, _crash_if_used, kind)()) == [1]
+        assert not workers.crashed
+
+
+@_FORKED
+def test_crash_in_the_new_process_counts(pool: WorkerPool, used: str) -> None:
+    """It is the robot's own."""
+    with RobotWorkers(pool) as workers:
+        (reason,) = _reasons(workers.request(used, crash, "abort")())
+
+        assert reason == CRASHES["abort"][1]
+        assert workers.crashed
+
+
+@_FORKED
+def test_cancelled_worker_is_not_kept(
+    pool: WorkerPool, used: str, tmp_path: Path
+) -> None:
+    """The next robot has one that runs."""
+    with RobotWorkers(pool, parallel=True) as workers:
+        workers.request(used, _meet, str(tmp_path / "begun"), "/nowhere")
+        wait_until((tmp_path / "begun").exists)
+    with RobotWorkers(pool) as workers:
+        assert _reasons(workers.request(used, abs, -1)()) == [1]
 
 
 def test_variables_are_those_of_the_robot(pool: WorkerPool) -> None:
