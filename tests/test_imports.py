@@ -203,7 +203,6 @@ QUARANTINE = {
         "urdf_usd.conformance.mutation",
         # It lets the library find its plugins.
         "urdf_usd.conformance.execution.workers.preloading",
-        "urdf_usd.conformance.execution.workers.preloading_usd",
         "urdf_usd.conformance.engines.openusd",
         # It authors a layer over the stage, for rollouts.
         "urdf_usd.conformance.engines.physx.engine",
@@ -222,7 +221,10 @@ QUARANTINE = {
         "urdf_usd.converter.meshes.ply",
         "urdf_usd.conformance.engines.mesh_files.trimesh_scenes",
     ),
-    "warp": ("urdf_usd.conformance.engines.newton",),
+    "warp": (
+        "urdf_usd.conformance.engines.newton",
+        "urdf_usd.conformance.engines.physx.program",
+    ),
 }
 
 

@@ -47,10 +47,10 @@ from urdf_usd.conformance.execution.usd_limits import (
     call_on_usd,
     list_combinations,
 )
-from urdf_usd.conformance.execution.workers.fork_server import library_settings
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
+    library_settings,
     processors,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool

@@ -7,6 +7,7 @@ and has no use for engines, OpenUSD and readers.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -118,6 +119,7 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
 
 # Meshes that several calls of this process read.
 _CACHED = ExitStack()
+atexit.register(_CACHED.close)
 
 
 def cache_meshes() -> None:

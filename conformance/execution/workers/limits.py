@@ -1,4 +1,4 @@
-"""Limits of time and memory of worker processes, and the number of processors."""
+"""Limits of worker processes, settings of their libraries, number of processors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from dataclasses import dataclass
 DEFAULT_TIMEOUT = 120.0
 # A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
 DEFAULT_MEMORY = 6144
+# The work is parallel over robots or engines, and a fork copies no threads.
+_SETTINGS = {
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PXR_WORK_THREAD_LIMIT": "1",
+    # MuJoCo would import OpenGL, which starts a process to find its library.
+    "MUJOCO_GL": "disable",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,11 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def library_settings() -> dict[str, str]:
+    """Return the environment variables of libraries that the user has not set."""
+    return {name: to for name, to in _SETTINGS.items() if name not in os.environ}
 
 
 def processors() -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -38,8 +39,7 @@ class WorkerPool:
 
     Args:
         memory: Memory limit of a process, in MiB; None for none.
-        loaded: Module whose import loads what functions need; the first pool of a
-            program decides.
+        loaded: Modules that functions need; the first pool of a program decides.
 
     Attributes:
         memory: As given.
@@ -48,7 +48,7 @@ class WorkerPool:
     def __init__(
         self,
         memory: int | None = DEFAULT_LIMITS.memory,
-        loaded: str = context.FOR_ROBOTS,
+        loaded: Sequence[str] = context.FOR_ROBOTS,
     ) -> None:
         self.memory = memory
         self._opened = ExitStack()
@@ -56,7 +56,7 @@ class WorkerPool:
         self._numbers = itertools.count()
         self._closed = False
         self._workers: set[Worker] = set()
-        self._idle: dict[str, list[Worker]] = {}
+        self._idle: defaultdict[str, list[Worker]] = defaultdict(list)
         context.start_loading(loaded)
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class WorkerPool:
         with PROCESSES:
             if self._closed:
                 raise CancelledError
-            if self._idle.get(purpose) and not fresh:
+            if self._idle[purpose] and not fresh:
                 worker = self._idle[purpose].pop()
             else:
                 worker = Worker(self.new_folder(), self.memory)
@@ -119,13 +119,9 @@ class WorkerPool:
         """
         slow = purpose in registry.KEPT or not context.FORKS
         with PROCESSES:
-            if (
-                slow
-                and worker.running
-                and worker.robots < _MOST_ROBOTS
-                and not self._closed
-            ):
-                self._idle.setdefault(purpose, []).append(worker)
+            used_up = self._closed or worker.robots >= _MOST_ROBOTS
+            if slow and worker.running and not used_up:
+                self._idle[purpose].append(worker)
                 return
             self._workers.discard(worker)
         worker.end()
@@ -229,11 +225,9 @@ class RobotWorkers:
         call = partial(self._call, purpose or _STEPS, function, arguments, timeout)
         if purpose is None or not self._parallel:
             return call
-        threads = self._threads.get(purpose)
-        if threads is None:
-            threads = self._threads[purpose] = ThreadPoolExecutor(1)
-        future = threads.submit(call)
-        self._begun.append(future)
+        if purpose not in self._threads:
+            self._threads[purpose] = ThreadPoolExecutor(1)
+        self._begun.append(future := self._threads[purpose].submit(call))
         return future.result
 
     def stop(self, purpose: str) -> None:
@@ -247,16 +241,13 @@ class RobotWorkers:
         arguments: tuple[object, ...],
         timeout: float,
     ) -> Completed[_Result] | Crashed:
-        def call(worker: Worker) -> Completed[_Result] | Crashed:
-            return worker.call(
-                function, *arguments, timeout=timeout, variables=self._variables
-            )
-
         worker = self._worker(purpose)
-        ending = call(worker)
+        ending = worker.call(
+            function, *arguments, timeout=timeout, variables=self._variables
+        )
         if isinstance(ending, Crashed) and worker.robots > 1:
             worker.end()
-            ending = call(self._worker(purpose))
+            return self._call(purpose, function, arguments, timeout)
         self.crashed |= isinstance(ending, Crashed)
         return ending
 

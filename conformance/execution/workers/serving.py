@@ -38,10 +38,9 @@ OUT_OF_MEMORY = "the memory limit was reached"
 
 _MEBIBYTE = 1024 * 1024
 # The largest arrays of an observation, those of the joint-space inertia, have this size
-# at about 5,000 degrees of freedom [bytes].
-_LARGEST_ANSWER = 1024 * _MEBIBYTE
+# at about 5,000 degrees of freedom [MiB].
+_LARGEST_ANSWER = 1024
 _OUTPUT_END = 4000
-_READ_END = 64 * 1024
 _PRINTED = "printed-by-worker.txt"
 _TIMED_OUT = "printed-at-time-limit.txt"
 # What C++ prints when nothing catches a failed allocation.
@@ -83,38 +82,30 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
     if memory is not None:
         _limit_memory(memory)
         # A comparison reads the observations of all engines within this limit.
-        largest = min(memory * _MEBIBYTE // 8, largest)
-    try:
+        largest = min(memory // 8, largest)
+    # The end of the connection: the parent closed it, and perhaps removed the folder.
+    with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
         while True:
-            timeout, environment, working_directory = connection.recv()
+            timeout, environment, directory = connection.recv()
             call = connection.recv_bytes()
             try:
                 with _limited(folder, timeout):
                     connection.send_bytes(BEGUN)
-                    answer = _answer(call, environment, working_directory)
-                if len(answer) > largest:
-                    reason = f"the answer is larger than {largest // _MEBIBYTE} MiB"
-                    answer = pickle.dumps(Crashed(reason))
+                    answer = _answer(call, environment, directory)
+                if len(answer) > largest * _MEBIBYTE:
+                    crash = Crashed(f"the answer is larger than {largest} MiB")
+                    answer = pickle.dumps(crash)
             except MemoryError:
                 answer = pickle.dumps(Crashed(OUT_OF_MEMORY))
             connection.send_bytes(answer)
-    # The parent closed the connection, and perhaps removed the folder, or was killed.
-    except (EOFError, FileNotFoundError, ConnectionError):
-        _kill_group()
+    _kill_group()
 
 
 def _limit_memory(mebibytes: int) -> None:
-    """Limit the writable memory and files of this process; no effect outside Linux.
+    """Limit the private writable memory of this process on Linux.
 
-    ``RLIMIT_DATA`` counts private writable memory. The address space would be no
-    measure: OpenUSD and the engines reserve a gigabyte before the first robot. macOS
-    does not enforce these limits, and Windows has none.
-
-    The size of a file is limited as well: what an engine prints goes to one, and an
-    engine that prints without end would fill the disk until its time limit.
-
-    Args:
-        mebibytes: The limit, in MiB.
+    The address space would be no measure: OpenUSD and the engines reserve a gigabyte.
+    The size of files is limited as well: what an engine prints goes to one.
     """
     if sys.platform == "linux":
         for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
@@ -124,7 +115,6 @@ def _limit_memory(mebibytes: int) -> None:
 
 
 def _kill_when_parent_ends() -> None:
-    """Wait for the end of the parent; then kill this process and what it started."""
     parent = parent_process()
     assert parent is not None  # noqa: S101  # this is a child process
     wait([parent.sentinel])
@@ -149,8 +139,7 @@ def _limited(folder: str, seconds: float) -> Iterator[None]:
         MemoryError: There is no memory for the thread.
     """
     tempfile.tempdir = folder
-    # A former function may have removed the folder, and closed the streams. The folder
-    # above it is removed when the pool is closed.
+    # A former function may have removed the folder, and closed the streams.
     Path(folder).mkdir(exist_ok=True)
     with (
         Path(folder, _PRINTED).open("wb") as output,
@@ -204,12 +193,11 @@ def attempt(
     try:
         value = function(*arguments)
         return Completed(value, time.perf_counter() - begin)
-    except MemoryError:
-        reason = OUT_OF_MEMORY
-        output = traceback.format_exc()
     # Also SystemExit, KeyboardInterrupt and the panics of Rust, which are no Exception.
     except BaseException as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
+        if isinstance(error, MemoryError):
+            reason = OUT_OF_MEMORY
         output = traceback.format_exc()
     folder = tempfile.gettempdir()
     return Crashed(_portable(reason, folder), _portable(output, folder)[-_OUTPUT_END:])
@@ -220,10 +208,6 @@ def crash_reason(
 ) -> Crashed:
     """Return why there is no answer, and the end of the output; the parent calls this.
 
-    There are several files of output if an engine redirected its own
-    (:func:`urdf_usd.conformance.engines.native_output.captured`); the oldest comes
-    first.
-
     Args:
         folder: The process's folder.
         exitcode: Negative for a signal; None if the process goes on.
@@ -233,9 +217,9 @@ def crash_reason(
     output = ""
     # What the process started may remove files meanwhile.
     with contextlib.suppress(FileNotFoundError):
-        files = folder.rglob("printed-*.txt")
-        ordered = sorted(files, key=lambda file: file.stat().st_mtime)
-        texts = (_end_of(file).strip() for file in ordered)
+        # There are several if an engine redirected its output.
+        files = sorted(folder.rglob("printed-*.txt"), key=lambda f: f.stat().st_mtime)
+        texts = [_end_of(file).strip() for file in files]
         output = _portable("\n".join(filter(None, texts)), str(folder))[-_OUTPUT_END:]
     timed_out = folder / _TIMED_OUT
     if expired or (timed_out.exists() and timed_out.stat().st_size > 0):
@@ -253,9 +237,8 @@ def crash_reason(
 def _end_of(file: Path) -> str:
     """Return more than what is kept of a file: some of it is removed afterwards."""
     with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - _READ_END))
-        return stream.read(_READ_END).decode(errors="replace")
+        stream.seek(-min(16 * _OUTPUT_END, stream.seek(0, os.SEEK_END)), os.SEEK_END)
+        return stream.read(16 * _OUTPUT_END).decode(errors="replace")
 
 
 def _portable(text: str, folder: str) -> str:

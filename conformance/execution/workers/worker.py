@@ -65,8 +65,9 @@ class Worker:
         self.robots = 0
         self._folder = folder
         self._cancelled = False
+        self._expired = False
         self._connection, theirs = Pipe()
-        self._process = new_process(serve, (theirs, str(folder), memory))
+        self._process = new_process(serve, theirs, str(folder), memory)
         self._process.start()
         theirs.close()
 
@@ -91,18 +92,17 @@ class Worker:
         """
         header = timeout, {**os.environ, **variables}, str(Path.cwd())
         call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
-        expired = threading.Event()
         try:
-            with self._killed_after(_STARTING, expired):
+            with self._killed_after(_STARTING):
                 self._connection.send(header)
                 self._connection.send_bytes(call)
                 answer = self._receive()
             # Without memory to begin, the first message is the answer.
             if answer == BEGUN:
-                with self._killed_after(timeout + _GRACE, expired):
+                with self._killed_after(timeout + _GRACE):
                     answer = self._receive()
         except (EOFError, OSError):
-            return self._crash(timeout, expired=expired.is_set())
+            return self._crash(timeout)
         ending: Completed[_Result] | Crashed
         try:
             ending = _AnswerUnpickler(io.BytesIO(answer)).load()
@@ -136,18 +136,14 @@ class Worker:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _killed_after(self, seconds: float, expired: threading.Event) -> Iterator[None]:
-        """Kill the process if the block takes longer, in whatever it waits.
+    def _killed_after(self, seconds: float) -> Iterator[None]:
+        """Kill the process, and raise TimeoutError, if the block takes longer."""
 
-        Raises:
-            TimeoutError: It did.
-        """
-
-        def kill() -> None:
-            expired.set()
+        def expire() -> None:
+            self._expired = True
             self._kill()
 
-        timer = threading.Timer(seconds, kill)
+        timer = threading.Timer(seconds, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -155,29 +151,24 @@ class Worker:
         finally:
             timer.cancel()
             timer.join()
-        if expired.is_set():
+        if self._expired:
             raise TimeoutError
 
     def _receive(self) -> bytes:
-        """Wait for a message.
-
-        Raises:
-            EOFError: The process has ended; what it started may keep the connection.
-            OSError: The connection is broken.
-        """
-        ready = wait([self._connection, self._process.sentinel])
-        if self._connection not in ready:
+        """Wait for a message; raise EOFError or OSError if none will come."""
+        # What the process started may keep the connection when it has ended.
+        if self._connection not in wait([self._connection, self._process.sentinel]):
             raise EOFError
         return self._connection.recv_bytes()
 
-    def _crash(self, timeout: float, *, expired: bool) -> Crashed:
+    def _crash(self, timeout: float) -> Crashed:
         """Return why there is no answer; the process is killed if it goes on."""
         # The connection may be closed shortly before the process ends.
         ended = wait([self._process.sentinel], _GRACE)
         with PROCESSES:
             self._process.join(0)
             exitcode = self._process.exitcode if ended else None
-        crash = crash_reason(self._folder, exitcode, timeout, expired=expired)
+        crash = crash_reason(self._folder, exitcode, timeout, expired=self._expired)
         self.end()
         if self._cancelled:
             raise CancelledError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,19 @@ def test_joints_are_numbered_breadth_first_and_by_path(
 
     assert [joint.GetName() for joint in joints] == ["c", "c2", "b"]
     assert seen.joint_order == ("b", "c", "c2")
+
+
+def test_former_stages_do_not_change_an_observation(
+    engine: PhysxEngine, tmp_path: Path
+) -> None:
+    """They were read by the same process."""
+    planar = convert(FOLDER / "planar-joint.urdf", tmp_path / "planar").root_layer
+    at_rest = Configurations((), (), ("zero",))
+    request = Request(str(_convert(tmp_path)), at_rest)
+    first = pickle.dumps(engine.observe(request))
+    engine.observe(Request(str(planar), at_rest))
+
+    assert pickle.dumps(engine.observe(request)) == first
 
 
 def test_warnings_of_physx_are_notes(engine: PhysxEngine, tmp_path: Path) -> None:

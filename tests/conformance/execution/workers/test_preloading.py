@@ -10,8 +10,9 @@ from pathlib import Path
 import pybullet_data
 import pytest
 
+from urdf_usd.conformance.execution.workers.limits import library_settings
+
 _THREADS = Path("/proc/self/task")
-_LIMIT = "PXR_WORK_THREAD_LIMIT"
 
 
 @pytest.mark.skipif(not _THREADS.is_dir(), reason="needs Linux's /proc")
@@ -21,10 +22,9 @@ def test_no_thread_runs_in_what_is_copied() -> None:
         "import urdf_usd.conformance.execution.workers.preloading, os\n"
         "print(os.listdir('/proc/self/task'))"
     )
-    without = {name: value for name, value in os.environ.items() if name != _LIMIT}
     seen = subprocess.run(
         (sys.executable, "-c", loading),
-        env=without,
+        env=os.environ | library_settings(),
         capture_output=True,
         text=True,
         check=True,

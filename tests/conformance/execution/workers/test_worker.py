@@ -342,7 +342,7 @@ def test_no_process_outlives_the_program(
 def test_a_closed_connection_ends_the_process_and_its_children(tmp_path: Path) -> None:
     """A program that is killed between two calls closes it, and nothing else."""
     connection, theirs = Pipe()
-    process = context.new_process(serve, (theirs, str(tmp_path / "folder"), None))
+    process = context.new_process(serve, theirs, str(tmp_path / "folder"), None)
     process.start()
     theirs.close()
     connection.send((60.0, dict(os.environ), str(tmp_path)))
