@@ -8,7 +8,8 @@ A run keeps a folder there, ``.urdf-usd-run``:
   locks there is none;
 - ``places.json``, the robots whose files may be in the folder. It is written before the
   first of these files, so that it is complete after a crash too;
-- ``robots/<place>.json``, the SHA-256 of each file of a finished robot.
+- ``robots/<place>.json``, the SHA-256 of each file of a finished robot;
+- ``pages.json``, the SHA-256 of each robot's page in the report, and of its origin.
 
 A place is the path of a robot within each folder of the run, without a suffix:
 ``<id>``, or with several converters ``<converter>/<id>``.
@@ -125,8 +126,9 @@ def claim_run_folder(
     Args:
         out: The folder; made if it does not exist.
         places: Robots of the run.
-        resume: Whether the files of these robots stay. Those of a robot that is not
-            finished, or of which a file was changed, added or lost, are removed.
+        resume: Whether the files of these robots stay, and their pages. Those of a
+            robot that is not finished, or of which a file was changed, added or lost,
+            are removed.
         announce: Called with a line of text for each such change.
 
     Raises:
@@ -149,7 +151,8 @@ def claim_run_folder(
             _write_places(out, {*former, *places})
             for place in sorted(former - kept):
                 _remove_robot(out, place)
-            _remove_files(out, _report_files(former))
+            pages = {_page(place) for place in former & kept}
+            _remove_files(out, (f for f in _report_files(former) if f not in pages))
             _remove_scratch(out)
             _remove_empty_folders(out)
             _write_places(out, places)
@@ -334,9 +337,14 @@ def _report_files(places: Iterable[str]) -> Iterator[str]:
         if converter:
             folder = f"{CONVERTERS}/{converter}"
             yield from (f"{folder}/{name}" for name in ("index.html", *_SCRIPTS))
-            yield f"{folder}/robots/{robot}.html"
-        else:
-            yield f"robots/{robot}.html"
+        yield _page(place)
+
+
+def _page(place: str) -> str:
+    """Return the page of a robot in the report, relative to the folder."""
+    converter, _, robot = place.rpartition("/")
+    page = f"robots/{robot}.html"
+    return f"{CONVERTERS}/{converter}/{page}" if converter else page
 
 
 def _files_below(folder: Path) -> list[str]:
@@ -364,6 +372,8 @@ def _remove_robot(out: Path, place: str) -> None:
     if asset.is_dir() and not asset.is_symlink():
         shutil.rmtree(asset)
     _remove_files(out, (path.as_posix() for path in _single_files(place)))
+    # Its report would not be that of the files any more.
+    _remove_files(out, (_page(place),))
 
 
 def _remove_files(out: Path, names: Iterable[str]) -> None:
@@ -400,6 +410,11 @@ def _read_hashes(out: Path, place: str) -> dict[str, str] | None:
         return msgspec.json.decode(content, type=dict[str, str])
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def page_hashes_path(out: Path) -> Path:
+    """Return the path of the hashes of the pages of robots."""
+    return out / STATE / "pages.json"
 
 
 def _places_path(out: Path) -> Path:

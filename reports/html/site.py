@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 from jinja2 import Environment
 
 from urdf_usd.conformance.records.history import HistoryEntry
@@ -14,6 +16,7 @@ from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
+from urdf_usd.reports.html.kept_pages import KeptPages
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -40,6 +43,7 @@ def write_site(
     history: Sequence[HistoryEntry] = (),
     *,
     cases: bool = False,
+    kept: KeptPages | None = None,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -52,6 +56,7 @@ def write_site(
         history: Runs up to this one, the oldest first; ``history.html`` is beside the
             index.
         cases: Whether the folder has the page of the feature suite.
+        kept: Pages of robots that a former run wrote, if they may be kept.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -62,15 +67,17 @@ def write_site(
     pages.mkdir(parents=True, exist_ok=True)
     linked = PageScripts(*(Script(f"../{_SCRIPTS}/{n}") for n in (_PAGES, _VIEWER)))
     for robot in robots:
-        page = render_page(
-            environment,
-            robot,
-            linked,
-            _view(_scene(robot, directory, scenes)),
-            "../index.html",
-            run_command(summary, robot.source.reference),
-        )
-        _write(pages / page_name(robot), page)
+        page = pages / page_name(robot)
+        scene = _scene(robot, directory, scenes)
+        command = run_command(summary, robot.source.reference)
+        render = partial(_render_robot, environment, robot, linked, scene, command)
+        if kept is None:
+            _write(page, render())
+        else:
+            # JSON has no infinity.
+            record = msgspec.msgpack.encode(robot)
+            parts = (record, _bytes(scene), command.encode())
+            kept.write(page, parts, render)
     (directory / _SCRIPTS).mkdir(exist_ok=True)
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
@@ -122,14 +129,29 @@ def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
     return scenes / usual.name if scenes else usual
 
 
+def _render_robot(
+    environment: Environment,
+    robot: RobotRecord,
+    scripts: PageScripts,
+    scene: Path,
+    command: str,
+) -> str:
+    view = _view(scene)
+    return render_page(environment, robot, scripts, view, "../index.html", command)
+
+
 def _view(path: Path) -> View | None:
     """Read a scene; None if there is none, or if it is damaged."""
-    if not path.is_file():
-        return None
+    packed = _bytes(path)
     try:
-        return View.of(path.read_bytes())
+        return View.of(packed) if packed else None
     except SceneError:
         return None
+
+
+def _bytes(path: Path) -> bytes:
+    """Return the content of a file; empty if there is none."""
+    return path.read_bytes() if path.is_file() else b""
 
 
 def _write(path: Path, text: str) -> None:

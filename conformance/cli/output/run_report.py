@@ -16,6 +16,7 @@ from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
 from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
+from urdf_usd.conformance.execution.run_folder import page_hashes_path
 from urdf_usd.conformance.records.changes import former_record
 from urdf_usd.conformance.records.history import append_entry, read_history
 from urdf_usd.conformance.records.results import (
@@ -30,6 +31,7 @@ from urdf_usd.reports.html.comparison_page import (
     write_comparison_markdown,
 )
 from urdf_usd.reports.html.history_page import write_history
+from urdf_usd.reports.html.kept_pages import KeptPages
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
@@ -225,15 +227,21 @@ def write_reports(
     write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
     cases = write_suite(summary, records, out) is not None
+    kept = KeptPages(page_hashes_path(out), out)
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
-        return write_site(summary, records, out, history=history, cases=cases)
+        index = write_site(
+            summary, records, out, history=history, cases=cases, kept=kept
+        )
+        kept.store()
+        return index
     seconds = _conversion_times(records, out)
     for converter in summary.converters:
         part, own = part_of(summary, records, converter.name)
         folder = out / CONVERTERS / converter.name
         folder.mkdir(parents=True, exist_ok=True)
-        write_site(part, own, folder, out / "scenes" / converter.name)
+        write_site(part, own, folder, out / "scenes" / converter.name, kept=kept)
+    kept.store()
     write_comparison_markdown(summary, records, seconds, out / "summary.md")
     return write_comparison(summary, records, seconds, out, has_history=bool(history))
 

@@ -63,7 +63,7 @@ def test_new_run_removes_all_files_of_the_former_one(out: Path) -> None:
 
 
 def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
-    """Reports are written again, and other robots are removed."""
+    """Reports are written again, except for pages; other robots are removed."""
     with claim_run_folder(out, ("arm", "hand"), resume=True) as folder:
         assert folder.is_finished("arm")
         assert not folder.is_finished("leg")
@@ -76,6 +76,7 @@ def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
         "scenes/arm.gz",
         "expanded/arm.urdf",
         "timings/arm.json",
+        "robots/arm.html",
     }
 
 
@@ -208,6 +209,14 @@ def test_unfinished_robots_are_removed(out: Path) -> None:
     assert "assets/hand/half.usda" in killed
     assert left == set()
     assert not (out / "assets" / "hand").exists()
+
+
+def test_page_of_a_robot_that_is_examined_again_is_removed(out: Path) -> None:
+    """If the run is interrupted, nothing is left that states its former result."""
+    with claim_run_folder(out, ("arm",), resume=True) as folder:
+        discard_former(folder.path, "arm")
+
+    assert not (out / "robots/arm.html").exists()
 
 
 def test_former_files_are_discarded_once(out: Path) -> None:
