@@ -73,7 +73,8 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
     if metadata.get(LICENSE) in _LICENSES:
         write_new(robot, "isaac:license", token, metadata[LICENSE])
     links, joints = _order(tree, body_assignment, prims, stage)
-    sites = _sites(tree, body_assignment, prims, stage, custom)
+    # Without joints, Isaac Sim looks for bodies alone.
+    sites = _sites(tree, body_assignment, prims, stage, custom) if joints else {}
     for parent in (prims.robot, prims.geometry, prims.physics, *sites):
         # The layer is weaker than those of physics, and would define the order.
         for child in stage.GetPrimAtPath(parent).GetChildren():

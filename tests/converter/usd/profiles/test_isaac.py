@@ -121,6 +121,21 @@ def test_joint_to_a_fixed_root_is_the_first(tmp_path: Path) -> None:
     assert names == ["to_world", "to_left", "to_right", "to_tip"]
 
 
+def test_single_body_has_no_sites(tmp_path: Path) -> None:
+    """Isaac Sim finds sites along joints alone."""
+    urdf = tmp_path / "drone.urdf"
+    body = _TREE[_TREE.index('<link name="base">') : _TREE.index('<link name="left">')]
+    urdf.write_text(
+        f'<robot name="drone">{body}<link name="rotor"/><joint name="j" type="fixed">'
+        '<parent link="base"/><child link="rotor"/></joint></robot>'
+    )
+    options = ConvertOptions(profile=Profile.ISAAC)
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", options).root_layer))
+    links = stage.GetDefaultPrim().GetRelationship("isaac:physics:robotLinks")
+
+    assert [path.name for path in links.GetTargets()] == ["base"]
+
+
 def test_changed_names_are_kept_for_isaac_sim(tmp_path: Path) -> None:
     """Only where a prim has another name than the URDF."""
     stage = _tree(tmp_path)
