@@ -492,7 +492,7 @@ def require_installed(requested: Sequence[str]) -> None:
 
 
 def list_engines(
-    pool: WorkerPool, timeout: float = DEFAULT_TIMEOUT
+    pool: WorkerPool, timeout: float = DEFAULT_TIMEOUT, *, spawned: bool = False
 ) -> tuple[InstalledEngine, ...]:
     """Load all installed engines in workers, and list them sorted by name.
 
@@ -502,9 +502,10 @@ def list_engines(
     Args:
         pool: Where they are loaded.
         timeout: Time limit of a process [s]; loading has at least 30 s.
+        spawned: Whether that process is spawned.
     """
     limit = max(timeout, _LOADING)
-    ending = pool.call(installed_engines, timeout=limit)
+    ending = pool.call(installed_engines, timeout=limit, spawned=spawned)
     if not isinstance(ending, Crashed):
         return ending.value
     return tuple(
@@ -514,7 +515,11 @@ def list_engines(
 
 
 def select_engines(
-    pool: WorkerPool, requested: Sequence[str] = (), timeout: float = DEFAULT_TIMEOUT
+    pool: WorkerPool,
+    requested: Sequence[str] = (),
+    timeout: float = DEFAULT_TIMEOUT,
+    *,
+    spawned: bool = False,
 ) -> tuple[InstalledEngine, ...]:
     """Select the engines of a run: those requested, and the two that verdicts need.
 
@@ -523,13 +528,15 @@ def select_engines(
         requested: Names; all available engines if empty, and those that crashed when
             they were loaded.
         timeout: As in :func:`list_engines`.
+        spawned: As in :func:`list_engines`.
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     require_installed(requested)
-    return _selected(list_engines(pool, timeout), requested, pool.memory)
+    engines = list_engines(pool, timeout, spawned=spawned)
+    return _selected(engines, requested, pool.memory)
 
 
 def load_engines(

@@ -49,6 +49,7 @@ from urdf_usd.conformance.execution.requirements import (
 from urdf_usd.conformance.execution.run_folder import discard_former, expansion_path
 from urdf_usd.conformance.execution.tasks import (
     Estimation,
+    FormerInputs,
     InstalledEngine,
     Reading,
     cache_meshes,
@@ -227,49 +228,23 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
         assignment: The robot.
     """
     subject = replace(subject_of(assignment), scratch=workers.folder)
-    options = replace(
-        assignment.options,
-        base=_base_option(assignment.options.base, assignment.source),
-        packages=tuple(subject.packages.items()),
-        arguments=tuple(subject.arguments.items()),
-    )
     workers.call(cache_meshes)
     ending = _read(workers, subject)
     subject = _identified(workers, subject, ending, own=assignment.candidate == OWN)
-    read: _Read = ()
-    if isinstance(ending, Completed):
-        read = _read_of(subject, ending.value, assignment.root)
-
-    def fingerprint_of(limits: Limits | None) -> str:
-        # Names decide which layer of another converter is the root layer.
-        names: tuple[str, ...] = ()
-        if assignment.candidate != OWN:
-            names = (*assignment.names, *map(str, assignment.variants))
-        searched = subject.searched, subject.included, subject.mirrored
-        case = assignment.source.case
-        expected = case and case.text
-        robot = (source_record(subject), searched, names, read, expected)
-        return fingerprint(
-            robot, options, assignment.engines, limits, assignment.programs
-        )
-
-    # Limits only matter to a result if something crashed.
-    in_limits = fingerprint_of(assignment.limits)
+    reading = ending.value if isinstance(ending, Completed) else None
+    in_limits, without_limits = _fingerprints(assignment, subject, reading)
     if isinstance(ending, Crashed):
         discard_former(assignment.out, assignment.place)
         record = _crashed_record(subject, _READER_CRASHED, ending)
         return structs.replace(record, fingerprint=in_limits)
-    without_limits = fingerprint_of(None)
-    same = {without_limits}
-    if not assignment.retry:
-        same.add(in_limits)
-    # Ready USDs may have changed since.
-    ready = isinstance(assignment.candidate, ReadyUsds)
-    if assignment.former in same and not ready:
+    if _is_former(assignment, in_limits, without_limits):
         return Unchanged()
     discard_former(assignment.out, assignment.place)
     examination = _Examination(
-        workers, EngineSet(workers, assignment.engines), assignment, options
+        workers,
+        EngineSet(workers, assignment.engines),
+        assignment,
+        _conversion(assignment),
     )
     examined = examination.examine(subject, ending.value)
     record = examined.record
@@ -278,6 +253,76 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
         record = structs.replace(record, case=case)
     broke = workers.crashed or record.verdict is Verdict.CRASHED
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
+
+
+def is_unchanged(assignment: Assignment, inputs: FormerInputs) -> bool:
+    """Return whether the result in the folder of the run is still valid.
+
+    Args:
+        assignment: The robot.
+        inputs: What was read of it.
+    """
+    subject = subject_of(assignment)
+    reading = inputs.reading
+    if isinstance(reading, Reading):
+        subject = replace(subject, inputs=reading.inputs)
+    else:
+        subject = replace(subject, digest=inputs.digest)
+    return _is_former(assignment, *_fingerprints(assignment, subject, reading))
+
+
+def _is_former(assignment: Assignment, in_limits: str, without_limits: str) -> bool:
+    """Return whether a former result has one of the fingerprints of a robot."""
+    same = {without_limits}
+    if not assignment.retry:
+        same.add(in_limits)
+    # Ready USDs may have changed since.
+    ready = isinstance(assignment.candidate, ReadyUsds)
+    return assignment.former in same and not ready
+
+
+def _fingerprints(
+    assignment: Assignment, subject: Subject, reading: Reading | SourceError | None
+) -> tuple[str, str]:
+    """Return the fingerprints of a result in which something crashed, and of others.
+
+    Limits only matter to a result if something crashed.
+
+    Args:
+        assignment: The robot.
+        subject: What its record says of it.
+        reading: What was read of it; None if the reader crashed.
+    """
+    read: _Read = ()
+    if reading is not None:
+        read = _read_of(subject, reading, assignment.root)
+    # Names decide which layer of another converter is the root layer.
+    names: tuple[str, ...] = ()
+    if assignment.candidate != OWN:
+        names = (*assignment.names, *map(str, assignment.variants))
+    searched = subject.searched, subject.included, subject.mirrored
+    case = assignment.source.case
+    expected = case and case.text
+    robot = (source_record(subject), searched, names, read, expected)
+    options = _conversion(assignment)
+
+    def fingerprint_of(limits: Limits | None) -> str:
+        return fingerprint(
+            robot, options, assignment.engines, limits, assignment.programs
+        )
+
+    return fingerprint_of(assignment.limits), fingerprint_of(None)
+
+
+def _conversion(assignment: Assignment) -> ConvertOptions:
+    """Return the options with which a robot is converted."""
+    subject = subject_of(assignment)
+    return replace(
+        assignment.options,
+        base=_base_option(assignment.options.base, assignment.source),
+        packages=tuple(subject.packages.items()),
+        arguments=tuple(subject.arguments.items()),
+    )
 
 
 def examine_pair(  # noqa: PLR0911  # a return for each step that ends it

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
+from typing import TypeAlias
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
@@ -33,7 +34,9 @@ from urdf_usd.conformance.execution.examination import (
     Unchanged,
     examine_isolated,
     examine_pair,
+    is_unchanged,
     record_errors,
+    subject_of,
 )
 from urdf_usd.conformance.execution.fingerprint import (
     converter_programs,
@@ -42,6 +45,11 @@ from urdf_usd.conformance.execution.fingerprint import (
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.tasks import (
+    FormerInputs,
+    ReadRequest,
+    read_former_inputs,
+)
 from urdf_usd.conformance.execution.usd_limits import (
     ReadOptions,
     call_on_usd,
@@ -54,6 +62,7 @@ from urdf_usd.conformance.execution.workers.limits import (
     processors,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
+from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.promises.shapes import read_shape_promise
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import (
@@ -83,6 +92,9 @@ from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 
 EXTERNAL = "unknown"
+# Robots that are read in one process of a resumed run. If it crashes, each of them is
+# read in a process of its own.
+_READ_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,52 +441,129 @@ def _examined(
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
-    pool = WorkerPool(options.limits.memory)
+    # If nothing has changed, the engines are loaded once, and only to know that.
+    resumed = options.scheduler is None and any(
+        map(folder.is_finished, places(sources, options))
+    )
+    pool = WorkerPool(options.limits.memory, later=resumed)
     # On an interruption the pool is closed first, for which the threads wait.
     with (
         DeferredInterrupts() as interrupts,
         ThreadPoolExecutor(jobs) as threads,
         pool,
     ):
-        engines = interrupts.result(
-            threads.submit(select_engines, pool, options.engines, options.limits.time)
+        loading = threads.submit(
+            select_engines, pool, options.engines, options.limits.time, spawned=resumed
         )
+        planned = _assignments(sources, folder, options)
+        reading = _start_reading(planned, pool, threads) if resumed else {}
+        engines = interrupts.result(loading)
         readers = engine_programs(engine.name for engine in engines)
-        assignments = []
-        names = _names(sources)
-        compared = len(options.converters) > 1
+        assignments = [
+            replace(
+                one,
+                engines=engines,
+                programs=(*converter_programs(one.candidate), *readers),
+            )
+            for one in planned
+        ]
         for source, candidate in itertools.product(sources, options.converters):
             if isinstance(source, UnavailableSource):
-                place = f"{candidate.name}/{source.id}" if compared else source.id
+                place = _place(source, candidate, options)
                 folder.remove(place)
                 yield place, unavailable_record(source, candidate)
-                continue
-            assignment = Assignment(
-                source=source,
-                out=folder.path,
-                # Links are compared one by one, also those within a chain.
-                options=replace(options.convert, keep_chains=True),
-                engines=engines,
-                limits=options.limits,
-                retry=options.retry,
-                candidate=candidate,
-                compared=compared,
-                names=names[source.id],
-                timed=options.timed,
-                variants=options.variants,
-                programs=(*converter_programs(candidate), *readers),
-            )
-            former = _former(folder, assignment.place)
-            assignments.append(replace(assignment, former=former))
         try:
             if options.scheduler is None:
-                yield from _examined_here(assignments, pool, threads, interrupts)
+                changed = []
+                for assignment in assignments:
+                    wait = reading.get(assignment.place)
+                    inputs = wait and wait(interrupts)
+                    if inputs and is_unchanged(assignment, inputs):
+                        yield assignment.place, Unchanged()
+                    else:
+                        changed.append(assignment)
+                yield from _examined_here(changed, pool, threads, interrupts)
             else:
                 yield from _examined_there(
                     assignments, pool, threads, interrupts, options, announce
                 )
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _assignments(
+    sources: Sequence[Resolved], folder: RunFolder, options: RunOptions
+) -> list[Assignment]:
+    """Return the robots that are available, without engines and programs."""
+    names = _names(sources)
+    assignments = [
+        Assignment(
+            source=source,
+            out=folder.path,
+            # Links are compared one by one, also those within a chain.
+            options=replace(options.convert, keep_chains=True),
+            engines=(),
+            limits=options.limits,
+            retry=options.retry,
+            candidate=candidate,
+            compared=len(options.converters) > 1,
+            names=names[source.id],
+            timed=options.timed,
+            variants=options.variants,
+        )
+        for source, candidate in itertools.product(sources, options.converters)
+        if not isinstance(source, UnavailableSource)
+    ]
+    return [replace(one, former=_former(folder, one.place)) for one in assignments]
+
+
+# Waits until a robot was read; None if the process crashed.
+_Reading: TypeAlias = Callable[[DeferredInterrupts], FormerInputs | None]
+
+
+def _start_reading(
+    assignments: Iterable[Assignment],
+    pool: WorkerPool,
+    threads: Executor,
+) -> dict[str, _Reading]:
+    """Read the robots that have a former result, many in one process.
+
+    That takes less time than a process for each. Robots in a process that crashes are
+    examined as if they had changed.
+
+    Returns:
+        Functions that wait for what was read, by place.
+    """
+    former = [one for one in assignments if one.former is not None]
+    reading: dict[str, _Reading] = {}
+    for start in range(0, len(former), _READ_TOGETHER):
+        part = former[start : start + _READ_TOGETHER]
+        call = threads.submit(_read_part, part, pool)
+        for index, one in enumerate(part):
+            reading[one.place] = partial(_part_of, call, index)
+    return reading
+
+
+def _part_of(
+    call: Future[Sequence[FormerInputs | None]],
+    index: int,
+    interrupts: DeferredInterrupts,
+) -> FormerInputs | None:
+    return interrupts.result(call)[index]
+
+
+def _read_part(
+    part: Sequence[Assignment], pool: WorkerPool
+) -> Sequence[FormerInputs | None]:
+    requests = [
+        ReadRequest(
+            str(subject.urdf), subject.packages, subject.arguments, subject.environment
+        )
+        for subject in map(subject_of, part)
+    ]
+    limit = part[0].limits.time
+    ending = pool.call(read_former_inputs, requests, timeout=limit, spawned=True)
+    return ending.value if isinstance(ending, Completed) else (None,) * len(part)
 
 
 def _examined_here(
@@ -541,12 +630,16 @@ def _cluster() -> ModuleType:
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
     """Return the path of each robot and converter within the folders of a run."""
-    several = len(options.converters) > 1
     return tuple(
-        f"{candidate.name}/{source.id}" if several else source.id
+        _place(source, candidate, options)
         for source in sources
         for candidate in options.converters
     )
+
+
+def _place(source: Resolved, candidate: Candidate, options: RunOptions) -> str:
+    several = len(options.converters) > 1
+    return f"{candidate.name}/{source.id}" if several else source.id
 
 
 def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:

@@ -168,6 +168,61 @@ def read_robot(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadRequest:
+    """A robot to be read; see :func:`read_robot`.
+
+    Attributes:
+        path: The URDF.
+        packages: Folder of each ROS package, by name.
+        arguments: Value of each argument of a xacro file, by name.
+        environment: Names of environment variables that xacro may read.
+    """
+
+    path: str
+    packages: Mapping[str, str]
+    arguments: Mapping[str, str]
+    environment: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormerInputs:
+    """What is read of a robot to compare it with that of a former result.
+
+    Attributes:
+        reading: As :func:`read_robot` returns it, without the ledger.
+        digest: SHA-256 of its file, if that is refused.
+    """
+
+    reading: Reading | SourceError
+    digest: str | None = None
+
+
+def read_former_inputs(
+    requests: Sequence[ReadRequest],
+) -> tuple[FormerInputs | None, ...]:
+    """Read several robots in one process; None for those whose reader raises."""
+    return tuple(map(_former_inputs, requests))
+
+
+def _former_inputs(request: ReadRequest) -> FormerInputs | None:
+    ending = attempt(
+        read_robot,
+        request.path,
+        request.packages,
+        request.arguments,
+        request.environment,
+    )
+    if isinstance(ending, Crashed):
+        return None
+    if isinstance(ending.value, Reading):
+        return FormerInputs(replace(ending.value, ledger=()))
+    digest = attempt(file_digest, request.path)
+    if isinstance(digest, Crashed):
+        return None
+    return FormerInputs(ending.value, digest.value)
+
+
 def plan_comparison(
     path: str,
     packages: Mapping[str, str],

@@ -423,6 +423,30 @@ def test_added_mesh_is_a_change(run: Run, robots: Path) -> None:
     assert run.kept("calm", "quiet") == ["quiet"]
 
 
+def test_added_file_before_another_is_a_change(run: Run, tmp_path: Path) -> None:
+    """The first folder of a package path with the file counts."""
+    folder, first, second = (tmp_path / name for name in ("robots", "first", "second"))
+    for made in (folder, first / "parts", second / "parts"):
+        made.mkdir(parents=True)
+    for name in ("calm", "quiet"):
+        write_robot(folder, name)
+    urdf = folder / "calm.urdf"
+    urdf.write_text(urdf.read_text().replace("calm.stl", "package://parts/calm.stl"))
+    (folder / "calm.stl").rename(second / "parts" / "calm.stl")
+    corpus = f"dir:{folder}"
+    path = {"ROS_PACKAGE_PATH": f"{first}:{second}", "SPARE": "1"}
+    run(corpus, **path)
+    run.mark("calm", "quiet")
+
+    run(corpus, "--resume", **path)
+    kept_both = run.kept("calm", "quiet")
+    write_mesh(first / "parts" / "calm.stl", 2.0)
+    run(corpus, "--resume", **path)
+
+    assert kept_both == ["calm", "quiet"]
+    assert run.kept("calm", "quiet") == ["quiet"]
+
+
 def test_crashed_robots_are_rerun_on_request_or_with_other_limits(
     run: Run, robots: Path
 ) -> None:

@@ -159,7 +159,8 @@ def run_command(
         sources = resolve_corpora(texts, status.say, selection=selection, mirror=mirror)
         status.show("Loading engines ...")
         with held_interrupts():
-            if execution.scheduler is None:
+            # What a resumed run needs is not known yet.
+            if execution.scheduler is None and not execution.resume:
                 from urdf_usd.conformance.execution.workers.context import (
                     start_loading,
                 )

@@ -2,7 +2,8 @@
 
 On Linux, workers are forked from the fork server of :mod:`multiprocessing`, which has
 imported what they need. On macOS and Windows they are spawned, because system libraries
-there do not allow a fork after their import.
+there do not allow a fork after their import. On Linux some are spawned as well: where
+little is to be done, they import less than the fork server.
 """
 
 from __future__ import annotations
@@ -62,13 +63,24 @@ def _get_data_without_main_module(name: str) -> dict[str, Any]:
 spawn.get_preparation_data = _get_data_without_main_module
 
 
-def new_process(function: Callable[..., object], *arguments: object) -> BaseProcess:
-    """Return a process, not yet started, that will call a function.
+def start_process(
+    function: Callable[..., object], *arguments: object, spawned: bool = False
+) -> BaseProcess:
+    """Start a process that calls a function.
 
     Python stops it at exit. It does not import the main module.
+
+    Args:
+        function: The function.
+        arguments: Its arguments.
+        spawned: Whether it is spawned also where others are forked.
     """
-    made = get_context("forkserver").Process if FORKS else get_context("spawn").Process
-    return made(target=function, args=arguments, name=_WORKER, daemon=True)
+    forked = FORKS and not spawned
+    made = get_context("forkserver").Process if forked else get_context("spawn").Process
+    process = made(target=function, args=arguments, name=_WORKER, daemon=True)
+    with _starting_python() if FORKS and spawned else contextlib.nullcontext():
+        process.start()
+    return process
 
 
 def start_loading(modules: Sequence[str] = FOR_ROBOTS) -> None:
@@ -80,16 +92,23 @@ def start_loading(modules: Sequence[str] = FOR_ROBOTS) -> None:
         return
     forkserver.set_forkserver_preload(list(modules))
     _choose_socket_folder()
+    with _starting_python():
+        forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _starting_python() -> Iterator[None]:
+    """Prepare the start of a Python process by multiprocessing; not on Windows."""
     # multiprocessing starts its helpers by `python -c`, which would import a
     # `numpy.py` of the working directory, often a folder of robots from elsewhere.
     with _environment({**library_settings(), "PYTHONSAFEPATH": "1"}):
         # It unblocks signals as it starts: it must run before they are blocked.
         resource_tracker.ensure_running()
-        # Ctrl-C goes to the whole process group. The server ignores it once it is
-        # ready, but would raise KeyboardInterrupt while it imports.
+        # Ctrl-C goes to the whole process group. The fork server and workers ignore it
+        # once they are ready, but would raise KeyboardInterrupt while they import.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            forkserver.ensure_running()
+            yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 

@@ -20,6 +20,7 @@ from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     DEFAULT_TIMEOUT,
+    library_settings,
 )
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.worker import PROCESSES, Worker
@@ -40,6 +41,7 @@ class WorkerPool:
     Args:
         memory: Memory limit of a process, in MiB; None for none.
         loaded: Modules that functions need; the first pool of a program decides.
+        later: Whether their import waits for the first worker that is not spawned.
 
     Attributes:
         memory: As given.
@@ -49,6 +51,8 @@ class WorkerPool:
         self,
         memory: int | None = DEFAULT_LIMITS.memory,
         loaded: Sequence[str] = context.FOR_ROBOTS,
+        *,
+        later: bool = False,
     ) -> None:
         self.memory = memory
         self._opened = ExitStack()
@@ -57,7 +61,10 @@ class WorkerPool:
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: defaultdict[str, list[Worker]] = defaultdict(list)
-        context.start_loading(loaded)
+        self._loaded = loaded
+        self._loads = not later
+        if self._loads:
+            context.start_loading(loaded)
 
     def __enter__(self) -> Self:
         return self
@@ -82,20 +89,35 @@ class WorkerPool:
         function: Callable[..., _Result],
         *arguments: object,
         timeout: float = DEFAULT_TIMEOUT,
+        spawned: bool = False,
     ) -> Completed[_Result] | Crashed:
-        """Call a function as :meth:`Worker.call` does, in a process of its own."""
-        worker = self.start_worker(_CALLS)
+        """Call a function as :meth:`Worker.call` does, in a process of its own.
+
+        Args:
+            function: The function.
+            arguments: Its arguments.
+            timeout: Time limit [s].
+            spawned: Whether the process is spawned: it imports what the function needs,
+                which is less than a fork server imports for many robots.
+        """
+        worker = self.start_worker(_CALLS, spawned=spawned)
+        settings = library_settings() if spawned else {}
         try:
-            return worker.call(function, *arguments, timeout=timeout)
+            return worker.call(
+                function, *arguments, timeout=timeout, variables=settings
+            )
         finally:
             self.release(worker, _CALLS)
 
-    def start_worker(self, purpose: str, *, fresh: bool = False) -> Worker:
+    def start_worker(
+        self, purpose: str, *, fresh: bool = False, spawned: bool = False
+    ) -> Worker:
         """Return a worker for some purpose, which has to be released.
 
         Args:
             purpose: For example the name of an engine.
             fresh: Whether it must not have served a robot before.
+            spawned: Whether it is spawned also where others are forked.
 
         Raises:
             CancelledError: The pool was closed.
@@ -106,7 +128,10 @@ class WorkerPool:
             if self._idle[purpose] and not fresh:
                 worker = self._idle[purpose].pop()
             else:
-                worker = Worker(self.new_folder(), self.memory)
+                if not (spawned or self._loads):
+                    self._loads = True
+                    context.start_loading(self._loaded)
+                worker = Worker(self.new_folder(), self.memory, spawned=spawned)
                 self._workers.add(worker)
             worker.robots += 1
             return worker

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.workers.context import new_process
+from urdf_usd.conformance.execution.workers.context import start_process
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.serving import (
     BEGUN,
@@ -54,21 +54,24 @@ class Worker:
     Args:
         folder: Will be made; for output and temporary files of the process.
         memory: Memory limit of the process, in MiB; None for none.
+        spawned: Whether it is spawned also where others are forked.
 
     Attributes:
         running: Whether the process waits for a further call.
         robots: Number of robots that it has served, counted by the pool.
     """
 
-    def __init__(self, folder: Path, memory: int | None) -> None:
+    def __init__(
+        self, folder: Path, memory: int | None, *, spawned: bool = False
+    ) -> None:
         self.running = True
         self.robots = 0
         self._folder = folder
         self._cancelled = False
         self._expired = False
         self._connection, theirs = Pipe()
-        self._process = new_process(serve, theirs, str(folder), memory)
-        self._process.start()
+        arguments = theirs, str(folder), memory
+        self._process = start_process(serve, *arguments, spawned=spawned)
         theirs.close()
 
     def call(
@@ -90,7 +93,10 @@ class Worker:
         Raises:
             CancelledError: :meth:`cancel` was called.
         """
-        header = timeout, {**os.environ, **variables}, str(Path.cwd())
+        # A process that is started at the same time has a variable of its own.
+        with PROCESSES:
+            environment = {**os.environ, **variables}
+        header = timeout, environment, str(Path.cwd())
         call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
         try:
             with self._killed_after(_STARTING):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,12 @@ import pytest
 
 from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
+from urdf_usd.conformance.execution import run as execution
+from urdf_usd.conformance.execution.examination import (
+    Assignment,
+    Unchanged,
+    examine_isolated,
+)
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
 from urdf_usd.conformance.execution.tasks import (
     cache_meshes,
@@ -25,7 +32,7 @@ from urdf_usd.conformance.execution.tasks import (
     plan_comparison,
     read_robot,
 )
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.records.record import (
     EngineStatus,
@@ -323,6 +330,36 @@ def test_run_keeps_one_record_of_each_robot(tmp_path: Path) -> None:
 def _records_in_memory() -> int:
     gc.collect()
     return sum(isinstance(one, RobotRecord) for one in gc.get_objects())
+
+
+def _crash(*_: object) -> None:
+    os.abort()
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+def test_unchanged_robots_are_read_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crashes: bool
+) -> None:
+    """Each has a process of its own only if that one crashes; all results are kept."""
+    sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
+    options = RunOptions(engines=("reference",), jobs=1)
+    first = _run(sources, tmp_path, options)
+    examined: list[str] = []
+    endings: list[object] = []
+
+    def noted(pool: WorkerPool, assignment: Assignment, *rest: Any) -> object:  # noqa: ANN401  # passed on
+        examined.append(assignment.source.id)
+        endings.append(examine_isolated(pool, assignment, *rest))
+        return endings[-1]
+
+    monkeypatch.setattr(execution, "examine_isolated", noted)
+    if crashes:
+        monkeypatch.setattr(execution, "read_former_inputs", _crash)
+    again = _run(sources, tmp_path, replace(options, resume=True))
+
+    assert again == first
+    assert sorted(examined) == (sorted(first) if crashes else [])
+    assert all(isinstance(ending, Unchanged) for ending in endings)
 
 
 # Deaths in child processes, by steps that are done in this process.

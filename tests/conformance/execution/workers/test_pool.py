@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,6 +43,31 @@ def test_crash_of_a_step_costs_its_own_answer(pool: WorkerPool, kind: str) -> No
 
         assert _reasons(*endings) == [CRASHES[kind][1], 2]
         assert workers.crashed
+
+
+def test_spawned_process_needs_no_fork_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts when a process is forked; neither imports the working directory."""
+    loaded: list[Sequence[str]] = []
+    start_loading = context.start_loading
+
+    def noted(modules: Sequence[str]) -> None:
+        loaded.append(modules)
+        start_loading(modules)
+
+    monkeypatch.setattr(context, "start_loading", noted)
+    (tmp_path / "traceback.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    with WorkerPool(memory=1024, later=True) as pool:
+        spawned = pool.call(abs, -2, spawned=True)
+        crashed = pool.call(crash, "exit-3", spawned=True)
+        before = list(loaded)
+        forked = pool.call(abs, -3), pool.call(abs, -4)
+
+    assert _reasons(spawned, crashed, *forked) == [2, CRASHES["exit-3"][1], 3, 4]
+    assert before == []
+    assert loaded == [context.FOR_ROBOTS]
 
 
 def test_steps_share_a_process_and_requests_have_their_own(pool: WorkerPool) -> None:

@@ -342,8 +342,8 @@ def test_no_process_outlives_the_program(
 def test_a_closed_connection_ends_the_process_and_its_children(tmp_path: Path) -> None:
     """A program that is killed between two calls closes it, and nothing else."""
     connection, theirs = Pipe()
-    process = context.new_process(serve, theirs, str(tmp_path / "folder"), None)
-    process.start()
+    folder = str(tmp_path / "folder")
+    process = context.start_process(serve, theirs, folder, None)
     theirs.close()
     connection.send((60.0, dict(os.environ), str(tmp_path)))
     connection.send((litter, ("leave-child",)))
