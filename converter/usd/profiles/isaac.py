@@ -9,11 +9,12 @@ below a link are sites, and follow it. The joint that fixes the base is the firs
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pxr import Sdf, Usd
 
 from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import Floating, Joint
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED
 from urdf_usd.converter.usd.writer.prims import Prims
@@ -73,8 +74,10 @@ def author_robot_schema(  # noqa: PLR0917  # one parameter per input
     if metadata.get(LICENSE) in _LICENSES:
         write_new(robot, "isaac:license", token, metadata[LICENSE])
     links, joints = _order(tree, body_assignment, prims, stage)
-    # Without joints, Isaac Sim looks for bodies alone.
-    sites = _sites(tree, body_assignment, prims, stage, custom) if joints else {}
+    sites = _sites(tree, body_assignment, prims, stage, custom)
+    if not (prims.anchor is not None or any(_articulated(tree, prims))):
+        # Without joints, Isaac Sim looks for bodies alone.
+        sites = {}
     for parent in (prims.robot, prims.geometry, prims.physics, *sites):
         # The layer is weaker than those of physics, and would define the order.
         for child in stage.GetPrimAtPath(parent).GetChildren():
@@ -129,6 +132,14 @@ def _order(
         joints += [prims.joint[joint.name] for joint in below[body]]
         pending += [body_of[joint.child] for joint in reversed(below[body])]
     return [body for body in links if body is not None], joints
+
+
+def _articulated(tree: Tree, prims: Prims) -> Iterator[Joint]:
+    """Return the joints with prims that belong to an articulation."""
+    for below in tree.child_joints.values():
+        for joint in below:
+            if joint.name in prims.joint and not isinstance(joint.kind, Floating):
+                yield joint
 
 
 def _sites(

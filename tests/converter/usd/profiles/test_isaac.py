@@ -39,6 +39,8 @@ _TREE = """<robot name="tree">
     <parent link="left"/><child link="tool"/></joint>
 </robot>
 """
+_FREE = """<link name="world"/><joint name="free" type="floating">
+  <parent link="world"/><child link="base"/></joint>"""
 _LICENSED = (("robot_type", "Manipulator"), ("asset_license", "MIT"))
 
 
@@ -121,13 +123,14 @@ def test_joint_to_a_fixed_root_is_the_first(tmp_path: Path) -> None:
     assert names == ["to_world", "to_left", "to_right", "to_tip"]
 
 
-def test_single_body_has_no_sites(tmp_path: Path) -> None:
-    """Isaac Sim finds sites along joints alone."""
+@pytest.mark.parametrize("world", ["", _FREE])
+def test_single_body_has_no_sites(tmp_path: Path, world: str) -> None:
+    """Isaac Sim finds sites along joints of articulations alone."""
     urdf = tmp_path / "drone.urdf"
     body = _TREE[_TREE.index('<link name="base">') : _TREE.index('<link name="left">')]
     urdf.write_text(
         f'<robot name="drone">{body}<link name="rotor"/><joint name="j" type="fixed">'
-        '<parent link="base"/><child link="rotor"/></joint></robot>'
+        f'<parent link="base"/><child link="rotor"/></joint>{world}</robot>'
     )
     options = ConvertOptions(profile=Profile.ISAAC)
     stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", options).root_layer))
