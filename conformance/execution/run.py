@@ -29,15 +29,17 @@ from urdf_usd.conformance.execution.assembly import (
 )
 from urdf_usd.conformance.execution.engine_set import load_engines, select_engines
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.examination import (
+from urdf_usd.conformance.execution.examination.assignment import (
     Assignment,
     Unchanged,
-    examine_isolated,
-    examine_pair,
-    is_unchanged,
-    record_errors,
     subject_of,
 )
+from urdf_usd.conformance.execution.examination.pair import examine_pair
+from urdf_usd.conformance.execution.examination.robot import (
+    examine_isolated,
+    record_errors,
+)
+from urdf_usd.conformance.execution.examination.unchanged import is_unchanged
 from urdf_usd.conformance.execution.fingerprint import (
     converter_programs,
     engine_programs,

@@ -12,7 +12,8 @@ from typing import Self
 from urdf_usd.conformance.converters.candidates import OWN
 from urdf_usd.conformance.execution.assembly import unavailable_record
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.examination.assignment import Assignment
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,

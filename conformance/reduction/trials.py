@@ -11,11 +11,8 @@ from pathlib import Path
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.engine_set import USD_ENGINE, select_engines
-from urdf_usd.conformance.execution.examination import (
-    Assignment,
-    Unchanged,
-    examine_isolated,
-)
+from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.fingerprint import converter_programs
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.tasks import InstalledEngine

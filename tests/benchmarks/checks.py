@@ -22,12 +22,9 @@ from rich.table import Table
 
 from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import (
-    Assignment,
-    examine_isolated,
-    examine_pair,
-    subject_of,
-)
+from urdf_usd.conformance.execution.examination.assignment import Assignment, subject_of
+from urdf_usd.conformance.execution.examination.pair import examine_pair
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord

@@ -13,7 +13,8 @@ import pytest
 
 from tests.benchmarks.engine_loading import load_once
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import Assignment, examine_isolated
+from urdf_usd.conformance.execution.examination.assignment import Assignment
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.records.record import RobotRecord

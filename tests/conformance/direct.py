@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from urdf_usd.conformance.execution.assembly import Subject
-from urdf_usd.conformance.execution.examination import (
-    Assignment,
-    Unchanged,
-    examine,
-    examine_pair,
-)
+from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
+from urdf_usd.conformance.execution.examination.pair import examine_pair
+from urdf_usd.conformance.execution.examination.robot import examine
 from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,

@@ -32,7 +32,7 @@ from tests.custom_attributes.removal import Pair, convert_pair
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import examine_pair
+from urdf_usd.conformance.execution.examination.pair import examine_pair
 from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import InstalledEngine, cache_meshes
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT, processors

@@ -32,11 +32,8 @@ from urdf_usd.conformance.execution.cluster.packing import (
     unpack_result,
 )
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.examination import (
-    Assignment,
-    Unchanged,
-    examine_isolated,
-)
+from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.workers.pool import WorkerPool

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from urdf_usd.conformance.execution.assembly import source_record
-from urdf_usd.conformance.execution.examination import (
+from urdf_usd.conformance.execution.examination.assignment import (
     Assignment,
     Unchanged,
-    examine_isolated,
     subject_of,
 )
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.run_folder import discard_former
 from urdf_usd.conformance.execution.tasks import read_robot

@@ -17,11 +17,8 @@ import pytest
 from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.examination import (
-    Assignment,
-    Unchanged,
-    examine_isolated,
-)
+from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
 from urdf_usd.conformance.execution.tasks import (
     cache_meshes,
@@ -476,7 +473,7 @@ def _replace_steps(
         _InProcess, "functions", {cache_meshes: int, **functions}, False
     )
     monkeypatch.setattr(
-        "urdf_usd.conformance.execution.examination.RobotWorkers", _InProcess
+        "urdf_usd.conformance.execution.examination.robot.RobotWorkers", _InProcess
     )
 
 

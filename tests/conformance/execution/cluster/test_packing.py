@@ -15,7 +15,11 @@ from urdf_usd.conformance.execution.cluster.packing import (
     unpack_result,
     unpacked,
 )
-from urdf_usd.conformance.execution.examination import Assignment, Unchanged, subject_of
+from urdf_usd.conformance.execution.examination.assignment import (
+    Assignment,
+    Unchanged,
+    subject_of,
+)
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import RobotSource
