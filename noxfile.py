@@ -396,6 +396,18 @@ def isaac(session: nox.Session) -> None:
 
 
 @nox.session
+def mujoco(session: nox.Session) -> None:
+    """Compare MuJoCo's model of the variant mujoco with the URDF.
+
+    Newton, in an environment of its own, reads the variant. Arguments are corpora.
+    """
+    session.install(".[example-robot-data]")
+    reader = ("--reader", str(install_apart(session, "newton", NEWTON)))
+    command = ("-m", "tests.validation.mujoco_variant")
+    session.run("python", *command, *reader, *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run.
 

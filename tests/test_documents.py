@@ -43,6 +43,7 @@ NOT_RUN = {
     "nox -s rep158 -- pybullet erd": _SESSION,
     "nox -s simready -- pybullet erd": _SESSION,
     "nox -s isaac -- pybullet erd": _SESSION,
+    "nox -s mujoco -- pybullet erd": _SESSION,
     "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",
 }
 # Corpora that are downloaded or installed separately, and their replacements here.

@@ -135,6 +135,6 @@ def test_schema_of_descriptions_is_printed() -> None:
 
     schema = json.loads(printed.stdout)
     assert set(schema["$defs"]["DescriptionTable"]["properties"]) == {
-        *("base", "colliders", "filters", "inertia", "joints", "pose", "profile"),
-        *("self_collision", "sources"),
+        *("base", "colliders", "filters", "inertia", "joints", "links", "pose"),
+        *("profile", "self_collision", "sources"),
     }

@@ -47,8 +47,8 @@ _BY_ROBOT = {
 _BY_LIMITS = ("stage-limits",)
 # Reported by export with the option --loops; see tests/converter/test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
-# Reported without CoACD; see tests/converter/test_colliders.py.
-_BY_LIBRARY = ("collider-decomposition",)
+# Reported with or without CoACD; see tests/converter/test_colliders.py.
+_BY_LIBRARY = ("collider-decomposition", "collider-remeshed")
 _CHOICE = (VariantChoice("v", "on"),)
 # Stages that break a rule only with options, and functions that open them.
 _BY_OPTIONS: dict[str, tuple[str, Callable[[Path], object]]] = {
