@@ -42,6 +42,7 @@ NOT_RUN = {
     "nox -s validate -- --count": _SESSION,
     "nox -s rep158 -- pybullet erd": _SESSION,
     "nox -s simready -- pybullet erd": _SESSION,
+    "nox -s simready -- erd --physics-variants --robot-type Humanoid": _SESSION,
     "nox -s isaac -- pybullet erd": _SESSION,
     "nox -s mujoco -- pybullet erd": _SESSION,
     "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",

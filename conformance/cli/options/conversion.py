@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from urdf_usd.conformance.cli.options.parameters import (
     ISAAC_METADATA,
-    METADATA,
     ROBOT_TYPES,
     Arguments,
     Metadata,
@@ -104,8 +103,6 @@ class ConversionChoices:
                     f"--metadata {name} cannot be combined with --profile isaac, which "
                     f"has {' and '.join(ISAAC_METADATA)}"
                 )
-            if self.profile == "simready" and name not in METADATA:
-                raise click.UsageError(f"--metadata {name} requires --profile isaac")
             if name == "robot_type" and text not in ROBOT_TYPES:
                 raise click.UsageError(
                     f"--metadata robot_type={text} is none of {', '.join(ROBOT_TYPES)}"

@@ -322,8 +322,8 @@ metadata_option = click.option(
     callback=_split_metadata,
     multiple=True,
     help="Metadata for --profile simready: author, asset_license, usd_date_generated "
-    "and others that its standard requires; for isaac: robot_type (Manipulator, "
-    "Humanoid, ...) and asset_license. Repeatable.",
+    "and others that its standard requires; for isaac: asset_license; for both: "
+    "robot_type (Manipulator, Humanoid, ...). Repeatable.",
 )
 engine_option = click.option(
     "--engine",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from urdf_usd.converter.usd.writer.prims import Prims
 
+ROBOT_TYPE = "robot_type"
+"""Metadata of SimReady and Isaac Sim with which an asset has the robot schema."""
+
 
 def author_profile(
     stage: Usd.Stage,

@@ -16,11 +16,11 @@ from pxr import Sdf, Usd
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Floating, Joint
 from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.usd.profiles import ROBOT_TYPE
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, over, write_new
 
-ROBOT_TYPE = "robot_type"
 LICENSE = "asset_license"
 # Values of isaac:robotType besides the fallback, which is no type.
 ROBOT_TYPES = (

@@ -14,8 +14,10 @@ materials are payloads; schemas of Newton and of ROS are in ``Newton.usda`` and
 In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and variants
 of the interface add ``Newton.usda``, ``Physx.usda`` or ``Mujoco.usda``; in the profile
 of SimReady these are ``newton.usda``, ``physx.usda`` and ``mujoco.usda`` in
-``runnables/physics/``. That of the profile of Isaac Sim has its robot schema in
-``Robot.usda``, and no layer for MuJoCo; :mod:`.isaac_layout` rearranges it.
+``runnables/physics/``, names of layers with physics end in ``physics.usda``, and
+``Robot.usda`` has the robot schema of Isaac Sim if the type of the robot is given. That
+of the profile of Isaac Sim has it always, and no layer for MuJoCo;
+:mod:`.isaac_layout` rearranges it.
 
 What a robot description file states is in ``Simulation.usda``, which is stronger than
 all layers but ``Extensions.usda``; in an asset for several simulators, what it states
@@ -38,7 +40,7 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import Simulation
-from urdf_usd.converter.usd.profiles import author_profile
+from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile
 from urdf_usd.converter.usd.simulation.layer import author_simulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
@@ -116,6 +118,11 @@ RUNNABLE_LAYERS = {
     "Newton": f"{RUNNABLES}/physics/newton.usda",
     "MuJoCo": f"{RUNNABLES}/physics/mujoco.usda",
 }
+# Names of layers with physics in an asset of SimReady, which RC.005 recognises by them.
+_SIMREADY_NAMES = {
+    PHYSICS_LAYER: "physics.usda",
+    SIMULATION_LAYER: "simulation_physics.usda",
+}
 # Strongest first.
 WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
@@ -124,10 +131,12 @@ PAYLOAD_LAYERS = (
     EXTENSIONS_LAYER,
     SIMULATION_LAYER,
     *SUBLAYERS,
+    *_SIMREADY_NAMES.values(),
     NEWTON_LAYER,
     PHYSX_LAYER,
     MUJOCO_LAYER,
     ROS_LAYER,
+    ROBOT_LAYER,
     NO_COLLIDERS_LAYER,
     GEOMETRY_LIBRARY,
     MATERIALS_LIBRARY,
@@ -219,10 +228,12 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     several = physics_variants or profile is Profile.ISAAC
     simulators = _simulator_layers(profile) if several else {}
-    sublayers = _sublayers(robot, profile, simulators, simulated=simulation is not None)
-    layer = {name: _new_layer(payload / name) for name in sublayers}
-    for name, path in simulators.items():
-        layer[name] = _new_layer(folder / path)
+    # In SimReady the type of the robot decides: without it, the asset is neutral.
+    typed = profile is Profile.ISAAC or bool(metadata.get(ROBOT_TYPE))
+    simulated = simulation is not None
+    files = _sublayers(robot, profile, simulators, simulated=simulated, typed=typed)
+    paths = {name: f"{PAYLOAD}/{file}" for name, file in files.items()} | simulators
+    layer = {name: _new_layer(folder / path) for name, path in paths.items()}
     # Opened afterwards: an open stage would recompose for every authored prim.
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     _set_default_prim(layer.values(), prims.robot)
@@ -255,12 +266,19 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     custom = layer.get(EXTENSIONS_LAYER)
     if custom is not None:
         author_extensions(custom, composed, robot, prims)
-    if profile is Profile.ISAAC:
+    if typed:
         from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
 
-        schema = layer[ROBOT_LAYER]
-        parts = tree, body_assignment, prims
-        author_robot_schema(schema, composed, *parts, version, metadata, custom)
+        author_robot_schema(
+            layer[ROBOT_LAYER],
+            composed,
+            tree,
+            body_assignment,
+            prims,
+            version,
+            metadata,
+            custom,
+        )
     if profile is Profile.SIMREADY:
         # Imports numpy, which other profiles of robots without meshes do not need.
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
@@ -273,7 +291,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
             bodies=len(body_assignment.bodies),
         )
     _isolate(layer, profile, several=several)
-    contents = _author_contents(payload, sublayers, prims)
+    contents = _author_contents(payload, files.values(), prims)
     for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
         written.Save()
     choices = _physics_choices(profile, simulators)
@@ -326,7 +344,7 @@ def _author_profiles(
 
 
 def _author_contents(
-    payload: Path, sublayers: Sequence[str], prims: Prims
+    payload: Path, sublayers: Iterable[str], prims: Prims
 ) -> Sdf.Layer:
     """Return the layer that has the others as sublayers."""
     contents = _new_layer(payload / CONTENTS)
@@ -355,16 +373,32 @@ def _simulator_layers(profile: Profile) -> dict[str, str]:
 
 
 def _sublayers(
-    robot: Robot, profile: Profile, simulators: Mapping[str, str], *, simulated: bool
-) -> tuple[str, ...]:
-    """Return the sublayers of the content, strongest first."""
+    robot: Robot,
+    profile: Profile,
+    simulators: Mapping[str, str],
+    *,
+    simulated: bool,
+    typed: bool,
+) -> Mapping[str, str]:
+    """Return the file names of the sublayers of the content, strongest first.
+
+    Args:
+        robot: The robot.
+        profile: The profile.
+        simulators: Layers of simulators.
+        simulated: Whether there are settings of a description file.
+        typed: Whether there is the robot schema of Isaac Sim.
+    """
     settings = (SIMULATION_LAYER,) if simulated else ()
     if profile is Profile.ROS:
         newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
-        return (EXTENSIONS_LAYER, *settings, *newton, ROS_LAYER, *SUBLAYERS)
-    schema = (ROBOT_LAYER,) if profile is Profile.ISAAC else ()
-    extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
-    return (*schema, *extensions, *settings, *SUBLAYERS)
+        names = (EXTENSIONS_LAYER, *settings, *newton, ROS_LAYER, *SUBLAYERS)
+    else:
+        schema = (ROBOT_LAYER,) if typed else ()
+        extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
+        names = (*schema, *extensions, *settings, *SUBLAYERS)
+    renamed = _SIMREADY_NAMES if profile is Profile.SIMREADY else {}
+    return {name: renamed.get(name, name) for name in names}
 
 
 def _physics_choices(

@@ -29,7 +29,7 @@ from urdf_usd.converter.options import (
     Profile,
 )
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
-from urdf_usd.converter.usd.profiles import isaac
+from urdf_usd.converter.usd.profiles import ROBOT_TYPE, isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 
 _RULE = ColliderRule(ColliderKind.HULL, "left_*")
@@ -161,5 +161,5 @@ def test_metadata_is_passed_to_the_converter() -> None:
 
     assert chosen.options().metadata == given
     assert parameters.METADATA == METADATA
-    assert parameters.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
+    assert parameters.ISAAC_METADATA == (ROBOT_TYPE, isaac.LICENSE)
     assert parameters.ROBOT_TYPES == isaac.ROBOT_TYPES

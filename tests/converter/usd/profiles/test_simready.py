@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
+from tests.converter.simulation.robots import write_description
 from tests.converter.usd.authored import applied
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.options import Layout
+from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.simulation.description import load_description
 
 _GIVEN = (
     ("author", "A. Maker"),
@@ -152,6 +158,60 @@ def test_colliders_are_hidden(asset: Path) -> None:
             assert hidden == prim.HasAPI(UsdPhysics.CollisionAPI)
 
 
+@pytest.mark.parametrize("variants", [False, True])
+def test_physics_is_authored_in_layers_of_physics(
+    tmp_path: Path, *, variants: bool
+) -> None:
+    """RC.005: by the names of their files, also what a description adds."""
+    file = write_description(
+        tmp_path, '[[links]]\nmatch = "*"\nstatic_friction = 0.8\n'
+    )
+    options = with_description(
+        replace(_SIMREADY, physics_variants=variants), load_description(file)
+    )
+    root = convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
+    stage = Usd.Stage.Open(str(root))
+
+    layers = {
+        spec.layer.identifier
+        for prim in stage.Traverse()
+        for attribute in prim.GetAttributes()
+        if attribute.GetName().startswith("physics:")
+        for spec in attribute.GetPropertyStack()
+    }
+
+    assert {Path(layer).relative_to(root.parent).as_posix() for layer in layers} == {
+        "payload/physics.usda",
+        "payload/simulation_physics.usda",
+    }
+    assert all(re.search(r"physics\.usd[ac]?$", layer) for layer in layers)
+
+
+def test_robot_schema_follows_the_type_of_the_robot(tmp_path: Path) -> None:
+    """RC.007 to RC.009: a type that is given; without it the asset is neutral."""
+    fixed = replace(_SIMREADY, base=BaseOption.FIXED)
+    typed = replace(fixed, metadata=(*_GIVEN, ("robot_type", "Manipulator")))
+    urdf = write_whole_robot(tmp_path)
+    paths = []
+    for name, options in (("neutral", fixed), ("typed", typed)):
+        root = convert(urdf, tmp_path / name, options).root_layer
+        stage = Usd.Stage.Open(str(root))
+        robot = stage.GetDefaultPrim()
+        joints = robot.GetRelationship("isaac:physics:robotJoints").GetTargets()
+        paths.append([stage.GetPrimAtPath(path) for path in joints])
+        kind = robot.GetAttribute("isaac:robotType").Get()
+        assert kind == (None if name == "neutral" else "Manipulator")
+        assert ("IsaacRobotAPI" in applied(robot)) == (name == "typed")
+
+    neutral, listed = paths
+    assert neutral == []
+    (anchor,) = UsdPhysics.Joint(listed[0]).GetBody0Rel().GetTargets()
+    assert not stage.GetPrimAtPath(anchor).HasAPI(UsdPhysics.RigidBodyAPI)
+    assert len(listed) == len(
+        [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)]
+    )
+
+
 def test_thumbnail_shows_the_robot(asset: Path) -> None:
     """SR.002: a PNG of 256 x 256 pixels with its own header and colours."""
     file = asset.parent / ".thumbs/256x256/whole_robot.usda.png"
@@ -172,7 +232,7 @@ def test_thumbnail_shows_the_robot(asset: Path) -> None:
 
 
 def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> None:
-    """The thumbnail belongs to the asset."""
+    """The thumbnail and the robot schema belong to the asset."""
     folder = asset.parent
 
     def contents() -> dict[str, bytes]:
@@ -182,6 +242,9 @@ def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> N
     first = contents()
     convert(tmp_path / "whole.urdf", folder, _SIMREADY)
     assert contents() == first
+    typed = replace(_SIMREADY, metadata=(("robot_type", "Humanoid"),))
+    convert(tmp_path / "whole.urdf", folder, typed)
+    assert "payload/Robot.usda" in contents()
     convert(tmp_path / "whole.urdf", folder)
     assert not (folder / ".thumbs").exists()
 
