@@ -1,9 +1,10 @@
-"""Print MuJoCo's model of an asset: ``mujoco_model.py ASSET``.
+"""Print MuJoCo's models of the assets that lines of the standard input name.
 
 Runs in an environment with Newton and ``mujoco-warp``, apart from this project. Newton
-reads the variant ``mujoco``, and its solver makes an ``mjModel`` of it. The output is
-JSON: damping, dry friction, effort limit and armature of the joints by path [SI], and
-couplings as (follower, leader, offset, multiplier).
+reads the variant ``mujoco``, and its solver makes an ``mjModel`` of it. The output is a
+line of JSON for each asset: damping, dry friction, effort limit and armature of the
+joints by path [SI], couplings as (follower, leader, offset, multiplier) and the number
+of actuators; or the reason why there is no model.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from typing import Any
 
 import mujoco
 import newton
@@ -20,25 +22,32 @@ from pxr import Usd
 _ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
-def main(asset: str) -> None:
-    """Print the model."""
+def main() -> None:
+    """Print the models."""
     warp.config.quiet = True
+    for line in sys.stdin:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                answer = _model(line.strip())
+        except Exception as error:  # noqa: BLE001  of any library, for one asset
+            answer = {"refusal": f"{type(error).__name__}: {error}"}
+        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.flush()
+
+
+def _model(asset: str) -> dict[str, Any]:
     stage = Usd.Stage.Open(asset)
     physics = stage.GetDefaultPrim().GetVariantSet("Physics")
     physics.SetVariantSelection("mujoco")
     builder = newton.ModelBuilder()
     newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
     resolvers = [newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()]
-    with contextlib.redirect_stdout(sys.stderr):
-        builder.add_usd(
-            stage,
-            schema_resolvers=resolvers,
-            load_sites=False,
-            load_visual_shapes=False,
-        )
-        solver = newton.solvers.SolverMuJoCo(
-            builder.finalize(device="cpu"), use_mujoco_cpu=True, disable_contacts=True
-        )
+    builder.add_usd(
+        stage, schema_resolvers=resolvers, load_sites=False, load_visual_shapes=False
+    )
+    solver = newton.solvers.SolverMuJoCo(
+        builder.finalize(device="cpu"), use_mujoco_cpu=True, disable_contacts=True
+    )
     model = solver.mj_model
     path_of = {label.replace("/", "_"): label for label in builder.joint_label}
     joints = {}
@@ -61,10 +70,8 @@ def main(asset: str) -> None:
         for index in range(model.neq)
         if int(model.eq_type[index]) == int(mujoco.mjtEq.mjEQ_JOINT)
     ]
-    actuators = model.nu
-    content = {"joints": joints, "couplings": couplings, "actuators": actuators}
-    sys.stdout.write(json.dumps(content))
+    return {"joints": joints, "couplings": couplings, "actuators": model.nu}
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -4,7 +4,7 @@
 
 The Python is one with Newton and ``mujoco-warp``, which reads the variant ``mujoco``.
 Exits with 1 if damping, dry friction, an effort limit or a coupling of the model
-differs from the URDF, or if MuJoCo refuses an asset.
+differs from the URDF, or if MuJoCo refuses an asset whose limits all have a range.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,11 +24,15 @@ from typing import Any
 from pxr import Usd
 
 from tests.validation.conversions import converted
-from urdf_usd.corpus import UnavailableSource, resolve_corpora
+from urdf_usd.converter.urdf.xacro.expansion import expand, is_xacro
+from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 _MODEL = Path(__file__).with_name("mujoco_model.py")
 # Newton stores float32, and 1e6 or infinity for no limit.
 _SAME, _UNLIMITED = 1e-6, 1e6
+# What MuJoCo says of equal or reversed limits, which lock joints in USD.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_EMPTY_RANGE = "range[0] should be smaller than range[1]"
 
 
 def main() -> None:
@@ -36,7 +41,8 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--reader", default=sys.executable)
     options = parser.parse_args()
-    failed = compared = joints = 0
+    reader = _Reader(options.reader)
+    failed = compared = joints = refused = 0
     for source in resolve_corpora(options.corpus, print):
         if isinstance(source, UnavailableSource):
             continue
@@ -47,36 +53,84 @@ def main() -> None:
                 continue
             compared += 1
             asset = str(conversion.root_layer)
-            command = (options.reader, str(_MODEL), asset)
-            ending = subprocess.run(
-                command, capture_output=True, text=True, check=False
-            )
-            if ending.returncode:
-                problems = [" ".join(ending.stderr.strip().splitlines()[-2:])]
-            else:
-                model = json.loads(ending.stdout.splitlines()[-1])
+            model = reader.model(asset)
+            stated = _stated(source)
+            refusal = model.get("refusal", "")
+            problems = [refusal]
+            if not refusal:
                 joints += len(model["joints"])
-                problems = list(_problems(model, _stated(Path(source.path)), asset))
+                problems = list(_problems(model, stated, asset))
+            elif _EMPTY_RANGE in refusal and any(map(_is_locked, stated.values())):
+                refused += 1
+                problems = []
+                sys.stdout.write(f"{source.id}: refused for limits without range\n")
         failed += bool(problems)
         for problem in problems:
             sys.stdout.write(f"{source.id}: {problem}\n")
         sys.stdout.flush()
-    sys.stdout.write(f"{compared} assets, {joints} joints: {failed} failed\n")
+    sys.stdout.write(
+        f"{compared} assets, {joints} joints: {failed} failed, {refused} refused for "
+        "limits without range\n"
+    )
     sys.exit(1 if failed or not compared else 0)
 
 
-def _stated(urdf: Path) -> dict[str, ET.Element]:
+class _Reader:
+    """A process that makes models of assets; a new one after a crash."""
+
+    def __init__(self, python: str) -> None:
+        self._python = python
+        self._start()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            (self._python, str(_MODEL)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def model(self, asset: str) -> dict[str, Any]:
+        """Return the model of an asset, or its refusal."""
+        questions, answers = self._process.stdin, self._process.stdout
+        if questions is None or answers is None:
+            raise RuntimeError("it has no pipes")
+        questions.write(f"{asset}\n")
+        questions.flush()
+        answer = answers.readline()
+        if answer:
+            model: dict[str, Any] = json.loads(answer)
+            return model
+        status = self._process.wait()
+        self._start()
+        return {"refusal": f"the process ended with {status}"}
+
+
+def _stated(source: RobotSource) -> dict[str, ET.Element]:
     """Return the joints of a URDF by name."""
-    return {
-        joint.get("name", ""): joint
-        for joint in ET.fromstring(urdf.read_bytes()).findall("joint")
-    }
+    content: str | bytes = Path(source.path).read_bytes()
+    if is_xacro(str(source.path)):
+        packages = {name: str(path) for name, path in source.packages}
+        content = expand(str(source.path), packages, dict(source.arguments)).text
+    # Some files begin with an empty line, which ElementTree refuses.
+    robot = ET.fromstring(content.strip())
+    return {joint.get("name", ""): joint for joint in robot.findall("joint")}
+
+
+def _is_locked(joint: ET.Element) -> bool:
+    if joint.get("type") not in {"revolute", "prismatic"}:
+        return False
+    lower, upper = (_number(joint, "limit", name) for name in ("lower", "upper"))
+    return (lower or 0.0) >= (upper or 0.0)
 
 
 def _number(joint: ET.Element, path: str, name: str) -> float | None:
     found = joint.find(path)
     text = found.get(name) if found is not None else None
-    return float(text) if text is not None else None
+    # Some numbers have a second decimal point, which readers of URDF ignore.
+    number = _NUMBER.match(text or "")
+    return float(number[0]) if number else None
 
 
 def _problems(
@@ -118,9 +172,14 @@ def _problems(
 def _coupling(
     name: str, stated: Mapping[str, ET.Element]
 ) -> tuple[str, float, float] | None:
-    """Return the start of the chain of a joint, and offset and multiplier."""
+    """Return the start of the chain of a joint, and offset and multiplier.
+
+    None without a coupling, or with one of a joint that is missing.
+    """
     leader, offset, multiplier = name, 0.0, 1.0
     while (mimic := stated[leader].find("mimic")) is not None:
+        if mimic.get("joint") not in stated:
+            return None
         offset += multiplier * float(mimic.get("offset") or 0.0)
         multiplier *= float(mimic.get("multiplier") or 1.0)
         leader = mimic.get("joint", "")
