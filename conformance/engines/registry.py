@@ -28,10 +28,6 @@ _LIBRARIES = {
     "pinocchio": "pinocchio",
 }
 
-# Engines that take a second to start: a worker of theirs serves several robots. What
-# they report must not depend on the robots before.
-KEPT = frozenset({"physx"})
-
 
 class UnknownEngineError(LookupError):
     """No engine of that name is installed; the message lists those that are."""

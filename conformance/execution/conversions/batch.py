@@ -10,7 +10,7 @@ from pathlib import Path
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.workers.limits import Limits
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
@@ -41,12 +41,16 @@ def convert_all(
         limits: Of each.
         jobs: Number of conversions at the same time.
     """
+
+    def converted(
+        order: Order,
+    ) -> Completed[Conversion | ConversionError] | Crashed:
+        with RobotWorkers(pool, limits.time) as workers:
+            return workers.call(_convert, order)
+
     pool = WorkerPool(limits.memory)
     with DeferredInterrupts() as interrupts, ThreadPoolExecutor(jobs) as threads, pool:
-        calls = [
-            threads.submit(pool.call, _convert, order, timeout=limits.time)
-            for order in orders
-        ]
+        calls = [threads.submit(converted, order) for order in orders]
         try:
             for call in calls:
                 ending = interrupts.result(call)

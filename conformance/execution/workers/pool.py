@@ -14,7 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
-from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.limits import (
@@ -31,7 +30,7 @@ _Result = TypeVar("_Result")
 # Purposes of the workers of single calls, and of a robot's steps.
 _CALLS = "calls"
 _STEPS = "steps"
-# After as many robots, a worker that is kept ends, with what it may have leaked.
+# After as many robots, a worker ends, with what it may have leaked.
 _MOST_ROBOTS = 32
 
 
@@ -107,6 +106,7 @@ class WorkerPool:
                 function, *arguments, timeout=timeout, variables=settings
             )
         finally:
+            worker.end()
             self.release(worker, _CALLS)
 
     def start_worker(
@@ -137,15 +137,10 @@ class WorkerPool:
             return worker
 
     def release(self, worker: Worker, purpose: str) -> None:
-        """End a worker, or keep it for the same purpose.
-
-        Processes that are forked end, so that nothing is left of a robot. Those that
-        take a second to start are kept for some robots.
-        """
-        slow = purpose in registry.KEPT or not context.FORKS
+        """Keep a worker for the same purpose, or end it after many robots."""
         with PROCESSES:
             used_up = self._closed or worker.robots >= _MOST_ROBOTS
-            if slow and worker.running and not used_up:
+            if worker.running and not used_up:
                 self._idle[purpose].append(worker)
                 return
             self._workers.discard(worker)
@@ -287,9 +282,9 @@ class RobotWorkers:
                 raise CancelledError
             worker = self._workers.get(purpose)
             if worker is None:
-                worker = self._workers[purpose] = self._pool.start_worker(purpose)
+                worker = self._pool.start_worker(purpose)
             elif not worker.running:
                 self._pool.release(worker, purpose)
                 worker = self._pool.start_worker(purpose, fresh=True)
-                self._workers[purpose] = worker
+            self._workers[purpose] = worker
             return worker

@@ -21,8 +21,6 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory limits are Linux's"
 )
 
-_FORKED = pytest.mark.skipif(not context.FORKS, reason="all workers are kept")
-
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[WorkerPool]:
@@ -180,28 +178,23 @@ def test_closing_the_pool_cancels_requests(tmp_path: Path) -> None:
             waiting.result()
 
 
-@_FORKED
-def test_worker_of_a_slow_engine_serves_several_robots(
+def test_worker_serves_several_robots(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small number, which bounds what it leaks; other workers end with a robot."""
-    monkeypatch.setattr("urdf_usd.conformance.engines.registry.KEPT", {"slow"})
+    """A small number, which bounds what it leaks."""
     monkeypatch.setattr(f"{WorkerPool.__module__}._MOST_ROBOTS", 2)
-    processes: dict[str, list[object]] = {"slow": [], "other": []}
+    processes: list[object] = []
     for _ in range(4):
         with RobotWorkers(pool) as workers:
-            for purpose, seen in processes.items():
-                seen.extend(_reasons(workers.request(purpose, os.getpid)()))
+            processes.extend(_reasons(workers.request("kept", os.getpid)()))
 
-    first, second, third, fourth = processes["slow"]
+    first, second, third, fourth = processes
     assert first == second != third == fourth
-    assert len(set(processes["other"])) == 4
 
 
 @pytest.fixture
-def used(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the purpose of a kept worker that has served a robot."""
-    monkeypatch.setattr("urdf_usd.conformance.engines.registry.KEPT", {"used"})
+def used(pool: WorkerPool) -> str:
+    """Return the purpose of a worker that has served a robot."""
     with RobotWorkers(pool) as workers:
         assert _reasons(workers.request("used", _crash_if_used, "abort")()) == [1]
     return "used"
@@ -218,7 +211,6 @@ def _crash_if_used(kind: str) -> int:
 _CALLS: list[str] = []
 
 
-@_FORKED
 @pytest.mark.parametrize("kind", ["abort", "exit-3", "memory-error"])
 def test_crash_after_other_robots_is_repeated_in_a_new_process(
     pool: WorkerPool, used: str, kind: str
@@ -229,7 +221,6 @@ def test_crash_after_other_robots_is_repeated_in_a_new_process(
         assert not workers.crashed
 
 
-@_FORKED
 def test_crash_in_the_new_process_counts(pool: WorkerPool, used: str) -> None:
     """It is the robot's own."""
     with RobotWorkers(pool) as workers:
@@ -239,7 +230,6 @@ def test_crash_in_the_new_process_counts(pool: WorkerPool, used: str) -> None:
         assert workers.crashed
 
 
-@_FORKED
 def test_cancelled_worker_is_not_kept(
     pool: WorkerPool, used: str, tmp_path: Path
 ) -> None:

@@ -149,9 +149,9 @@ def test_next_call_finds_the_process_as_it_was(worker: Worker, kind: str) -> Non
 
 
 @_LINUX
-def test_processes_that_a_function_starts_end_with_its_worker(pool: WorkerPool) -> None:
+def test_processes_that_a_function_starts_end_with_its_worker() -> None:
     """They are in its process group."""
-    with RobotWorkers(pool) as workers:
+    with WorkerPool() as pool, RobotWorkers(pool) as workers:
         child = _value(workers.call(litter, "leave-child"))
         assert isinstance(child, int)
         assert _runs(child)
