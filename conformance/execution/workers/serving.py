@@ -32,8 +32,6 @@ if sys.platform == "linux":
 
 _Result = TypeVar("_Result")
 
-# Sent when a call was received: its time counts from then on. The answer follows.
-BEGUN = b"begun"
 OUT_OF_MEMORY = "the memory limit was reached"
 
 _MEBIBYTE = 1024 * 1024
@@ -90,7 +88,6 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
             call = connection.recv_bytes()
             try:
                 with _limited(folder, timeout):
-                    connection.send_bytes(BEGUN)
                     answer = _answer(call, environment, directory)
                 if len(answer) > largest * _MEBIBYTE:
                     crash = Crashed(f"the answer is larger than {largest} MiB")

@@ -28,7 +28,6 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.context import start_process
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
 from urdf_usd.conformance.execution.workers.serving import (
-    BEGUN,
     OUT_OF_MEMORY,
     Completed,
     crash_reason,
@@ -39,7 +38,8 @@ _Result = TypeVar("_Result")
 
 # For a process to start, which waits until the fork server has imported everything [s].
 _STARTING = 300.0
-# How much later than its time limit a process is killed; it ends itself before [s].
+# How much later than its time limit a process is killed; it ends itself before, unless
+# it was stopped, or sends half an answer [s].
 _GRACE = 5.0
 # multiprocessing polls all children of a process whenever it starts one; the exit code
 # of a child is lost if two threads do so at the same time.
@@ -69,6 +69,7 @@ class Worker:
         self._folder = folder
         self._cancelled = False
         self._expired = False
+        self._starting = _STARTING
         self._connection, theirs = Pipe()
         arguments = theirs, str(folder), memory
         self._process = start_process(serve, *arguments, spawned=spawned)
@@ -98,15 +99,12 @@ class Worker:
             environment = {**os.environ, **variables}
         header = timeout, environment, str(Path.cwd())
         call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
+        starting, self._starting = self._starting, 0.0
         try:
-            with self._killed_after(_STARTING):
+            with self._killed_after(starting + timeout + _GRACE):
                 self._connection.send(header)
                 self._connection.send_bytes(call)
                 answer = self._receive()
-            # Without memory to begin, the first message is the answer.
-            if answer == BEGUN:
-                with self._killed_after(timeout + _GRACE):
-                    answer = self._receive()
         except (EOFError, OSError):
             return self._crash(timeout)
         ending: Completed[_Result] | Crashed
