@@ -257,6 +257,8 @@ def test_obj_spellings_of_the_same_mesh(tmp_path: Path, old: str, new: str) -> N
     [
         ("f 1 3 4", "f 0 3 4", "a face has the index 0"),
         ("f 1 3 4", "f 1 3 9", "a face has an index beyond the last vertex"),
+        ("f 1 3 4", f"f 1 3 {10**30}", "a face has an index beyond the last vertex"),
+        ("f 1 3 4", f"f 1 3 -{10**30}", "an index of a face is not a number"),
         ("f -4", "f -5", "a face has an index before the first vertex"),
         ("f 1 3 4", "f 1 3 x", "an index of a face is not a number"),
         ("v 1 0 0", "v 1 0", "a vertex is not 3 numbers"),
