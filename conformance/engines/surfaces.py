@@ -142,9 +142,10 @@ def measured_shading(
     total = np.zeros(3)
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = _cross(np.roll(linear, -1, axis=1), np.roll(linear, -2, axis=1))
+    placed = _moved(points.T, transform)
     for start in range(0, len(triangles), _TRIANGLES):
         block = triangles[start : start + _TRIANGLES]
-        a, b, c = (_moved(points[corner].T, transform) for corner in _columns(block))
+        a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(block))
         faces = _cross(b - a, c - a) * (outwards / 2.0)
         areas = _lengths(faces)
         area += float(areas.sum())

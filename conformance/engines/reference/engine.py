@@ -257,24 +257,30 @@ def _mass_properties(link: Link) -> MassProperties | None:
 
 
 class _Moved:
-    """Cache key of a robot and configurations, by identity."""
+    """Cache key of a robot, by identity, and configurations, by value.
+
+    The configurations of a request are a copy of those that were planned.
+    """
 
     def __init__(self, robot: Robot, configurations: Configurations) -> None:
         self.robot, self.configurations = robot, configurations
         sampled = configurations
-        # The objects are immutable, and are not freed while this key exists.
+        # The robot is immutable, and is not freed while this key exists.
         self._parts = (
-            *map(id, (robot, *sampled.positions, *sampled.velocities)),
-            *sampled.joints,
-            *sampled.labels,
+            id(robot),
+            sampled.joints,
+            sampled.labels,
+            sampled.motion_count,
+            tuple(values.tobytes() for values in sampled.positions),
+            tuple(values.tobytes() for values in sampled.velocities),
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether it has the same objects."""
+        """Whether it has the same robot and equal configurations."""
         return isinstance(other, _Moved) and self._parts == other._parts
 
     def __hash__(self) -> int:
-        """Hash the identities."""
+        """Hash the parts."""
         return hash(self._parts)
 
 
