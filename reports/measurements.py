@@ -95,6 +95,6 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
 
 def _storable(cell: Cell) -> Cell:
     """Escape lone surrogates, which UTF-8 cannot encode."""
-    if isinstance(cell, str):
+    if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "backslashreplace").decode("utf-8")
     return cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -67,6 +68,7 @@ def size(count: int | None) -> str:
     return f"{amount:.3g} GiB"
 
 
+@lru_cache
 def unit_symbol(unit: str) -> str:
     """Typeset a unit: ``kg m^2`` becomes ``kg·m²``."""
     raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)

@@ -22,6 +22,9 @@ _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 
 def plain(text: str) -> str:
     """Replace controls by their symbols, and bidirectional marks by their code."""
+    # Most texts are, which is seen in a fifth of the time.
+    if text.isprintable():
+        return text
     shown = _UNPRINTABLE.sub(_picture, text)
     return _DIRECTION.sub(lambda mark: f"\\u{ord(mark[0]):04x}", shown)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote
@@ -42,13 +43,17 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
         robots: In the initial order.
     """
     checks = headings(robots)
+    records: defaultdict[str, list[CheckRecord]] = defaultdict(list)
+    for robot in robots:
+        for check in robot.checks:
+            records[check.id].append(check)
     engines = tuple(
         dict.fromkeys(one.name for robot in robots for one in robot.engines)
     )
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
     return {
-        "checks": [_heading(check, robots) for check in checks],
+        "checks": [_heading(check, records[check.id]) for check in checks],
         "grades": [
             {
                 "letter": _GRADE_LETTERS[grade],
@@ -95,8 +100,7 @@ def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
     return tuple(sorted(check_of.values(), key=lambda check: groups.index(check.group)))
 
 
-def _heading(check: CheckRecord, robots: Iterable[RobotRecord]) -> Json:
-    same = [one for robot in robots for one in robot.checks if one.id == check.id]
+def _heading(check: CheckRecord, same: Sequence[CheckRecord]) -> Json:
     return {
         "id": check.id,
         "title": check.title,

@@ -120,6 +120,12 @@ def render_page(
         tolerated=_checks_with(robot, (Grade.CLOSE,)),
         # Differences that a deviation of the engine explains, not a fault of the USD.
         deviations={(each.check, each.engine): each.id for each in robot.deviations},
+        # Of an engine that is there twice, the first.
+        differences={
+            (check.id, one.engine): one
+            for check in robot.checks
+            for one in reversed(check.differences)
+        },
         orders=overview.joint_orders(robot),
         units={check.id: check.unit for check in robot.checks},
         command=command,
