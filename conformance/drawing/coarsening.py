@@ -190,12 +190,19 @@ def _collapsed(
 
 def _slivers(mesh: MergedMesh) -> float:
     """Return the share of faces that are fifty times as long as high."""
-    points = mesh.corners * mesh.span
-    sides = np.stack(
-        [points[mesh.faces[:, i]] - points[mesh.faces[:, i - 1]] for i in range(3)]
+    # Coordinate by coordinate, over which numpy is several times faster.
+    points = np.ascontiguousarray((mesh.corners * mesh.span).T)
+    a, b, c = (np.take(points, corner, axis=1) for corner in mesh.faces.T)
+    x, y, z = sides = np.stack([a - c, b - a, c - b], axis=1)
+    longest = (sides * sides).sum(axis=0).max(axis=0)
+    normals = np.stack(
+        [
+            y[0] * z[1] - z[0] * y[1],
+            z[0] * x[1] - x[0] * z[1],
+            x[0] * y[1] - y[0] * x[1],
+        ]
     )
-    longest = np.einsum("ijk,ijk->ij", sides, sides).max(axis=0)
-    doubled = np.linalg.norm(np.cross(sides[0], sides[1]), axis=1)
+    doubled = np.linalg.norm(normals, axis=0)
     return float(np.mean(doubled < _HEIGHT * longest))
 
 
