@@ -6,6 +6,7 @@ The bounds are not exceeded by real parts of any material.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from urdf_usd.converter.extents import Bounds, LinkExtent
 from urdf_usd.converter.robot.mass_properties import principal_inertia
@@ -30,8 +31,12 @@ _TINY_LENGTH = 0.01
 _ZERO_MOMENT = 1e-9
 
 
+@lru_cache(maxsize=1024)
 def principal_moments(inertial: Inertial) -> Vec3:
-    """Return the principal moments in ascending order [kg m^2]."""
+    """Return the principal moments in ascending order [kg m^2].
+
+    Cached, as several rules check them.
+    """
     moments, _ = principal_inertia(inertial.inertia)
     a, b, c = sorted(moments)
     return a, b, c

@@ -92,7 +92,7 @@ def read_obj(
     text = _NO_SURFACE.sub(b"\n", text)
     if _MISREAD_VERTEX.search(text):
         text = _MISREAD_VERTEX.sub(_in_digits, text)
-    _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
+        _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
     _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
     libraries, absent = read_libraries(text, read_sibling)
     config = tinyobjloader.ObjReaderConfig()
