@@ -47,6 +47,8 @@ _FLAT = 1e-6
 _MOST_NAMED = 3
 # Pairs of observations of one robot, in two roles.
 _CACHE_SIZE = 64
+# Surfaces in the cache: more than most robots have in all observations.
+_MOST_SURFACES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +179,9 @@ def _matched_solids(
 ) -> tuple[LinkShapes, ...]:
     """Match the shapes of a link, and find the matches that are the same solid."""
     return tuple(
-        replace(
-            part,
-            is_solid=kinds(part.ours) != kinds(part.theirs) and same_solid(part, model),
-        )
+        part
+        if kinds(part.ours) == kinds(part.theirs)
+        else replace(part, is_solid=same_solid(part, model))
         for part in matched_shapes(shapes)
     )
 
@@ -220,7 +221,7 @@ def _fills(
     model: ToleranceModel,
 ) -> bool:
     """Whether pieces inside a convex shape have its extents and its volume."""
-    outer, inner = combined_surface((whole,)), combined_surface(pieces)
+    outer, inner = combined_surface((whole,)), combined_surface(tuple(pieces))
     volumes = [convex_volume(piece, model) for piece in pieces]
     filled = math.fsum(one for one in volumes if one is not None)
     allowed = model.tolerance.shape
@@ -342,8 +343,12 @@ def _traits(shapes: Shapes, *, support_alone: bool) -> Array:
     )
 
 
-def combined_surface(shapes: Sequence[ShapeObservation]) -> CombinedSurface:
-    """Combine shapes, all of which have surfaces."""
+@lru_cache(maxsize=_MOST_SURFACES)
+def combined_surface(shapes: Shapes) -> CombinedSurface:
+    """Combine shapes, all of which have surfaces.
+
+    Cached, as a shape of one observation is compared with those of several.
+    """
     surfaces = [shape.surface for shape in shapes if shape.surface]
     joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
     reach = np.array(joined.support)
@@ -402,6 +407,8 @@ def worst_of(differences: Sequence[Difference]) -> Difference:
 
     A part that cannot be compared comes before equal ones.
     """
+    if len(differences) == 1:
+        return differences[0]
     return max(differences, key=lambda one: (one.grade.severity, one.severity))
 
 
