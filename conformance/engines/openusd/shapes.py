@@ -74,13 +74,13 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     """Return the shapes of a stage for drawing.
 
     Args:
-        path: Root layer.
+        path: Root layer of a stage that was observed.
         link_names: Names of links; a shape belongs to the first of them above it.
 
     Raises:
         AbstentionError: The stage cannot be read.
     """
-    physics = read_physics(path, partial=True)
+    physics = read_physics(path, partial=True, usable=True)
     links, world = find_links(physics), WorldTransforms(physics)
     drawn: dict[str, list[Drawing]] = {}
     for placed in _placed(physics, links, world):

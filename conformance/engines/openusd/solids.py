@@ -28,10 +28,10 @@ def rest_solids(usd: str) -> tuple[Solid, ...]:
     """Return the enabled colliders of all bodies that are links.
 
     Args:
-        usd: Root layer, in SI units.
+        usd: Root layer of a stage that was observed, in SI units.
     """
     with captured_diagnostics():
-        physics = read_physics(usd, partial=True)
+        physics = read_physics(usd, partial=True, usable=True)
         parts = Parts(physics, find_links(physics))
         return tuple(_solids(parts))
 

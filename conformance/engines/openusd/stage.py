@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
@@ -155,13 +156,14 @@ def _one_line(text: str) -> str:
     return _ADDRESSES.sub("", " ".join(text.split()))
 
 
-def read_physics(path: str, *, partial: bool = False) -> Physics:
+def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> Physics:
     """Open a stage with all payloads and parse the physics below its default prim.
 
     Args:
         path: Root layer.
         partial: Whether to read a stage of which layers or targets of composition are
             missing.
+        usable: Whether its values are known to be usable; they are not checked then.
 
     Raises:
         AbstentionError: There is no default prim, or parts are missing.
@@ -181,7 +183,7 @@ def read_physics(path: str, *, partial: bool = False) -> Physics:
     default = stage.GetDefaultPrim()
     if not default:
         raise AbstentionError(f"the stage has no default prim{incomplete(missing)}")
-    if unusable := tuple(unusable_values(stage)):
+    if not usable and (unusable := tuple(unusable_values(stage))):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
         raise InvalidFileError("; ".join((*unusable[:_MOST_NAMED], *others)))
@@ -279,6 +281,7 @@ def urdf_name(prim: Usd.Prim) -> str:
 # Beginnings of attributes with physics, and of those with numbers for it.
 _PREFIXES = ("physics:", "drive:", "limit:", "newton:", "xformOp")
 _NUMBERS = (*_PREFIXES[:-1], "physxJoint", "physxMimicJoint:", "mjc:", "urdf:")
+_CHECKED = (*_PREFIXES, *_NUMBERS)
 _DIMENSIONS = {"size", "radius", "height", "width", "length"}
 _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool, int, float), "number"),
@@ -307,12 +310,12 @@ def unusable_values(stage: Usd.Stage) -> Iterator[str]:
         if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim, cache):
             layer = prim.GetPrimStack()[0].layer.identifier
             yield f"{prim.GetPath()} has no finite transform in @{layer}@"
+        is_shape = prim.IsA(UsdGeom.Gprim)
+        below = prim.GetPath().HasPrefix(default)
         for attribute in prim.GetAuthoredAttributes():
-            if prim.IsA(UsdGeom.Gprim) or attribute.GetName().startswith(
-                (*_PREFIXES, *_NUMBERS)
-            ):
-                below = prim.GetPath().HasPrefix(default)
-                for fault in _faults(attribute, below_default=below):
+            name = attribute.GetName()
+            if is_shape or name.startswith(_CHECKED):
+                for fault in _faults(attribute, name, below_default=below):
                     yield f"{attribute.GetPath()} {fault}{_layer_of(attribute)}"
 
 
@@ -331,18 +334,19 @@ def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
     return bool((np.abs(local) < _MOST).all() and (np.abs(world) < _MOST).all())
 
 
-def _faults(attribute: Usd.Attribute, *, below_default: bool) -> Iterator[str]:
-    # Of an attribute that a schema declares, this is the declared type.
-    declared = attribute.GetTypeName()
+def _faults(
+    attribute: Usd.Attribute, name: str, *, below_default: bool
+) -> Iterator[str]:
     value = attribute.Get()
     if below_default and attribute.GetNumTimeSamples() and not _has_default(attribute):
         yield "has time samples and no default value"
     if value is None:
         return
-    name = attribute.GetName()
-    if _shape(value) != _shape(declared.defaultValue):
+    # Of an attribute that a schema declares, this is the declared type.
+    declared = attribute.GetTypeName()
+    if _form(type(value)) != _form(type(declared.defaultValue)):
         yield f"= {value!r} is no {declared}"
-    elif attribute.GetBaseName() == "axis" and str(value) not in {"X", "Y", "Z"}:
+    elif name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
         yield f"= {value!r} is no axis"
     elif (name in _DIMENSIONS or name.startswith(_NUMBERS)) and not _has_usable_numbers(
         attribute, value
@@ -380,20 +384,23 @@ def _numbers(value: object) -> list[float]:
         return [value.real, *value.imaginary]
     if isinstance(value, bool | str | Sdf.AssetPath):
         return []
+    if isinstance(value, int | float):
+        return [value]
     found = np.array(value)
     return found.ravel().tolist() if found.dtype.kind in "fiu" else []
 
 
-def _shape(value: object) -> tuple[object, ...]:
-    """Return the kind of a value: number, text, quaternion, vector or array.
+@cache
+def _form(kind: type) -> tuple[object, ...]:
+    """Return the form of values: number, text, quaternion, vector or array.
 
     Arrays of any length are equal.
     """
     for kinds, word in _ALIKE:
-        if isinstance(value, kinds):
+        if issubclass(kind, kinds):
             return (word,)
-    if hasattr(value, "dimension"):
-        return ("vector", value.dimension)
-    if type(value).__name__.endswith("Array"):
-        return ("array", np.array(value).shape[1:])
-    return (type(value).__name__,)
+    if hasattr(kind, "dimension"):
+        return ("vector", kind.dimension)
+    if kind.__name__.endswith("Array"):
+        return ("array", np.array(kind()).shape[1:])
+    return (kind.__name__,)

@@ -16,9 +16,12 @@ from urdf_usd.converter.diagnostics import Diagnostic
 
 # Characters of a value in a message.
 _LONGEST = 80
-_READ = ("physics:", "drive:", "limit:", "newton:")
-# Attributes that need not have a schema that is registered.
-_UNDECLARED = ("newton:", "physxJoint", "physxMimicJoint:", "urdf:")
+# Beginnings of names of attributes with numbers; those of the second line need not have
+# a schema that is registered.
+_NUMBERS = (
+    *("physics:", "drive:", "limit:"),
+    *("newton:", "physxJoint", "physxMimicJoint:", "urdf:"),
+)
 _OF_SHAPES = frozenset(
     {
         "height",
@@ -122,7 +125,7 @@ def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnost
     for attribute in prim.GetAuthoredAttributes():
         name = attribute.GetName()
         is_number = (
-            name.startswith((*_READ, *_UNDECLARED))
+            name.startswith(_NUMBERS)
             or (is_shape and name in _OF_SHAPES)
             or (is_shader and name.startswith("inputs:"))
         )

@@ -115,7 +115,7 @@ HARMLESS_TYPES = frozenset(
 """Types of prims that are settings of renderers and editors, not of the robot."""
 
 # Names of attributes with an effect that no prim definition has.
-_DYNAMIC = ("inputs:", "primvars:", "xformOp:")
+_EFFECTIVE = ("inputs:", "primvars:", "xformOp:", *NAMESPACES)
 # Largest difference of an extent, relative to the diagonal.
 _EXTENT = 1e-3
 # Largest difference of the length of a quaternion to one, which half precision has.
@@ -191,11 +191,11 @@ def _of_properties(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
     for property_ in prim.GetAuthoredProperties():
         name = property_.GetName()
         in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
-        if not (in_schema or name.startswith((*_DYNAMIC, *NAMESPACES))):
+        if not (in_schema or name.startswith(_EFFECTIVE)):
             continue
         if isinstance(property_, Usd.Attribute):
             yield from _over_time(property_, parts)
-            yield from _unusable(property_, parts)
+            yield from _unusable(property_, name, parts)
         if (
             in_schema
             and not name.startswith(NAMESPACES)
@@ -264,15 +264,18 @@ def _changes(attribute: Usd.Attribute) -> bool:
     return any(attribute.Get(time) != value for time in times)
 
 
-def _unusable(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _unusable(
+    attribute: Usd.Attribute, name: str, parts: Parts
+) -> Iterator[UnimpliedSetting]:
     value = attribute.Get()
-    name, prim = attribute.GetName(), attribute.GetPrim()
     if isinstance(value, _QUATERNIONS):
         length = value.GetLength()
         zero = length == 0.0 and name == _ZERO_ALLOWED
         if not zero and not abs(length - 1.0) <= _UNIT:
+            prim = attribute.GetPrim()
             yield _no_value(parts, prim, name, "a unit quaternion", str(value))
     elif not name.startswith(NAMESPACES) and not _is_finite(value):
+        prim = attribute.GetPrim()
         fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
         if fallback is None or value != fallback:
             yield _no_value(parts, prim, name, "finite", short(value))
