@@ -6,8 +6,10 @@ that are not finite. The reader relies on these checks.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
@@ -143,9 +145,8 @@ def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnost
             message = f"{_named(attribute)} has time samples and no default value"
             yield Diagnostic("stage-value", message)
         value = attribute.Get()
-        fallback = schema.GetAttributeFallbackValue(name) if declared else None
         if (name in _AXES and value not in {None, "X", "Y", "Z"}) or (
-            is_number and not _is_number(name, value, fallback)
+            is_number and not _is_number(name, value, schema)
         ):
             message = f"{_named(attribute)} cannot be {_text(value)}"
             yield Diagnostic("stage-value", message)
@@ -176,13 +177,14 @@ def _other_type(
 
 
 def _has_samples_only(attribute: Usd.Attribute) -> bool:
-    source = attribute.GetResolveInfo(Usd.TimeCode.Default()).GetSource()
-    unresolved = {Usd.ResolveInfoSourceNone, Usd.ResolveInfoSourceFallback}
     # A blocked value has no samples.
-    return source in unresolved and attribute.GetNumTimeSamples() > 0
+    if attribute.GetNumTimeSamples() == 0:
+        return False
+    source = attribute.GetResolveInfo(Usd.TimeCode.Default()).GetSource()
+    return source in {Usd.ResolveInfoSourceNone, Usd.ResolveInfoSourceFallback}
 
 
-def _is_number(name: str, value: object, fallback: object) -> bool:
+def _is_number(name: str, value: object, schema: Usd.PrimDefinition) -> bool:
     """Return whether a value is finite, or a documented infinite one.
 
     Infinity has a meaning where the schema's fallback is infinite: a limit that does
@@ -190,11 +192,14 @@ def _is_number(name: str, value: object, fallback: object) -> bool:
     infinite number is accepted as a limit.
     """
     # Blocked values are None.
-    parts = None if value is None else _parts(value)
+    if value is None or (isinstance(value, float) and math.isfinite(value)):
+        return True
+    parts = _parts(value)
     if parts is None or np.isfinite(parts).all():
         return True
     if name.endswith(("displayColor", "displayOpacity")) or np.isnan(parts).any():
         return False
+    fallback = schema.GetAttributeFallbackValue(name)
     if fallback is None:
         # Attributes that the schema of the prim does not declare are not read.
         return not name.startswith("inputs:") and (
@@ -220,6 +225,7 @@ def _parts(value: object) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] |
         return None
 
 
+@cache
 def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
     """Return a key that is equal for types that differ only in precision."""
     value = kind.scalarType.defaultValue
