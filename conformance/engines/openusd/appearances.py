@@ -104,6 +104,27 @@ class MeshFaces:
         return found[:, ::-1] if self.mirrored else found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MaterialLook:
+    """What a preview surface shows on any Gprim.
+
+    Attributes:
+        look: Without area.
+        properties: Inputs and outputs with another effect.
+        texture: Image of the colour.
+        mask: Image of the opacity.
+    """
+
+    look: Appearance
+    properties: tuple[Property, ...]
+    texture: _Texture | None
+    mask: _Texture | None
+
+
+Materials: TypeAlias = dict[str, MaterialLook | None]
+"""Materials of a stage so far, by path; None without a preview surface."""
+
+
 class _UnusableError(Exception):
     """Values of corners cannot be used; the message says why."""
 
@@ -157,29 +178,29 @@ def _corner_values(
     Raises:
         _UnusableError: Their number or type does not fit, or one is not finite.
     """
-    corners = len(faces.triangles)
-    tokens = UsdGeom.Tokens
-    numbers: dict[str, tuple[int, NDArray[np.integer]]] = {
-        str(tokens.constant): (1, np.zeros((corners, 3), np.int64)),
-        str(tokens.uniform): (len(faces.counts), faces.face_of[:, np.newaxis]),
-        str(tokens.vertex): (len(faces.points), faces.triangles),
-        str(tokens.varying): (len(faces.points), faces.triangles),
-        str(tokens.faceVarying): (int(faces.counts.sum()), faces.places),
-    }
-    if interpolation not in numbers:
-        raise _UnusableError(f"have the unknown interpolation {interpolation!r}")
-    count, places = numbers[interpolation]
+    places: NDArray[np.integer]
+    match interpolation:
+        case "constant":
+            count, places = 1, np.zeros((1, 1), np.int64)
+        case "uniform":
+            count, places = len(faces.counts), faces.face_of[:, np.newaxis]
+        case "vertex" | "varying":
+            count, places = len(faces.points), faces.triangles
+        case "faceVarying":
+            count, places = int(faces.counts.sum()), faces.places
+        case _:
+            raise _UnusableError(f"have the unknown interpolation {interpolation!r}")
     if values.shape[1:] != (width,):
         raise _UnusableError(f"have not {width} components")
     if len(values) != count:
         raise _UnusableError(f"are {len(values)}, not {count}, for {interpolation}")
     if not np.isfinite(values).all():
         raise _UnusableError("are not finite")
-    return np.broadcast_to(values[places], (corners, 3, width))
+    return np.broadcast_to(values[places], (len(faces.triangles), 3, width))
 
 
 def state_appearances(
-    prim: Usd.Prim, area: float, faces: MeshFaces | None
+    prim: Usd.Prim, area: float, faces: MeshFaces | None, materials: Materials
 ) -> tuple[Appearance, ...]:
     """State the appearance of a Gprim, part by part.
 
@@ -187,6 +208,7 @@ def state_appearances(
         prim: The Gprim.
         area: Of its surface [m^2].
         faces: Its faces, if it is a mesh.
+        materials: Materials of the stage so far; others are added.
     """
     looks: list[Appearance] = []
     rest = area
@@ -195,13 +217,14 @@ def state_appearances(
     for subset in subsets:
         chosen = _triangles_of(subset, faces)
         own = float(faces.areas[chosen].sum()) if faces else 0.0
-        looks.append(_look(subset.GetPrim(), prim, own, faces, chosen))
+        part = _Part(prim, own, faces, chosen)
+        looks.append(_look(subset.GetPrim(), part, materials))
         rest -= own
         if left is not None:
             left &= ~chosen
     # The faces in no subset, except for rounding.
     if not looks or rest > 1e-9 * area:
-        looks.append(_look(prim, prim, rest, faces, left))
+        looks.append(_look(prim, _Part(prim, rest, faces, left), materials))
     return merge_appearances(looks)
 
 
@@ -216,35 +239,45 @@ def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np
     return chosen
 
 
-def _look(
-    part: Usd.Prim,
-    gprim: Usd.Prim,
-    area: float,
-    faces: MeshFaces | None,
-    chosen: NDArray[np.bool_] | None,
-) -> Appearance:
-    """State the appearance of a part.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A part of a Gprim with one material.
 
-    Args:
-        part: The prim that the material is bound to: the Gprim, or a subset of it.
+    Attributes:
         gprim: The Gprim, which holds the primvars.
         area: Of the part [m^2].
         faces: Of the Gprim, if it is a mesh.
         chosen: (M) which of its triangles belong to the part.
     """
-    binding = UsdShade.MaterialBindingAPI(part)
+
+    gprim: Usd.Prim
+    area: float
+    faces: MeshFaces | None
+    chosen: NDArray[np.bool_] | None
+
+
+def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
+    """State the appearance of a part.
+
+    Args:
+        prim: The prim that the material is bound to: the Gprim, or a subset of it.
+        part: The part.
+        materials: Materials so far.
+    """
+    binding = UsdShade.MaterialBindingAPI(prim)
     material, _ = binding.ComputeBoundMaterial()
-    look = _shown(material, gprim, area, faces, chosen)
+    look = _shown(material, part, materials)
     others: list[Property] = []
     for purpose in _PURPOSES:
         other, _ = binding.ComputeBoundMaterial(purpose)
         if (
             other
             and other.GetPath() != (material.GetPath() if material else None)
-            and _shown(other, gprim, area, faces, chosen) != look
+            and _shown(other, part, materials) != look
         ):
             others.append((f"material:binding:{purpose}", other.GetPath().name))
     center = None
+    faces, chosen = part.faces, part.chosen
     if faces is not None and chosen is not None and not chosen.all():
         center = surface_center(
             faces.points, faces.triangles[chosen], faces.areas[chosen], faces.to_link
@@ -253,50 +286,62 @@ def _look(
     return replace(look, properties=properties, center=center)
 
 
-def _shown(
-    material: UsdShade.Material,
-    gprim: Usd.Prim,
-    area: float,
-    faces: MeshFaces | None,
-    chosen: NDArray[np.bool_] | None,
-) -> Appearance:
-    """State what a material shows; no colour if it has no preview surface."""
-    color = _displayed_color(gprim)
-    opacity = _displayed_opacity(gprim)
-    if not material:
-        return Appearance(area, color, 1.0 if opacity is None else opacity)
+def _material_look(material: UsdShade.Material) -> MaterialLook | None:
+    """Read a preview surface; None if a material has none."""
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
-        # Renderers without this shader show their own colour.
-        return Appearance(area, None, None)
+        return None
     texture = _texture(shader, "diffuseColor")
     mask = _texture(shader, "opacity")
     look = Appearance(
-        area=area,
+        area=0.0,
         color=vec3(texture.factors[:_RGB]) if texture else _color(shader),
         opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
         texture=texture.digest if texture else None,
         image=texture.name if texture else None,
         mask=mask.digest if mask else None,
     )
-    properties = [*_surface_properties(shader, look), *_outputs(material, look)]
+    properties = (*_surface_properties(shader, look), *_outputs(material, look))
+    return MaterialLook(look, properties, texture, mask)
+
+
+def _shown(
+    material: UsdShade.Material, part: _Part, materials: Materials
+) -> Appearance:
+    """State what a material shows; no colour if it has no preview surface."""
+    gprim = part.gprim
+    color = _displayed_color(gprim)
+    opacity = _displayed_opacity(gprim)
+    if not material:
+        return Appearance(part.area, color, 1.0 if opacity is None else opacity)
+    path = str(material.GetPath())
+    if path not in materials:
+        materials[path] = _material_look(material)
+    found = materials[path]
+    if found is None:
+        # Renderers without this shader show their own colour.
+        return Appearance(part.area, None, None)
+    look, texture, mask = found.look, found.texture, found.mask
+    properties = [*found.properties]
     if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
         properties.append((DOUBLE_SIDED, (1.0,)))
     mapping = None
     for name, image in (("diffuseColor", texture), ("opacity", mask)):
         if image is None:
             continue
-        found, described = _image_properties(name, image, gprim, faces, chosen)
+        own, described = _image_properties(name, image, part)
         properties += described
         if image is texture:
-            mapping = found
+            mapping = own
     if not texture and look.color and color and _differ(look.color, color):
         properties.append(("primvars:displayColor", color))
     # Viewers without materials show these primvars.
     if not mask and opacity is not None and look.opacity is not None:
         opaque = _differ((look.opacity,), (opacity,))
         properties += [("primvars:displayOpacity", (opacity,))] if opaque else []
-    return replace(look, properties=tuple(sorted(properties)), mapping=mapping)
+    return replace(
+        look, area=part.area, properties=tuple(sorted(properties)), mapping=mapping
+    )
 
 
 @cache
@@ -407,21 +452,16 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
 
 
 def _image_properties(
-    name: str,
-    image: _Texture,
-    gprim: Usd.Prim,
-    faces: MeshFaces | None,
-    chosen: NDArray[np.bool_] | None,
+    name: str, image: _Texture, part: _Part
 ) -> tuple[Mapping | None, list[Property]]:
     """Return the texture coordinates of an image, and how else it is read.
 
     Args:
         name: The input that the image is connected to.
         image: The image.
-        gprim: The Gprim.
-        faces: Its faces, if it is a mesh.
-        chosen: (M) triangles of the part.
+        part: The part of a Gprim.
     """
+    faces, chosen = part.faces, part.chosen
     found: list[Property] = []
     is_color = name == "diffuseColor"
     if image.output != ("rgb" if is_color else "a"):
@@ -434,7 +474,7 @@ def _image_properties(
     mapping = coordinates = None
     try:
         if faces is not None and chosen is not None:
-            coordinates = _coordinates(image.node, gprim, faces)[chosen]
+            coordinates = _coordinates(image.node, part.gprim, faces)[chosen]
     except _UnusableError as error:
         found.append((f"{name}.st", f"texture coordinates {error}"))
     if coordinates is not None and faces is not None and len(coordinates):

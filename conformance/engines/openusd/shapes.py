@@ -19,6 +19,7 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.openusd.appearances import (
+    Materials,
     MeshFaces,
     state_appearances,
     state_shading,
@@ -63,7 +64,7 @@ def state_shapes(
 ) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     found: list[ShapeObservation] = []
-    measured = _Measured({}, {})
+    measured = _Measured({}, {}, {})
     for placed in _placed(physics, links, world):
         stated = _stated(placed, measured)
         found += [_in_role(placed, stated, role, measured) for role in placed.roles]
@@ -170,15 +171,17 @@ def carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """Meshes that were measured before, by the identity of their geometry.
+    """What was measured before: meshes by the identity of their geometry, materials.
 
     Attributes:
         surfaces: Surfaces and areas of triangles, by transform as well.
         hulls: Volumes of convex hulls in the mesh's own frame, in units of the stage.
+        materials: Materials, by path.
     """
 
     surfaces: dict[tuple[int, bytes], tuple[Surface, Array] | None]
     hulls: dict[int, float]
+    materials: Materials
 
 
 _NO_POINTS = np.zeros((0, 3))
@@ -379,7 +382,9 @@ def _in_role(
             faces = _faces(placed, found[1]) if found else None
         return replace(
             stated,
-            appearances=state_appearances(prim, stated.surface.area, faces),
+            appearances=state_appearances(
+                prim, stated.surface.area, faces, measured.materials
+            ),
             shading=state_shading(prim, faces) if faces else None,
         )
     collider = replace(stated, role=role)
