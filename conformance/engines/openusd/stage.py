@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
@@ -89,6 +89,20 @@ class Units:
         return self.mass * self.length ** (2 if angular else 1)
 
 
+class Authored(NamedTuple):
+    """An authored property of a prim.
+
+    Attributes:
+        name: Its name.
+        property: The attribute or relationship.
+        value: Of an attribute at the default time; None of a relationship.
+    """
+
+    name: str
+    property: Usd.Property
+    value: object
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Physics:
     """Descriptors of the parser below the default prim; keys are prim paths.
@@ -102,6 +116,8 @@ class Physics:
         shapes: Descriptors of the colliders whose volume can be computed.
         articulations: Descriptors of articulations.
         missing: Layers, references and payloads that are missing, or cyclic.
+        authored: Prims of the whole stage with their properties, unless its values were
+            known to be usable.
     """
 
     stage: Usd.Stage
@@ -112,6 +128,7 @@ class Physics:
     shapes: Mapping[str, UsdPhysics.ShapeDesc]
     articulations: Mapping[str, UsdPhysics.ArticulationDesc]
     missing: tuple[str, ...]
+    authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
 
 
 @contextmanager
@@ -183,7 +200,8 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
     default = stage.GetDefaultPrim()
     if not default:
         raise AbstentionError(f"the stage has no default prim{incomplete(missing)}")
-    if not usable and (unusable := tuple(unusable_values(stage))):
+    authored = [] if usable else _authored(stage)
+    if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
         raise InvalidFileError("; ".join((*unusable[:_MOST_NAMED], *others)))
@@ -200,7 +218,21 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         shapes=_descriptors(found, _SHAPES),
         articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
         missing=missing,
+        authored=authored,
     )
+
+
+def _authored(stage: Usd.Stage) -> list[tuple[Usd.Prim, list[Authored]]]:
+    # Read once, as most of a reading is spent in reading values.
+    return [
+        (prim, [_read(each) for each in prim.GetAuthoredProperties()])
+        for prim in stage.Traverse(Usd.TraverseInstanceProxies())
+    ]
+
+
+def _read(property_: Usd.Property) -> Authored:
+    value = property_.Get() if isinstance(property_, Usd.Attribute) else None
+    return Authored(property_.GetName(), property_, value)
 
 
 def incomplete(missing: Sequence[str]) -> str:
@@ -293,8 +325,15 @@ _ALIKE: tuple[tuple[tuple[type, ...], str], ...] = (
 _MOST = 1e38
 
 
-def unusable_values(stage: Usd.Stage) -> Iterator[str]:
-    """Describe unusable values of a stage: units, transforms, types, numbers, axes."""
+def unusable_values(
+    stage: Usd.Stage, authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
+) -> Iterator[str]:
+    """Describe unusable values of a stage: units, transforms, types, numbers, axes.
+
+    Args:
+        stage: The stage.
+        authored: Its prims with their properties.
+    """
     root = stage.GetRootLayer().identifier
     for what, unit in (
         ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
@@ -306,16 +345,17 @@ def unusable_values(stage: Usd.Stage) -> Iterator[str]:
         yield f"upAxis is {UsdGeom.GetStageUpAxis(stage)} in @{root}@"
     cache = UsdGeom.XformCache()
     default = stage.GetDefaultPrim().GetPath()
-    for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
+    for prim, properties in authored:
         if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim, cache):
             layer = prim.GetPrimStack()[0].layer.identifier
             yield f"{prim.GetPath()} has no finite transform in @{layer}@"
         is_shape = prim.IsA(UsdGeom.Gprim)
         below = prim.GetPath().HasPrefix(default)
-        for attribute in prim.GetAuthoredAttributes():
-            name = attribute.GetName()
-            if is_shape or name.startswith(_CHECKED):
-                for fault in _faults(attribute, name, below_default=below):
+        for name, attribute, value in properties:
+            if (is_shape or name.startswith(_CHECKED)) and isinstance(
+                attribute, Usd.Attribute
+            ):
+                for fault in _faults(attribute, name, value, below_default=below):
                     yield f"{attribute.GetPath()} {fault}{_layer_of(attribute)}"
 
 
@@ -335,9 +375,8 @@ def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
 
 
 def _faults(
-    attribute: Usd.Attribute, name: str, *, below_default: bool
+    attribute: Usd.Attribute, name: str, value: object, *, below_default: bool
 ) -> Iterator[str]:
-    value = attribute.Get()
     if below_default and attribute.GetNumTimeSamples() and not _has_default(attribute):
         yield "has time samples and no default value"
     if value is None:

@@ -10,7 +10,7 @@ with are settings as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
@@ -23,7 +23,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
     short,
 )
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import NAMESPACES
-from urdf_usd.conformance.engines.openusd.stage import Physics
+from urdf_usd.conformance.engines.openusd.stage import Authored, Physics
 from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
 
 COMPARED = {
@@ -140,10 +140,10 @@ def authored_settings(
     """
     parts = Parts(physics, links)
     found: list[UnimpliedSetting] = []
-    for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
+    for prim, properties in physics.authored:
         found += _of_type(prim)
         found += _of_clips(prim, parts)
-        found += _of_properties(prim, parts)
+        found += _of_properties(prim, properties, parts)
         if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
             found += _of_shape(prim, parts)
     return tuple(dict.fromkeys(found))
@@ -186,23 +186,25 @@ def _is_hidden(prim: Usd.Prim) -> bool:
     return bool(image and image.ComputeVisibility() == UsdGeom.Tokens.invisible)
 
 
-def _of_properties(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_properties(
+    prim: Usd.Prim, properties: Iterable[Authored], parts: Parts
+) -> Iterator[UnimpliedSetting]:
     definition = prim.GetPrimDefinition()
-    for property_ in prim.GetAuthoredProperties():
-        name = property_.GetName()
+    for authored in properties:
+        name, property_, value = authored
         in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
         if not (in_schema or name.startswith(_EFFECTIVE)):
             continue
         if isinstance(property_, Usd.Attribute):
             yield from _over_time(property_, parts)
-            yield from _unusable(property_, name, parts)
+            yield from _unusable(prim, name, value, parts)
         if (
             in_schema
             and not name.startswith(NAMESPACES)
             and not accounted(name)
             and str(prim.GetTypeName()) not in HARMLESS_TYPES
         ):
-            yield from _unaccounted(property_, definition, parts)
+            yield from _unaccounted(authored, definition, parts)
 
 
 def accounted(name: str) -> bool:
@@ -215,15 +217,15 @@ def accounted(name: str) -> bool:
 
 
 def _unaccounted(
-    property_: Usd.Property, definition: Usd.PrimDefinition, parts: Parts
+    authored: Authored, definition: Usd.PrimDefinition, parts: Parts
 ) -> Iterator[UnimpliedSetting]:
-    prim, name = property_.GetPrim(), property_.GetName()
+    name, property_, value = authored
+    prim = property_.GetPrim()
     if isinstance(property_, Usd.Relationship):
         if targets := property_.GetTargets():
-            value = ", ".join(map(str, targets))
-            yield parts.setting(SettingKind.GEOMETRY, prim, name, "nothing", value)
+            named = ", ".join(map(str, targets))
+            yield parts.setting(SettingKind.GEOMETRY, prim, name, "nothing", named)
         return
-    value = property_.Get()
     fallback = definition.GetAttributeFallbackValue(name)
     if value is None or value == fallback or (fallback is None and _is_empty(value)):
         return
@@ -265,17 +267,14 @@ def _changes(attribute: Usd.Attribute) -> bool:
 
 
 def _unusable(
-    attribute: Usd.Attribute, name: str, parts: Parts
+    prim: Usd.Prim, name: str, value: object, parts: Parts
 ) -> Iterator[UnimpliedSetting]:
-    value = attribute.Get()
     if isinstance(value, _QUATERNIONS):
         length = value.GetLength()
         zero = length == 0.0 and name == _ZERO_ALLOWED
         if not zero and not abs(length - 1.0) <= _UNIT:
-            prim = attribute.GetPrim()
             yield _no_value(parts, prim, name, "a unit quaternion", str(value))
     elif not name.startswith(NAMESPACES) and not _is_finite(value):
-        prim = attribute.GetPrim()
         fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
         if fallback is None or value != fallback:
             yield _no_value(parts, prim, name, "finite", short(value))

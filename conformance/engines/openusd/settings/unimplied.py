@@ -9,7 +9,7 @@ so is an applied schema that is neither registered nor known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pxr import Usd, UsdPhysics
 
@@ -44,7 +44,7 @@ from urdf_usd.conformance.engines.openusd.settings.scenes import (
     outside_robot,
     scene_settings,
 )
-from urdf_usd.conformance.engines.openusd.stage import Physics
+from urdf_usd.conformance.engines.openusd.stage import Authored, Physics
 from urdf_usd.conformance.observation.robot import (
     SettingKind,
     UnimpliedSetting,
@@ -67,10 +67,9 @@ def unimplied_settings(
     """
     parts = Parts(physics, links)
     found: list[UnimpliedSetting] = []
-    every: list[Usd.Prim] = []
-    for prim in physics.stage.Traverse(Usd.TraverseInstanceProxies()):
-        every.append(prim)
-        found += _of_attributes(prim, parts)
+    every = [prim for prim, _ in physics.authored]
+    for prim, properties in physics.authored:
+        found += _of_attributes(prim, properties, parts)
         found += _of_schemas(prim, parts)
     found += scene_settings(every, parts)
     found += outside_robot(every, parts)
@@ -106,20 +105,20 @@ def articulation_starts(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
     )
 
 
-def _of_attributes(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
-    names = [
-        name for name in prim.GetAuthoredPropertyNames() if name.startswith(NAMESPACES)
+def _of_attributes(
+    prim: Usd.Prim, properties: Iterable[Authored], parts: Parts
+) -> Iterator[UnimpliedSetting]:
+    values = [
+        (name, value)
+        for name, _, value in properties
+        if value is not None and name.startswith(NAMESPACES)
     ]
-    if not names:
+    if not values:
         return
     schemas = (*applied_schemas(prim), str(prim.GetTypeName()))
-    for name in names:
+    for name, value in values:
         general = schema_attribute(name)
         rule = RULE_OF.get(general)
-        attribute = prim.GetAttribute(name)
-        value = attribute.Get() if attribute else None
-        if value is None:
-            continue
         if rule is not None:
             if not rule.is_implied(value) and _has_effect(rule, name, prim):
                 yield parts.setting(rule.kind, prim, name, rule.implied, value)
