@@ -180,10 +180,9 @@ def equations_of_motion(
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
     names, blocks = _rates(mechanism)
     sampled = configurations.for_motion
-    count, size = sampled.count, len(names)
-    inertia, bias = np.zeros((count, size, size)), np.zeros((count, size))
-    full = np.empty((model.nv, model.nv))
-    forces = np.empty(model.nv)
+    count = sampled.count
+    full = np.empty((count, model.nv, model.nv))
+    forces = np.empty((count, model.nv))
     qpos, qvel = states(mechanism, sampled)
     for row in range(count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
@@ -192,14 +191,18 @@ def equations_of_motion(
         mujoco.mj_comPos(model, data)
         mujoco.mj_makeM(model, data)
         mujoco.mj_comVel(model, data)
-        mujoco.mj_rne(model, data, 0, forces)
-        mujoco.mj_fullM(model, data, full)
-        inertia[row] = _multiplied(_multiplied(full, blocks).T, blocks)
-        bias[row] = _multiplied(forces, blocks)
-    inverses = [
-        (dofs, np.asarray(np.linalg.pinv(rates), np.float64).T)
-        for dofs, rates in blocks
-    ]
+        mujoco.mj_rne(model, data, 0, forces[row])
+        mujoco.mj_fullM(model, data, full[row])
+    half = _multiplied(full, blocks)
+    inertia = _multiplied(np.swapaxes(half, -1, -2), blocks)
+    bias = _multiplied(forces, blocks)
+    # Most joints have the same rates.
+    distinct = {rates.tobytes(): rates for _, rates in blocks}
+    inverse = {
+        key: np.asarray(np.linalg.pinv(rates), np.float64).T
+        for key, rates in distinct.items()
+    }
+    inverses = [(dofs, inverse[rates.tobytes()]) for dofs, rates in blocks]
     velocities = _multiplied(qvel, inverses)
     for array in (inertia, bias, velocities):
         array.setflags(write=False)
