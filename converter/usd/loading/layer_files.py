@@ -16,8 +16,9 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import NoReturn
 
@@ -144,12 +145,16 @@ class _Visit:
         bounds: Limits of the layers.
         strict: Whether layers outside the folder of the root layer stay closed.
         leaving: The files outside that folder, as far as visited.
+        real_path: Resolves symbolic links in the path of a folder.
     """
 
     root: str
     bounds: LayerBounds
     strict: bool
     leaving: list[_Outside] = field(default_factory=list)
+    real_path: Callable[[Path], str] = field(
+        default_factory=lambda: cache(os.path.realpath)
+    )
 
     def layers(self) -> Iterator[Sdf.Layer]:
         """Yield the layers, breadth first."""
@@ -200,10 +205,11 @@ class _Visit:
             Path(path).absolute().parent
             for path in (self.root, _outer_path(layer.identifier))
         )
+        real = tuple(map(self.real_path, folders))
         found = {
             one: outside
             for one in named
-            if (outside := _place_outside(one, folders)) is not None
+            if (outside := _place_outside(one, folders, real)) is not None
         }
         if not found:
             return {}
@@ -238,8 +244,16 @@ class _Visit:
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
-def _place_outside(named: _Named, folders: tuple[Path, ...]) -> tuple[str, str] | None:
-    """Return the target of a file outside of folders, and how a message names it."""
+def _place_outside(
+    named: _Named, folders: tuple[Path, ...], real: tuple[str, ...]
+) -> tuple[str, str] | None:
+    """Return the target of a file outside of folders, and how a message names it.
+
+    Args:
+        named: The file.
+        folders: The folders, the last one of the layer that refers to it.
+        real: The same without symbolic links.
+    """
     asset = _outer_path(named.asset)
     if _URI.match(asset):
         return asset, "a URI"
@@ -250,7 +264,7 @@ def _place_outside(named: _Named, folders: tuple[Path, ...]) -> tuple[str, str] 
     # Search paths of missing files are relative.
     absolute = os.path.normpath(folders[-1] / resolved.replace("\\", "/"))
     target = os.path.realpath(absolute)
-    if _is_within(target, map(os.path.realpath, folders)):
+    if _is_within(target, real):
         return None
     if _is_within(absolute, map(os.path.normpath, folders)):
         return target, f"by a symbolic link {target}"

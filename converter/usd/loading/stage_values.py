@@ -192,9 +192,8 @@ def _is_number(name: str, value: object, schema: Usd.PrimDefinition) -> bool:
     infinite number is accepted as a limit.
     """
     # Blocked values are None.
-    if value is None or (isinstance(value, float) and math.isfinite(value)):
-        return True
-    parts = _parts(value)
+    finite = value is None or (isinstance(value, float) and math.isfinite(value))
+    parts = None if finite else _parts(value)
     if parts is None or np.isfinite(parts).all():
         return True
     if name.endswith(("displayColor", "displayOpacity")) or np.isnan(parts).any():

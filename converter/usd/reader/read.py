@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from typing import NoReturn
 
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
@@ -360,9 +361,12 @@ def _has_nan(value: object) -> bool:
         return math.isnan(value)
     if isinstance(value, tuple):
         return any(map(_has_nan, value))
-    if is_dataclass(value):
-        return any(_has_nan(getattr(value, one.name)) for one in fields(value))
-    return False
+    return any(_has_nan(getattr(value, name)) for name in _field_names(type(value)))
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
