@@ -144,11 +144,11 @@ def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnost
         if in_robot and _has_samples_only(attribute):
             message = f"{_named(attribute)} has time samples and no default value"
             yield Diagnostic("stage-value", message)
-        value = attribute.Get()
-        if (name in _AXES and value not in {None, "X", "Y", "Z"}) or (
-            is_number and not _is_number(name, value, schema)
+        # Arrays of meshes are not read.
+        if (name in _AXES and attribute.Get() not in {None, "X", "Y", "Z"}) or (
+            is_number and not _is_number(name, attribute.Get(), schema)
         ):
-            message = f"{_named(attribute)} cannot be {_text(value)}"
+            message = f"{_named(attribute)} cannot be {_text(attribute.Get())}"
             yield Diagnostic("stage-value", message)
 
 
