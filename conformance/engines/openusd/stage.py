@@ -22,7 +22,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
@@ -383,7 +382,7 @@ def _faults(
         return
     # Of an attribute that a schema declares, this is the declared type.
     declared = attribute.GetTypeName()
-    if _form(type(value)) != _form(type(declared.defaultValue)):
+    if _form(value) != _form(declared.defaultValue):
         yield f"= {value!r} is no {declared}"
     elif name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
         yield f"= {value!r} is no axis"
@@ -429,12 +428,22 @@ def _numbers(value: object) -> list[float]:
     return found.ravel().tolist() if found.dtype.kind in "fiu" else []
 
 
-@cache
-def _form(kind: type) -> tuple[object, ...]:
-    """Return the form of values: number, text, quaternion, vector or array.
+_FORMS: dict[type, tuple[object, ...]] = {}
+
+
+def _form(value: object) -> tuple[object, ...]:
+    """Return the form of a value: number, text, quaternion, vector or array.
 
     Arrays of any length are equal.
     """
+    kind = type(value)
+    # Values of a class have one form.
+    if kind not in _FORMS:
+        _FORMS[kind] = _form_of(kind)
+    return _FORMS[kind]
+
+
+def _form_of(kind: type) -> tuple[object, ...]:
     for kinds, word in _ALIKE:
         if issubclass(kind, kinds):
             return (word,)

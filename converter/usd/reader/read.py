@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from typing import NoReturn
 
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
@@ -361,12 +360,9 @@ def _has_nan(value: object) -> bool:
         return math.isnan(value)
     if isinstance(value, tuple):
         return any(map(_has_nan, value))
-    return any(_has_nan(getattr(value, name)) for name in _field_names(type(value)))
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
+    if is_dataclass(value):
+        return any(_has_nan(getattr(value, one.name)) for one in fields(value))
+    return False
 
 
 def _decide(links: Iterable[LinkPrim], stage: Usd.Stage) -> bool:
