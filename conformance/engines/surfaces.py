@@ -210,22 +210,32 @@ def measured_mapping(
         transform: (4, 4) from that frame to the link's [m]; it may scale and shear.
     """
     outwards = math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
-    a, b, c = (_moved(points[corner].T, transform) for corner in _columns(triangles))
+    placed = _moved(points.T, transform)
+    a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(triangles))
     areas = _lengths(_cross(b - a, c - a)) / 2.0
     # (3, M) by corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
     places = np.stack([a, b, c])
+    middles = places.sum(axis=0)
+    # Functions at the corners, with their sums.
+    across, upwards = (u, u.sum(axis=0)), (v, v.sum(axis=0))
+    axes = [(places[:, axis], middles[axis]) for axis in range(3)]
 
-    def integral(one: Array, other: Array) -> float:
-        products = (one * other).sum(axis=0) + one.sum(axis=0) * other.sum(axis=0)
+    def integral(one: tuple[Array, Array], other: tuple[Array, Array]) -> float:
+        products = (one[0] * other[0]).sum(axis=0) + one[1] * other[1]
         return float(areas @ products) / 12.0
 
-    first = [float(areas @ each.sum(axis=0)) / 3.0 for each in (u, v)]
-    along = [integral(each, places[:, axis]) for each in (u, v) for axis in range(3)]
+    first = [float(areas @ total) / 3.0 for _, total in (across, upwards)]
+    along = [integral(each, axis) for each in (across, upwards) for axis in axes]
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
     return Mapping(
-        moments=(*first, integral(u, u), integral(v, v), *along),
-        center=_vec3(places.sum(axis=0) @ areas / 3.0),
+        moments=(
+            *first,
+            integral(across, across),
+            integral(upwards, upwards),
+            *along,
+        ),
+        center=_vec3(middles @ areas / 3.0),
         oriented=float(signed.sum()) * outwards,
         unsigned=float(np.abs(signed).sum()),
     )

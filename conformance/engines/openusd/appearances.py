@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -72,7 +72,7 @@ _LEAST, _MOST = -1e-4, 1.0 + 1e-4
 _RGB = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MeshFaces:
     """The faces of a mesh.
 
@@ -92,12 +92,12 @@ class MeshFaces:
     areas: Array
     to_link: Array
 
-    @property
+    @cached_property
     def face_of(self) -> NDArray[np.integer]:
         """(M) index of the face of each triangle."""
         return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
 
-    @property
+    @cached_property
     def places(self) -> NDArray[np.integer]:
         """(M, 3) places of corners in lists of all corners of faces."""
         found = fan_places(self.counts)

@@ -315,30 +315,32 @@ def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:
         placed: The shape.
         measured: Meshes so far.
     """
-    prim, geometry, to_link = placed.prim, placed.geometry, placed.to_link
-    x, y, z = to_link[:3, 3].tolist()
-    stated = ShapeObservation(
-        link=placed.link,
-        role=Role.VISUAL,
-        source=str(prim.GetPath()),
-        name=str(prim.GetName()),
-        kind=geometry.kind,
-        position=(x, y, z),
-        problem=geometry.problem,
-    )
-    if geometry.problem:
-        return stated
-    if geometry.kind is ShapeKind.MESH:
+    geometry, to_link = placed.geometry, placed.to_link
+    kind, problem = geometry.kind, geometry.problem
+    size: tuple[float, ...] = ()
+    surface = None
+    if kind is ShapeKind.MESH and not problem:
         found = _measured(placed, measured)
         problem = None if found else "it has no faces, or is not finite"
         surface = found[0] if found else None
-        return replace(stated, surface=surface, problem=problem)
-    kind, size, rigid = stretched(geometry.kind, geometry.size, to_link @ geometry.turn)
-    if kind is ShapeKind.OTHER:
-        problem = f"it is no {geometry.kind} due to its scale"
-        return replace(stated, kind=kind, problem=problem)
-    surface = primitive_surface(kind, size, rigid)
-    return replace(stated, kind=kind, size=size, surface=surface)
+    elif not problem:
+        kind, size, rigid = stretched(kind, geometry.size, to_link @ geometry.turn)
+        if kind is ShapeKind.OTHER:
+            problem = f"it is no {geometry.kind} due to its scale"
+        else:
+            surface = primitive_surface(kind, size, rigid)
+    x, y, z = to_link[:3, 3].tolist()
+    return ShapeObservation(
+        link=placed.link,
+        role=Role.VISUAL,
+        source=str(placed.prim.GetPath()),
+        name=str(placed.prim.GetName()),
+        kind=kind,
+        size=size,
+        position=(x, y, z),
+        surface=surface,
+        problem=problem,
+    )
 
 
 def _measured(placed: _Placed, measured: _Measured) -> tuple[Surface, Array] | None:
@@ -387,14 +389,16 @@ def _in_role(
             ),
             shading=state_shading(prim, faces) if faces else None,
         )
-    collider = replace(stated, role=role)
-    if stated.kind is ShapeKind.MESH and stated.surface:
-        collider = replace(collider, hull_volume=_hull_volume(placed, measured))
-    if not prim.HasAPI(UsdPhysics.MeshCollisionAPI):
-        return collider
-    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
+    token = None
+    if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
+        token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
+    is_mesh = stated.kind is ShapeKind.MESH
     return replace(
-        collider,
+        stated,
+        role=role,
+        hull_volume=(
+            _hull_volume(placed, measured) if is_mesh and stated.surface else None
+        ),
         problem=stated.problem or _BOUNDING.get(token),
-        hull=stated.kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull,
+        hull=is_mesh and token == UsdPhysics.Tokens.convexHull,
     )
