@@ -4,7 +4,8 @@
 
 The Python is one with Newton and ``mujoco-warp``, which reads the variant ``mujoco``.
 Exits with 1 if damping, dry friction, an effort limit or a coupling of the model
-differs from the URDF, or if MuJoCo refuses an asset whose limits all have a range.
+differs from the URDF, or if MuJoCo refuses an asset for another reason than a limit
+without range, an impossible inertia or the lack of joints of the URDF.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,13 @@ from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 _MODEL = Path(__file__).with_name("mujoco_model.py")
 # Newton stores float32, and 1e6 or infinity for no limit.
 _SAME, _UNLIMITED = 1e-6, 1e6
-# What MuJoCo says of equal or reversed limits, which lock joints in USD.
+# What MuJoCo says of equal or reversed limits, which lock joints in USD, and of
+# inertias that cannot be.
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _EMPTY_RANGE = "range[0] should be smaller than range[1]"
+_IMPOSSIBLE = "inertia must satisfy A + B >= C"
+# What Newton says of a robot whose links are all fixed to the world.
+_NO_JOINT = "must have at least one joint"
 
 
 def main() -> None:
@@ -42,7 +48,8 @@ def main() -> None:
     parser.add_argument("--reader", default=sys.executable)
     options = parser.parse_args()
     reader = _Reader(options.reader)
-    failed = compared = joints = refused = 0
+    failed = compared = joints = 0
+    refused: Counter[str] = Counter()
     for source in resolve_corpora(options.corpus, print):
         if isinstance(source, UnavailableSource):
             continue
@@ -56,22 +63,23 @@ def main() -> None:
             model = reader.model(asset)
             stated = _stated(source)
             refusal = model.get("refusal", "")
-            problems = [refusal]
-            if not refusal:
+            known = _known(
+                refusal, stated, {one.rule for one in conversion.diagnostics}
+            )
+            problems = [] if known else [refusal]
+            if known:
+                refused[known] += 1
+                sys.stdout.write(f"{source.id}: refused for {known}\n")
+            elif not refusal:
                 joints += len(model["joints"])
                 problems = list(_problems(model, stated, asset))
-            elif _EMPTY_RANGE in refusal and any(map(_is_locked, stated.values())):
-                refused += 1
-                problems = []
-                sys.stdout.write(f"{source.id}: refused for limits without range\n")
         failed += bool(problems)
         for problem in problems:
             sys.stdout.write(f"{source.id}: {problem}\n")
         sys.stdout.flush()
-    sys.stdout.write(
-        f"{compared} assets, {joints} joints: {failed} failed, {refused} refused for "
-        "limits without range\n"
-    )
+    sys.stdout.write(f"{compared} assets, {joints} joints: {failed} failed\n")
+    for reason, count in refused.items():
+        sys.stdout.write(f"refused for {reason}: {count}\n")
     sys.exit(1 if failed or not compared else 0)
 
 
@@ -109,13 +117,29 @@ class _Reader:
 
 def _stated(source: RobotSource) -> dict[str, ET.Element]:
     """Return the joints of a URDF by name."""
-    content: str | bytes = Path(source.path).read_bytes()
+    content = Path(source.path).read_bytes()
     if is_xacro(str(source.path)):
         packages = {name: str(path) for name, path in source.packages}
-        content = expand(str(source.path), packages, dict(source.arguments)).text
-    # Some files begin with an empty line, which ElementTree refuses.
-    robot = ET.fromstring(content.strip())
+        expansion = expand(str(source.path), packages, dict(source.arguments))
+        content = expansion.text.encode()
+    # Some files begin with an empty line or end in a null character.
+    robot = ET.fromstring(content.strip(b"\0\r\n "))
     return {joint.get("name", ""): joint for joint in robot.findall("joint")}
+
+
+def _known(
+    refusal: str, stated: Mapping[str, ET.Element], rules: Collection[str]
+) -> str | None:
+    """Return the fault of a URDF for which MuJoCo refuses a model."""
+    if _EMPTY_RANGE in refusal and any(map(_is_locked, stated.values())):
+        return "limits without range"
+    if _IMPOSSIBLE in refusal and "inertia-implausible" in rules:
+        return "an impossible inertia"
+    if _NO_JOINT in refusal and all(
+        one.get("type") == "fixed" for one in stated.values()
+    ):
+        return "having no joint"
+    return None
 
 
 def _is_locked(joint: ET.Element) -> bool:

@@ -123,6 +123,13 @@ STAGE_RULES = (
         "Nothing, if the joint may move into the corners.",
     ),
     Rule(
+        "mimic-polynomial",
+        _W,
+        "A coupling of MuJoCo's schema is a polynomial of the second or a higher "
+        "degree, which URDF does not have; it is dropped.",
+        "Nothing, if the joint may move on its own.",
+    ),
+    Rule(
         "joint-split",
         _N,
         "A joint with several axes becomes a chain of joints with one axis each,"

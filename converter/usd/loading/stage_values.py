@@ -22,7 +22,7 @@ _LONGEST = 80
 # a schema that is registered.
 _NUMBERS = (
     *("physics:", "drive:", "limit:"),
-    *("newton:", "physxJoint", "physxMimicJoint:", "urdf:"),
+    *("mjc:", "newton:", "physxJoint", "physxMimicJoint:", "urdf:"),
 )
 _OF_SHAPES = frozenset(
     {

@@ -16,6 +16,7 @@ from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
 SAME = 1e-6
 NOTHING = 1e-36
 _PHYSX = "PhysxMimicJointAPI:"
+_MUJOCO = "MjcEqualityJointAPI"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
     attributes, possibly after resolving a chain, the coupling of these is returned.
     """
     custom = _kept(prim)
-    effective = _newton(prim, joints) or _physx(prim, joints)
+    effective = _newton(prim, joints) or _physx(prim, joints) or _mujoco(prim, joints)
     if effective is None:
         return custom if custom and custom.joint in joints.paths else None
     chain = [] if custom is None else _chain(custom, prim.GetStage(), joints)
@@ -60,13 +61,18 @@ def read_mimic(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
 def faulty_leaders(prim: Usd.Prim, joints: JointNames) -> Iterator[Diagnostic]:
     """Find couplings to a prim that is no joint of the robot, or to the joint itself.
 
-    Those to no joint are not read.
+    Those to no joint are not read, nor are polynomials of MuJoCo.
     """
     applied = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
     instances = [name.removeprefix(_PHYSX) for name in applied if _PHYSX in name]
     names = [f"physxMimicJoint:{instance}:referenceJoint" for instance in instances]
     if prim.GetAttribute("newton:mimicEnabled").Get() is not False:
         names.insert(0, "newton:mimicJoint")
+    if _MUJOCO in applied:
+        names.append("mjc:target")
+        if _is_polynomial(prim):
+            message = f"joint {prim.GetPath()} follows a polynomial of another; omitted"
+            yield Diagnostic("mimic-polynomial", message)
     for name in names:
         for target in prim.GetRelationship(name).GetTargets()[:1]:
             if target == prim.GetPath():
@@ -137,6 +143,26 @@ def _physx(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
         offset = -_authored(prim, f"{prefix}:offset", 0.0) * unit
         return Mimic(leader, multiplier, offset + 0.0)
     return None
+
+
+def _mujoco(prim: Usd.Prim, joints: JointNames) -> Mimic | None:
+    """Read ``position = coef0 + coef1 * leader``, in radians or the unit of length."""
+    leader = _leader(prim, "mjc:target", joints)
+    if _MUJOCO not in prim.GetPrimTypeInfo().GetAppliedAPISchemas() or leader is None:
+        return None
+    if _is_polynomial(prim):
+        return None
+    units = [
+        1.0 if one.IsA(UsdPhysics.RevoluteJoint) else joints.length
+        for one in (prim, prim.GetStage().GetPrimAtPath(joints.paths[leader]))
+    ]
+    multiplier = _authored(prim, "mjc:coef1", 1.0) * units[0] / units[1]
+    return Mimic(leader, multiplier, _authored(prim, "mjc:coef0", 0.0) * units[0])
+
+
+def _is_polynomial(prim: Usd.Prim) -> bool:
+    """Return whether MuJoCo's coupling of a joint is not linear."""
+    return any(_authored(prim, f"mjc:coef{power}", 0.0) for power in (2, 3, 4))
 
 
 def _leader(prim: Usd.Prim, name: str, joints: JointNames) -> str | None:

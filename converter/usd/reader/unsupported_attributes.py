@@ -39,6 +39,10 @@ _VELOCITY = (
 )
 _DAMPING = ("newton:damping", "physxJointAxis:{}:viscousFrictionCoefficient")
 _FRICTION = ("newton:friction", "physxJointAxis:{}:dynamicFrictionEffort")
+# Those of MuJoCo have radians, and one number for the axis of a joint.
+_MUJOCO_DAMPING = ("mjc:damping",)
+_MUJOCO_FRICTION = ("mjc:frictionloss",)
+_MUJOCO_RANGE = "mjc:actuatorfrcrange"
 
 
 class UnsupportedAttributes(TypedDict):
@@ -62,10 +66,15 @@ class _Scale:
 
     position: float
     force: float
+    angular: bool
 
     @property
     def damping(self) -> float:
         return self.force / self.position
+
+    @property
+    def damping_per_radian(self) -> float:
+        return self.force if self.angular else self.damping
 
 
 def read_unsupported_attributes(
@@ -90,8 +99,11 @@ def read_unsupported_attributes(
     if scale:
         velocity = _schema(prim, _VELOCITY, scale.position)
         damping = _schema(prim, _DAMPING, scale.damping)
-        friction = _schema(prim, _FRICTION, scale.force)
-        effort = _drive_limit(prim, scale.force)
+        if damping is None:
+            damping = _schema(prim, _MUJOCO_DAMPING, scale.damping_per_radian)
+        friction = _schema(prim, (*_FRICTION, *_MUJOCO_FRICTION), scale.force)
+        limits = _drive_limit(prim, scale.force), _range_limit(prim, scale.force)
+        effort = min((one for one in limits if one is not None), default=None)
     dynamics = Dynamics(
         _effective(read_number(prim, "dynamics:damping"), damping),
         _effective(read_number(prim, "dynamics:friction"), friction),
@@ -157,9 +169,9 @@ def read_axis_attributes(
 
 def _scale(kind: JointKind, units: Units) -> _Scale | None:
     if isinstance(kind, Revolute | Continuous):
-        return _Scale(_DEGREE, units.inertia)
+        return _Scale(_DEGREE, units.inertia, angular=True)
     if isinstance(kind, Prismatic):
-        return _Scale(units.length, units.force)
+        return _Scale(units.length, units.force, angular=False)
     return None
 
 
@@ -222,3 +234,22 @@ def _drive_limit(prim: Usd.Prim, unit: float, token: str | None = None) -> float
     ]
     largest = max(limits, default=inf)
     return largest * unit if isfinite(largest) else None
+
+
+def _range_limit(prim: Usd.Prim, unit: float) -> float | None:
+    """Return the larger bound of MuJoCo's range of the force, if it is in effect.
+
+    MuJoCo refuses an empty range, so that conversions write the smallest float32 for
+    zero.
+    """
+    bounds = (
+        prim.GetAttribute(f"{_MUJOCO_RANGE}:{end}").Get() for end in ("min", "max")
+    )
+    lower, upper = (one if isinstance(one, int | float) else 0.0 for one in bounds)
+    limited = prim.GetAttribute("mjc:actuatorfrclimited").Get() or "auto"
+    if limited == "false" or (limited == "auto" and not lower < upper):
+        return None
+    largest = max(-lower, upper)
+    if not isfinite(largest):
+        return None
+    return largest * unit if largest > NOTHING else 0.0

@@ -139,6 +139,15 @@ SMALLEST_STAGES = {
             kind="PhysicsSphericalJoint",
         )
     ),
+    "mimic-polynomial": stage(
+        _TWO
+        + body("c")
+        + joint(name="k", parent="b", child="c")
+        + joint(
+            "rel mjc:target = </r/k>\nuniform double mjc:coef2 = 1",
+            schemas='"MjcEqualityJointAPI"',
+        )
+    ),
     "joint-split": stage(
         _TWO
         + joint(
