@@ -4,8 +4,8 @@
 
 The Python is one with Newton and ``mujoco-warp``, which reads the variant ``mujoco``.
 Exits with 1 if damping, dry friction, an effort limit or a coupling of the model
-differs from the URDF, or if MuJoCo refuses an asset for another reason than a limit
-without range, an impossible inertia or the lack of joints of the URDF.
+differs from the URDF, or if MuJoCo refuses an asset for another reason than reversed
+limits, an impossible inertia or the lack of joints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 _MODEL = Path(__file__).with_name("mujoco_model.py")
 # Newton stores float32, and 1e6 or infinity for no limit.
 _SAME, _UNLIMITED = 1e-6, 1e6
-# What MuJoCo says of equal or reversed limits, which lock joints in USD, and of
-# inertias that cannot be.
+# What MuJoCo says of reversed limits, which lock joints in USD, and of inertias that
+# cannot be.
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _EMPTY_RANGE = "range[0] should be smaller than range[1]"
 _IMPOSSIBLE = "inertia must satisfy A + B >= C"
@@ -63,9 +63,7 @@ def main() -> None:
             model = reader.model(asset)
             stated = _stated(source)
             refusal = model.get("refusal", "")
-            known = _known(
-                refusal, stated, {one.rule for one in conversion.diagnostics}
-            )
+            known = _known(refusal, stated, asset)
             problems = [] if known else [refusal]
             if known:
                 refused[known] += 1
@@ -127,14 +125,13 @@ def _stated(source: RobotSource) -> dict[str, ET.Element]:
     return {joint.get("name", ""): joint for joint in robot.findall("joint")}
 
 
-def _known(
-    refusal: str, stated: Mapping[str, ET.Element], rules: Collection[str]
-) -> str | None:
+def _known(refusal: str, stated: Mapping[str, ET.Element], asset: str) -> str | None:
     """Return the fault of a URDF for which MuJoCo refuses a model."""
-    if _EMPTY_RANGE in refusal and any(map(_is_locked, stated.values())):
-        return "limits without range"
-    if _IMPOSSIBLE in refusal and "inertia-implausible" in rules:
-        return "an impossible inertia"
+    if _EMPTY_RANGE in refusal and any(map(_is_reversed, stated.values())):
+        return "reversed limits"
+    stage = Usd.Stage.Open(asset)
+    if _IMPOSSIBLE in refusal and any(map(_is_thin, stage.Traverse())):
+        return "an inertia at or beyond the triangle inequality"
     if _NO_JOINT in refusal and all(
         one.get("type") == "fixed" for one in stated.values()
     ):
@@ -142,11 +139,18 @@ def _known(
     return None
 
 
-def _is_locked(joint: ET.Element) -> bool:
+def _is_thin(prim: Usd.Prim) -> bool:
+    """Return whether rounding to float32 can make a body's inertia impossible."""
+    value = prim.GetAttribute("physics:diagonalInertia").Get()
+    lower, middle, largest = sorted(value or (1.0, 1.0, 1.0))
+    return bool(lower + middle - largest < _SAME * largest)
+
+
+def _is_reversed(joint: ET.Element) -> bool:
     if joint.get("type") not in {"revolute", "prismatic"}:
         return False
     lower, upper = (_number(joint, "limit", name) for name in ("lower", "upper"))
-    return (lower or 0.0) >= (upper or 0.0)
+    return (lower or 0.0) > (upper or 0.0)
 
 
 def _number(joint: ET.Element, path: str, name: str) -> float | None:

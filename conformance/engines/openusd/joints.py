@@ -37,6 +37,9 @@ _ROTATIONS = (
     UsdPhysics.JointDOF.RotY,
     UsdPhysics.JointDOF.RotZ,
 )
+# Equal limits of zero are that far apart in the variant for MuJoCo, which refuses an
+# empty range [degrees or distance].
+_NO_RANGE = 2.0**-120
 # The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers
 # use some other large number for a range that is open on one side.
 UNBOUNDED = 1e30
@@ -315,6 +318,8 @@ def _along(axis: int, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobi
 
 
 def _bound(value: float) -> float:
+    if abs(value) <= _NO_RANGE:
+        return 0.0
     return value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
 
 

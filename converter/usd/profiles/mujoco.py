@@ -9,6 +9,7 @@ forbids the attributes of Newton in an asset for MuJoCo (RV.011).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
@@ -40,6 +41,10 @@ _EFFORT = (JointAttribute(_RANGE, lambda joint: joint.effort),)
 # MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
 # also that of the drive: Newton's importer takes the smaller limit.
 _NO_EFFORT = 2.0**-126
+# MuJoCo refuses equal limits as well. They are apart by at least four units in the last
+# place of float32, of which conversions to radians round away one.
+_LEAST_RANGE = 2.0**-120
+_RELATIVE_RANGE = 2.0**-21
 # Numbers of the gains of an actuator.
 _GAINS = 10
 
@@ -72,6 +77,7 @@ def author_mujoco(
         if joint.effort == 0.0:
             force = f"drive:{axis_instance(angular=is_revolute(prim))}:physics:maxForce"
             write_new(spec, force, Sdf.ValueTypeNames.Float, _NO_EFFORT)
+        _separate_limits(spec, prim)
     prim_of = {joint.name: prim for prim, joint in joints}
     couplings = head_couplings(
         (joint for _, joint in joints),
@@ -103,6 +109,20 @@ def _author_joint(spec: Sdf.PrimSpec, joint: Joint, armature: float | None) -> N
         values["mjc:armature"] = armature
     for name, value in values.items():
         _write(spec, name, Sdf.ValueTypeNames.Double, value)
+
+
+def _separate_limits(spec: Sdf.PrimSpec, prim: Usd.Prim) -> None:
+    """Give a joint with equal limits a range that MuJoCo accepts.
+
+    Reversed limits, whose meaning is another for each simulator, are kept.
+    """
+    name = "physics:upperLimit"
+    lower, upper = (
+        prim.GetAttribute(one).Get() for one in ("physics:lowerLimit", name)
+    )
+    if lower == upper and isfinite(lower):
+        apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
+        write_new(spec, name, Sdf.ValueTypeNames.Float, lower + apart)
 
 
 def _author_mimic(spec: Sdf.PrimSpec, leader: Sdf.Path, mimic: Mimic) -> None:

@@ -26,6 +26,7 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec3,
 )
+from urdf_usd.converter.usd.reader.couplings import NOTHING
 from urdf_usd.converter.usd.urdf_attributes import read_text
 from urdf_usd.converter.usd.writer.float32 import NO_LIMIT
 
@@ -274,5 +275,10 @@ def _scaled(limits: Range, unit: float) -> Range:
 
 
 def _open(value: float) -> float:
-    """Return infinity for a very large limit, which represents no limit."""
+    """Return infinity for a very large limit, which represents no limit.
+
+    Equal limits of zero are apart by less than ``NOTHING`` in the variant for MuJoCo.
+    """
+    if abs(value) < NOTHING:
+        return 0.0
     return float(np.copysign(np.inf, value)) if abs(value) >= NO_LIMIT else float(value)

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from pxr import Usd, UsdPhysics
 
 from tests.converter.usd.authored import applied
@@ -87,6 +89,37 @@ def test_effort_of_zero_is_a_range_that_mujoco_accepts(tmp_path: Path) -> None:
     assert values["mjc:actuatorfrcrange:max"] == least
     assert values["mjc:actuatorfrcrange:min"] == -least
     assert drive.GetMaxForceAttr().Get() == least
+
+
+@pytest.mark.parametrize("at", [0.0, 1.5, -1.5])
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("revolute", math.radians(1.0)), ("prismatic", 1.0)]
+)
+def test_equal_limits_are_a_range_that_mujoco_accepts(
+    tmp_path: Path, at: float, kind: str, unit: float
+) -> None:
+    """It refuses an empty one; the joint stays locked within a millionth."""
+    urdf = tmp_path / "r.urdf"
+    links = "".join(map(_LINK.format, "ab"))
+    urdf.write_text(
+        f'<robot name="r">{links}<joint name="j" type="{kind}"><parent link="a"/>'
+        f'<child link="b"/><limit lower="{at}" upper="{at}" effort="1" velocity="1"/>'
+        "</joint></robot>"
+    )
+    options = ConvertOptions(physics_variants=True)
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd", options).root_layer))
+    limits = {}
+    for variant in ("newton", "mujoco"):
+        physics = stage.GetDefaultPrim().GetVariantSet("Physics")
+        physics.SetVariantSelection(variant)
+        prim = stage.GetPrimAtPath("/r/Physics/j")
+        names = ("physics:lowerLimit", "physics:upperLimit")
+        limits[variant] = [prim.GetAttribute(name).Get() for name in names]
+
+    # As Newton's importer stores them: in radians, as normal numbers of float32.
+    lower, upper = (np.float32(limit * unit) for limit in limits["mujoco"])
+    assert limits["newton"][0] == limits["newton"][1] == limits["mujoco"][0]
+    assert np.float32(2.0**-126) <= upper - lower <= 1e-6 * max(abs(at), 1e-9)
 
 
 def test_coupling_of_a_translation_with_a_rotation_is_in_metres(

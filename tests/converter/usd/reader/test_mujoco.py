@@ -26,8 +26,12 @@ _JOINTS = """\
 <joint name="spin" type="continuous"><parent link="c"/><child link="d"/>
   <axis xyz="0 1 0"/><limit effort="0" velocity="1"/>
   <mimic joint="turn" multiplier="-2" offset="0.5"/></joint>
+<joint name="locked" type="revolute"><parent link="d"/><child link="e"/>
+  <axis xyz="0 1 0"/><limit lower="0" upper="0" effort="3" velocity="1"/></joint>
 """
 _VALUES = (
+    ("limit", "lower"),
+    ("limit", "upper"),
     ("limit", "effort"),
     ("dynamics", "damping"),
     ("dynamics", "friction"),
@@ -40,7 +44,7 @@ def _urdf(folder: Path) -> Path:
     links = "".join(
         f'<link name="{name}"><inertial><mass value="1"/>'
         '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
-        for name in "abcd"
+        for name in "abcde"
     )
     file = folder / "robot.urdf"
     file.write_text(f'<robot name="r">{links}{_JOINTS}</robot>')
@@ -75,7 +79,7 @@ def _strip(asset: Path) -> None:
 
 
 def test_export_of_the_variant_has_the_values_of_the_urdf(tmp_path: Path) -> None:
-    """Of its schemas alone: effort, damping, friction and couplings."""
+    """Of its schemas alone: effort, damping, friction and couplings; and limits."""
     urdf = _urdf(tmp_path)
     options = ConvertOptions(physics_variants=True)
     asset = convert(urdf, tmp_path / "usd", options).root_layer
