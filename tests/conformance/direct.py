@@ -14,6 +14,7 @@ from urdf_usd.conformance.execution.examination.robot import examine
 from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import (
     InstalledEngine,
+    cache_meshes,
     draw_robot,
     installed_engine,
 )
@@ -26,6 +27,8 @@ from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.corpus import RobotSource
 
 _Result = TypeVar("_Result")
+# Without drawings; meshes stay cached only in workers, which end.
+_LEFT_OUT = {cache_meshes, draw_robot}
 _ENGINES = ("mujoco", "openusd", "pybullet", "reference")
 _DEFAULTS = ConvertOptions()
 
@@ -50,9 +53,9 @@ class DirectWorkers:
     def call(
         self, function: Callable[..., _Result], *arguments: object
     ) -> Completed[_Result | None]:
-        """Call a function; nothing is drawn."""
-        result = None if function is draw_robot else function(*arguments)
-        return Completed(result)
+        """Call a function, unless it is left out."""
+        left_out = function in _LEFT_OUT
+        return Completed(None if left_out else function(*arguments))
 
     def request(
         self, purpose: str | None, function: Callable[..., _Result], *arguments: object
