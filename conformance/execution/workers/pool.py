@@ -30,8 +30,10 @@ _Result = TypeVar("_Result")
 # Purposes of the workers of single calls, and of a robot's steps.
 _CALLS = "calls"
 _STEPS = "steps"
-# After as many robots, a worker ends, with what it may have leaked.
+# After as many robots, or with more memory, a worker ends, with what it has cached or
+# leaked. Newton and its libraries alone take 433 MiB.
 _MOST_ROBOTS = 32
+_MOST_MEMORY = 768
 
 
 class WorkerPool:
@@ -137,10 +139,10 @@ class WorkerPool:
             return worker
 
     def release(self, worker: Worker, purpose: str) -> None:
-        """Keep a worker for the same purpose, or end it after many robots."""
+        """Keep a worker for the same purpose, or end it if it is used up."""
+        used_up = worker.robots >= _MOST_ROBOTS or worker.memory > _MOST_MEMORY
         with PROCESSES:
-            used_up = self._closed or worker.robots >= _MOST_ROBOTS
-            if worker.running and not used_up:
+            if worker.running and not (self._closed or used_up):
                 self._idle[purpose].append(worker)
                 return
             self._workers.discard(worker)

@@ -56,10 +56,17 @@ _OWN_THREAD = re.compile(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completed(Generic[_Result]):
-    """The function returned ``value`` after some seconds."""
+    """The function returned a value.
+
+    Attributes:
+        value: The value.
+        seconds: Time that it took [s].
+        memory: Peak of the memory of its process, with libraries; Linux only [MiB].
+    """
 
     value: _Result
     seconds: float = 0.0
+    memory: int = 0
 
 
 def serve(connection: Connection, folder: str, memory: int | None) -> None:
@@ -189,7 +196,7 @@ def attempt(
     begin = time.perf_counter()
     try:
         value = function(*arguments)
-        return Completed(value, time.perf_counter() - begin)
+        return Completed(value, time.perf_counter() - begin, _peak_memory())
     # Also SystemExit, KeyboardInterrupt and the panics of Rust, which are no Exception.
     except BaseException as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
@@ -198,6 +205,13 @@ def attempt(
         output = traceback.format_exc()
     folder = tempfile.gettempdir()
     return Crashed(_portable(reason, folder), _portable(output, folder)[-_OUTPUT_END:])
+
+
+def _peak_memory() -> int:
+    peak = 0
+    if sys.platform == "linux":
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return peak
 
 
 def crash_reason(

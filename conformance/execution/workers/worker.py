@@ -59,6 +59,7 @@ class Worker:
     Attributes:
         running: Whether the process waits for a further call.
         robots: Number of robots that it has served, counted by the pool.
+        memory: Peak of its memory at its last answer [MiB].
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Worker:
     ) -> None:
         self.running = True
         self.robots = 0
+        self.memory = 0
         self._folder = folder
         self._cancelled = False
         self._expired = False
@@ -114,7 +116,9 @@ class Worker:
         except (Exception, SystemExit) as error:  # noqa: BLE001
             reason = "".join(traceback.format_exception_only(error)).strip()
             ending = Crashed(f"the answer cannot be read: {reason}")
-        if isinstance(ending, Crashed) and ending.reason == OUT_OF_MEMORY:
+        if isinstance(ending, Completed):
+            self.memory = ending.memory
+        elif ending.reason == OUT_OF_MEMORY:
             # What fills the memory may still be referred to.
             self.end()
         return ending

@@ -16,6 +16,7 @@ from tests.conformance.runs import wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
+from urdf_usd.conformance.execution.workers.serving import Completed
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="memory limits are Linux's"
@@ -190,6 +191,31 @@ def test_worker_serves_several_robots(
 
     first, second, third, fourth = processes
     assert first == second != third == fourth
+
+
+def test_worker_with_much_memory_ends_with_its_robot(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a robot leaves in its process is bounded; small robots share one."""
+    first, peak = _filled(pool, 0)
+    monkeypatch.setattr(f"{WorkerPool.__module__}._MOST_MEMORY", peak + 100)
+    second, _ = _filled(pool, 300)
+    third, _ = _filled(pool, 0)
+
+    assert first == second != third
+
+
+def _filled(pool: WorkerPool, mebibytes: int) -> tuple[int, int]:
+    """Return number and memory [MiB] of a robot's process, after filling some."""
+    with RobotWorkers(pool) as workers:
+        ending = workers.request("large", _fill, mebibytes)()
+    assert isinstance(ending, Completed)
+    return ending.value, ending.memory
+
+
+def _fill(mebibytes: int) -> int:
+    assert len(b"1" * (mebibytes << 20)) == mebibytes << 20
+    return os.getpid()
 
 
 @pytest.fixture
