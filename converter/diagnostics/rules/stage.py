@@ -137,6 +137,13 @@ STAGE_RULES = (
         "Nothing: a conversion of the URDF restores the joint.",
     ),
     Rule(
+        "joint-armature-dropped",
+        _N,
+        "Joints have armature, the inertia of a motor's rotor, which URDF does not "
+        "have; it is left out.",
+        "State it in a robot description file: `joints.armature`.",
+    ),
+    Rule(
         "joint-drive-dropped",
         _N,
         "Joints have drives; gains and targets cannot be represented in URDF.",

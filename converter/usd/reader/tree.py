@@ -46,6 +46,7 @@ from urdf_usd.converter.usd.reader.spanning import (
 )
 from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
+    has_armature,
     has_drive,
     read_axis_attributes,
     read_unsupported_attributes,
@@ -389,6 +390,10 @@ def _tree_joints(
             lockable=name not in reversed_limits,
         )
         tree_joints.append(_TreeJoint(connection, edge, kind, name))
+    heavier = sum(has_armature(prim) for prim in prims)
+    if heavier:
+        message = f"armature of {heavier} joints is not URDF; left out"
+        yield Diagnostic("joint-armature-dropped", message)
     driven = sum(has_drive(prim) for prim in prims)
     if driven:
         message = f"gains and targets of {driven} drives are not URDF; left out"

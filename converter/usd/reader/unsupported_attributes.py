@@ -197,6 +197,14 @@ def has_drive(prim: Usd.Prim) -> bool:
     )
 
 
+def has_armature(prim: Usd.Prim) -> bool:
+    """Return whether a joint has armature, in the schemas of any simulator."""
+    return any(
+        attribute.GetBaseName() == "armature" and attribute.Get()
+        for attribute in prim.GetAuthoredAttributes()
+    )
+
+
 def _effective(custom: float | None, schema: float | None) -> float | None:
     if schema is None or (
         custom is not None and isclose(custom, schema, rel_tol=SAME, abs_tol=NOTHING)

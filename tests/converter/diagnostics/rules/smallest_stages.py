@@ -156,6 +156,7 @@ SMALLEST_STAGES = {
             kind="PhysicsJoint",
         )
     ),
+    "joint-armature-dropped": stage(_TWO + joint("double mjc:armature = 0.1")),
     "joint-drive-dropped": stage(
         _TWO
         + joint(
