@@ -27,7 +27,7 @@ from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.corpus import RobotSource
 
 _Result = TypeVar("_Result")
-# Without drawings; meshes stay cached only in workers, which end.
+# Drawings are not compared; cached meshes would stay in the process of the tests.
 _LEFT_OUT = {cache_meshes, draw_robot}
 _ENGINES = ("mujoco", "openusd", "pybullet", "reference")
 _DEFAULTS = ConvertOptions()

@@ -32,9 +32,10 @@ from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 _MODEL = Path(__file__).with_name("mujoco_model.py")
 # Newton stores float32, and 1e6 or infinity for no limit.
 _SAME, _UNLIMITED = 1e-6, 1e6
+# The number at the beginning of a value.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # What MuJoCo says of reversed limits, which lock joints in USD, and of inertias that
 # cannot be.
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _EMPTY_RANGE = "range[0] should be smaller than range[1]"
 _IMPOSSIBLE = "inertia must satisfy A + B >= C"
 # What Newton says of a robot whose links are all fixed to the world.
