@@ -100,12 +100,12 @@ class _Reader:
 
     def model(self, asset: str) -> dict[str, Any]:
         """Return the model of an asset, or its refusal."""
-        questions, answers = self._process.stdin, self._process.stdout
-        if questions is None or answers is None:
+        paths, models = self._process.stdin, self._process.stdout
+        if paths is None or models is None:
             raise RuntimeError("it has no pipes")
-        questions.write(f"{asset}\n")
-        questions.flush()
-        answer = answers.readline()
+        paths.write(f"{asset}\n")
+        paths.flush()
+        answer = models.readline()
         if answer:
             model: dict[str, Any] = json.loads(answer)
             return model
