@@ -25,11 +25,15 @@ class _Cluster:
         self._folder = folder
         self._environment = environment
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        folder.mkdir()
-        place = folder / "scheduler.json"
+        self.address = ""
+
+    def start(self) -> None:
+        """Start the scheduler and wait for its address."""
+        self._folder.mkdir()
+        place = self._folder / "scheduler.json"
         self._start("scheduler", "--scheduler-file", str(place), "--port", "0")
-        wait_until(place.exists)
-        self.address: str = json.loads(place.read_text())["address"]
+        wait_until(lambda: _is_json(place))
+        self.address = json.loads(place.read_text())["address"]
 
     def add_worker(self, name: str, *options: str, **variables: str) -> None:
         """Start a worker with one thread."""
@@ -58,6 +62,15 @@ class _Cluster:
         self.processes[name].wait()
 
 
+def _is_json(file: Path) -> bool:
+    """Return whether a file exists and has been written completely."""
+    try:
+        json.loads(file.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return False
+    return True
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """The command, with the hostile engine."""
@@ -68,10 +81,13 @@ def run(tmp_path: Path) -> Run:
 def cluster(tmp_path: Path, run: Run) -> Iterator[_Cluster]:
     """A cluster without workers."""
     cluster = _Cluster(tmp_path / "dask", run.environment)
-    yield cluster
-    for name, process in cluster.processes.items():
-        if process.poll() is None:
-            cluster.kill(name)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        for name, process in cluster.processes.items():
+            if process.poll() is None:
+                cluster.kill(name)
 
 
 @pytest.fixture
