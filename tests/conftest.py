@@ -38,6 +38,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture
+def hangup() -> Iterator[None]:
+    """Let commands end on SIGHUP, also if the tests run under nohup."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
+@pytest.fixture
 def short_path() -> Iterator[Path]:
     """Return a temporary folder with a short name.
 

@@ -482,6 +482,7 @@ def stopped() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 @_POSIX
+@pytest.mark.usefixtures("hangup")
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_stopped_run_reports_and_can_be_resumed(
     run: Run,

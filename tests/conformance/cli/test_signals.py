@@ -40,6 +40,7 @@ _WAITING = "urdf_usd.conformance.execution.workers.worker:Worker.call"
 _WRITING = "urdf_usd.converter.conversion:_move_into_place"
 
 
+@pytest.mark.usefixtures("hangup")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
     ("hangs", "command"),
