@@ -146,7 +146,8 @@ STAGE_RULES = (
     Rule(
         "joint-drive-dropped",
         _N,
-        "Joints have drives; gains and targets cannot be represented in URDF.",
+        "Joints have drives, or springs or servos of MuJoCo; gains and targets cannot"
+        " be represented in URDF.",
         "Configure the controllers of the simulator that reads the URDF.",
     ),
     Rule(

@@ -48,6 +48,7 @@ from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.reader.unsupported_attributes import (
     has_armature,
     has_drive,
+    joints_with_servo,
     read_axis_attributes,
     read_unsupported_attributes,
 )
@@ -394,7 +395,8 @@ def _tree_joints(
     if heavier:
         message = f"armature of {heavier} joints is not URDF; left out"
         yield Diagnostic("joint-armature-dropped", message)
-    driven = sum(has_drive(prim) for prim in prims)
+    served = joints_with_servo(transforms.stage)
+    driven = sum(has_drive(prim) or prim.GetPath() in served for prim in prims)
     if driven:
         message = f"gains and targets of {driven} drives are not URDF; left out"
         yield Diagnostic("joint-drive-dropped", message)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf, isclose, isfinite, pi
 from typing import TypedDict
 
-from pxr import Usd, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.robot.model import (
     Calibration,
@@ -190,10 +190,28 @@ def _safety(prim: Usd.Prim) -> SafetyController:
 
 
 def has_drive(prim: Usd.Prim) -> bool:
-    """Return whether a joint has a drive with gains, which URDF cannot represent."""
-    return any(
+    """Return whether a joint has a drive with gains, which URDF cannot represent.
+
+    A spring of MuJoCo is the same as a drive with stiffness.
+    """
+    return bool(prim.GetAttribute("mjc:stiffness").Get()) or any(
         drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
         for drive in UsdPhysics.DriveAPI.GetAll(prim)
+    )
+
+
+def joints_with_servo(stage: Usd.Stage) -> frozenset[Sdf.Path]:
+    """Return the joints whose actuator in MuJoCo feeds back position or velocity.
+
+    The force of an actuator without bias is its control, which URDF does not have.
+    """
+    return frozenset(
+        target
+        for prim in stage.Traverse()
+        if prim.GetTypeName() == "MjcActuator"
+        and prim.GetAttribute("mjc:biasType").Get() not in {None, "none"}
+        and any(prim.GetAttribute("mjc:biasPrm").Get() or ())
+        for target in prim.GetRelationship("mjc:target").GetTargets()
     )
 
 

@@ -88,6 +88,40 @@ def test_drive_max_force_is_the_effort_and_gains_are_dropped() -> None:
     assert rules_of(reading) == ["joint-drive-dropped"]
 
 
+@pytest.mark.parametrize(
+    ("bias", "rules"),
+    [(("affine", [0.0, -9.0, 0.0]), ["joint-drive-dropped"]), (None, [])],
+)
+def test_servos_of_mujoco_are_reported_and_motors_are_not(
+    bias: tuple[str, list[float]] | None, rules: list[str]
+) -> None:
+    """The force of a motor is its control alone."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b"):
+        scene.body(path)
+    joint = scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b"))
+    actuator = scene.stage.DefinePrim("/r/j_actuator", "MjcActuator")
+    actuator.CreateRelationship("mjc:target").AddTarget(joint.GetPath())
+    if bias is not None:
+        kind, values = bias
+        types = Sdf.ValueTypeNames
+        actuator.CreateAttribute("mjc:biasType", types.Token).Set(kind)
+        actuator.CreateAttribute("mjc:biasPrm", types.DoubleArray).Set(values)
+
+    assert rules_of(scene.read()) == rules
+
+
+def test_springs_of_mujoco_are_reported() -> None:
+    """They are drives with a constant target."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b"):
+        scene.body(path)
+    joint = scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b")).GetPrim()
+    joint.CreateAttribute("mjc:stiffness", Sdf.ValueTypeNames.Double).Set(3.0)
+
+    assert rules_of(scene.read()) == ["joint-drive-dropped"]
+
+
 def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     """Newer limits, soft limits, calibration edges and dont_collapse."""
     kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
