@@ -297,7 +297,9 @@ def drives(
                 continue
             scale = 1.0 if what == "targets" else 0.0
             differences.append(
-                _difference(drive.joint, name, ours, theirs, model, least=scale)
+                _difference(
+                    f"joint {drive.joint}", name, ours, theirs, model, least=scale
+                )
             )
         if what == "gains":
             differences.append(_mode(drive, other))
@@ -337,7 +339,9 @@ def limit_springs(
         return sides
     promised, found = sides
     differences = tuple(
-        _difference(joint, what, value, dict(there).get(joint), model, least=0.0)
+        _difference(
+            f"joint {joint}", what, value, dict(there).get(joint), model, least=0.0
+        )
         for what, ours, there in (
             ("limit stiffness", promised.limit_stiffnesses, found.limit_stiffnesses),
             ("limit damping", promised.limit_dampings, found.limit_dampings),
@@ -379,7 +383,9 @@ def _numbers(
         return Incomparable(f"{actual.engine} states no {what}")
     there: Mapping[str, float] = dict(found)
     differences = tuple(
-        _difference(joint, what, value, there.get(joint, 0.0), model, least=least)
+        _difference(
+            f"joint {joint}", what, value, there.get(joint, 0.0), model, least=least
+        )
         for joint, value in promised
     )
     note = None if differences else f"the description states no {what}"
@@ -387,7 +393,7 @@ def _numbers(
 
 
 def _difference(
-    joint: str,
+    subject: str,
     what: str,
     ours: float,
     theirs: float | None,
@@ -398,22 +404,22 @@ def _difference(
     amount = math.inf if theirs is None else relative_difference(ours, theirs, least)
     name = what.replace("_", " ")
     return Difference(
-        item=f"{joint} {name}",
-        subject=f"joint {joint}",
+        item=f"{subject} {name}",
+        subject=subject,
         amount=amount,
         bound=scalar_bound(1.0),
         tolerance=model.tolerance.force,
-        describe=partial(_words, joint, name, ours, theirs),
+        describe=partial(_words, subject, name, ours, theirs),
     )
 
 
-def _words(joint: str, what: str, ours: float, theirs: float | None) -> Description:
+def _words(subject: str, what: str, ours: float, theirs: float | None) -> Description:
     expected = number(ours)
     actual = "absent" if theirs is None else number(theirs)
     if theirs is not None and math.isnan(theirs):
         actual = "another for each simulator"
     return Description(
-        f"joint {joint}: {what} is {actual}, not {expected}", expected, actual
+        f"{subject}: {what} is {actual}, not {expected}", expected, actual
     )
 
 
@@ -482,7 +488,7 @@ def contacts(
         bare = {link.name for link in actual.links} - materials.keys()
         differences += (
             _difference(
-                one.link,
+                f"link {one.link}",
                 title,
                 getattr(one, name),
                 _agreed(getattr(m, name) for m in materials.get(one.link, ())),
@@ -528,7 +534,7 @@ def _surplus_materials(
     for link, colliders in materials.items():
         if link not in named and body.get(link, link) in bodies:
             yield _presence(
-                link,
+                f"link {link}",
                 all(map(_is_usual, colliders)),
                 "no contact material",
                 "a contact material",

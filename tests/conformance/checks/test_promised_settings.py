@@ -88,6 +88,27 @@ def test_contact_materials_and_self_collision_are_compared(
     assert grades.count(Grade.FAILS) == failing
 
 
+def test_differences_of_contact_materials_name_the_link() -> None:
+    """Here of the friction that differs, and of the link that has no promise."""
+    found = replace(_found(replace(_MATERIAL, static=0.7)), self_collision=False)
+    other = replace(_MATERIAL, link="b", source="b")
+    found = replace(found, contact_materials=(*(found.contact_materials or ()), other))
+    welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
+
+    compared = settings.contacts(
+        replace(_BARE, links=welded, simulation=_PROMISE),
+        replace(_BARE, links=welded, simulation=found),
+        _model(),
+    )
+
+    assert isinstance(compared, Compared)
+    failing = [one for one in compared.differences if one.grade is Grade.FAILS]
+    assert [(one.subject, one.describe().message) for one in failing] == [
+        ("link a", "link a: static friction is 0.7, not 0.8"),
+        ("link b", "link b: a contact material, not no contact material"),
+    ]
+
+
 def test_links_without_colliders_need_no_contact_material() -> None:
     """That a collider is lost, or removed on request, is the matter of others."""
     compared = settings.contacts(
