@@ -44,6 +44,29 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
     return measured[0] if measured else None
 
 
+def unused_points(points: Array, triangles: Indices) -> Array:
+    """Return the (K, 3) points that are finite and no corner of a triangle.
+
+    Args:
+        points: (N, 3).
+        triangles: (M, 3) indices of points.
+    """
+    unused = np.ones(len(points), dtype=bool)
+    unused[triangles.reshape(-1)] = False
+    found: Array = points[unused]
+    return found[np.isfinite(found).all(axis=1)]
+
+
+def support_of(points: Array, transform: Array) -> Array:
+    """Return the support function of points per direction of ``DIRECTIONS`` [m].
+
+    Args:
+        points: (N, 3) in a frame of their own, at least one.
+        transform: (4, 4) from there to the link's frame [m].
+    """
+    return _reach(_moved(points.T, transform))
+
+
 def measured_mesh(
     points: Array, triangles: Indices, transform: Array
 ) -> tuple[Surface, Array] | None:

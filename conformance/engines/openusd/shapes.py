@@ -36,6 +36,8 @@ from urdf_usd.conformance.engines.surfaces import (
     measured_mesh,
     primitive_surface,
     stretched,
+    support_of,
+    unused_points,
 )
 from urdf_usd.conformance.observation.shapes import (
     Drawing,
@@ -393,12 +395,34 @@ def _in_role(
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
     is_mesh = stated.kind is ShapeKind.MESH
+    is_hull = is_mesh and token == UsdPhysics.Tokens.convexHull
     return replace(
         stated,
         role=role,
+        surface=(
+            _hull_surface(placed, stated.surface)
+            if is_hull and stated.surface
+            else stated.surface
+        ),
         hull_volume=(
             _hull_volume(placed, measured) if is_mesh and stated.surface else None
         ),
         problem=stated.problem or _BOUNDING.get(token),
-        hull=is_mesh and token == UsdPhysics.Tokens.convexHull,
+        hull=is_hull,
     )
+
+
+def _hull_surface(placed: _Placed, surface: Surface) -> Surface:
+    """Extend the support function of a mesh that collides as its convex hull.
+
+    Simulators make the hull of all points, also of those that no face uses.
+
+    Args:
+        placed: The mesh.
+        surface: The surface of its faces.
+    """
+    points = unused_points(placed.geometry.points, placed.geometry.triangles)
+    if not len(points):
+        return surface
+    support = np.maximum(surface.support, support_of(points, placed.to_link))
+    return replace(surface, support=tuple(support.tolist()))

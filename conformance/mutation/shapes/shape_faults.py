@@ -185,6 +185,14 @@ def _centimetres(prim: Usd.Prim) -> None:
     points.Set([point * 100.0 for point in points.Get()])
 
 
+def _stray_point(prim: Usd.Prim) -> None:
+    """Add a point that no face uses, outside of the mesh."""
+    points = np.array(prim.GetAttribute("points").Get(), np.float64)
+    low, high = points.min(axis=0), points.max(axis=0)
+    stray = Gf.Vec3f(*(high + (high - low)).tolist())
+    prim.GetAttribute("points").Set([*prim.GetAttribute("points").Get(), stray])
+
+
 def _split_face(prim: Usd.Prim) -> None:
     """Split the first triangle of the first face in three, in the same plane."""
     mesh = UsdGeom.Mesh(prim)
@@ -383,6 +391,14 @@ SHAPE_FAULTS = (
     _fault(Role.COLLISION, "schemaless", "{} without API", "shapes", _lose_collider),
     _fault(
         Role.COLLISION, "bounded", "{} made a bounding cube", "shapes", _bound, _is_mesh
+    ),
+    _fault(
+        Role.COLLISION,
+        "stray",
+        "unused point in {} mesh",
+        "support",
+        _stray_point,
+        _is_mesh,
     ),
     Fault(
         "visual.of-collider",

@@ -240,3 +240,26 @@ def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
 
         assert shape.problem == problem
         assert shape.hull is is_hull
+
+
+def test_unused_points_are_part_of_a_convex_hull_only(tmp_path: Path) -> None:
+    """Newton and PhysX make the hull of all points, and render faces."""
+    for approximation, reach in (("convexHull", 9.0), ("none", 2.0)):
+        collider, visual = _shapes(
+            tmp_path,
+            f"""
+            def Mesh "m" (
+                prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]
+            ) {{
+                point3f[] points = [(0, 0, 0), (2, 0, 0), (2, 3, 0), (9, 0, 0)]
+                int[] faceVertexCounts = [3]
+                int[] faceVertexIndices = [0, 1, 2]
+                uniform token physics:approximation = "{approximation}"
+            }}
+            """,
+        )
+
+        assert collider.surface is not None
+        assert visual.surface is not None
+        assert collider.surface.upper == pytest.approx((reach, 3.0, 0.0))
+        assert visual.surface.upper == pytest.approx((2.0, 3.0, 0.0))
