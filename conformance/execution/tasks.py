@@ -371,7 +371,8 @@ def write_back(
     """Write the robot in a USD as URDF, without shapes, which are not compared.
 
     Args:
-        usd: Root layer.
+        usd: Root layer. Its files are not checked here: a USD of another converter was
+            composed before engines read it.
         links: Names of the robot's links, for frames that the USD does not mark.
         reversed_limits: Names of joints whose lower limit is above the upper one in the
             URDF, where that does not fix them.
@@ -380,10 +381,13 @@ def write_back(
         URDF; as text, why it cannot be written.
     """
     from urdf_usd.converter.urdf.writer.write import write
-    from urdf_usd.converter.usd.reader.read import read_usd
+    from urdf_usd.converter.usd.reader.read import open_stage, read_stage
 
     try:
-        reading = read_usd(usd, links, shapes=False, reversed_limits=reversed_limits)
+        stage = open_stage(usd, checked=True).stage
+        reading = read_stage(
+            stage, links, shapes=False, reversed_limits=reversed_limits
+        )
         return write(reading.robot)
     except ConversionError as error:
         errors = (each for each in error.diagnostics if each.severity == "error")

@@ -174,6 +174,7 @@ def open_stage(
     *,
     optional: bool = False,
     strict: bool = False,
+    checked: bool = False,
 ) -> OpenedStage:
     """Open a USD file with all payloads, after a check of its files.
 
@@ -182,6 +183,8 @@ def open_stage(
         variants: Variants to select.
         optional: Whether the stage may lack variant sets that ``variants`` names.
         strict: Whether to refuse a USD that refers to files outside its folder.
+        checked: Whether its files were checked before, or written by this converter;
+            they are not checked, and those outside its folder not reported, then.
 
     Raises:
         StageError: It cannot be opened, a file behind it is refused, or it lacks a
@@ -191,7 +194,7 @@ def open_stage(
         message = f"{escaped(path)} cannot be opened: its path is not UTF-8; rename it"
         raise StageError((Diagnostic("stage-unreadable", message),))
     # Keeps the layers open, so that composition does not read them again.
-    files = open_layers(path, strict=strict)
+    files = None if checked else open_layers(path, strict=strict)
     try:
         stage = Usd.Stage.Open(str(path))
         selected, notes = select_variants(stage, variants, optional=optional)
@@ -199,7 +202,8 @@ def open_stage(
         message = f"{path} cannot be opened: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
     unselected = unselected_variant_sets(stage)
-    return OpenedStage(stage, selected, (*files.outside, *notes, *unselected))
+    outside = files.outside if files else ()
+    return OpenedStage(stage, selected, (*outside, *notes, *unselected))
 
 
 def _reason(error: Tf.ErrorException) -> str:

@@ -9,6 +9,7 @@ from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.loading.layer_files import open_layers
+from urdf_usd.converter.usd.reader.read import open_stage
 
 _HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n{head})\n'
 _PRIM = 'def Xform "r"{arcs}\n{{\n{inside}}}\n'
@@ -97,6 +98,21 @@ def test_file_outside_the_folder_is_reported_in_every_reference(
             "outside the folder of the asset"
         )
     ]
+
+
+def test_stage_of_checked_files_is_composed_without_checking_them_again(
+    asset: Path, tmp_path: Path
+) -> None:
+    """It has the prims of the other file, and no message about that."""
+    (tmp_path / "other.usda").write_text(_layer(inside='def Scope "s" {}\n'))
+    usd = asset / "robot.usda"
+    usd.write_text(_layer(arcs=" (references = @../other.usda@)"))
+
+    for checked, rules in ((False, ["asset-outside"]), (True, [])):
+        opened = open_stage(usd, checked=checked)
+
+        assert [each.rule for each in opened.diagnostics] == rules
+        assert opened.stage.GetPrimAtPath("/r/s")
 
 
 @pytest.mark.parametrize("way", _WAYS)
