@@ -306,10 +306,17 @@ def _ordered(
 def reversed_faces(
     face_counts: NDArray[np.integer], face_indices: NDArray[np.integer]
 ) -> NDArray[np.integer]:
-    """Return the corners of every face in the opposite order."""
-    ends = np.cumsum(face_counts, dtype=np.int64)
-    mirrored = np.repeat(2 * ends - face_counts - 1, face_counts)
-    return face_indices[mirrored - np.arange(len(face_indices))]
+    """Return the corners of every face in the opposite order, the first one first.
+
+    Readers triangulate a polygon as a fan around its first corner: around another one,
+    the surface of a polygon that is not flat or not convex would change.
+    """
+    starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
+    places = np.arange(len(face_indices)) - np.repeat(starts, face_counts)
+    sizes = np.repeat(face_counts, face_counts)
+    order = np.repeat(starts, face_counts) + (sizes - places) % sizes
+    turned: NDArray[np.integer] = face_indices[order]
+    return turned
 
 
 def check_indices(

@@ -13,6 +13,7 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     SurfaceAttributes,
     build_mesh,
     merge_equal_points,
+    mirrored,
     reversed_faces,
 )
 
@@ -185,4 +186,18 @@ def test_faces_are_reversed_separately(sizes: list[int]) -> None:
     for piece, original in zip(
         pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True
     ):
-        np.testing.assert_array_equal(piece, original[::-1])
+        # The first corner stays, since polygons are triangulated as fans around it.
+        expected = np.concatenate([original[:1], original[:0:-1]])
+        np.testing.assert_array_equal(piece, expected)
+
+
+def test_mirrored_polygon_has_the_mirrored_triangles() -> None:
+    """A quadrilateral that is not flat has another surface for each diagonal."""
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 3], [0, 2, 0]], np.float32)
+    mesh = build_mesh(points, np.array([4]), np.arange(4))
+
+    turned = mirrored(mesh, (True, False, False))
+
+    start, _, opposite, _ = turned.points[turned.face_indices]
+    np.testing.assert_array_equal(start, [0, 0, 0])
+    np.testing.assert_array_equal(opposite, [0, 0, 3])
