@@ -332,7 +332,11 @@ def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
 def _quaternions(path: str) -> tuple[str, ...]:
     """Name the links and joints whose origin has a quaternion."""
     lenient = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
-    document = etree.parse(path, lenient)
+    try:
+        document = etree.parse(path, lenient)
+    # The reader decodes more encodings than lxml, such as UTF-32.
+    except etree.XMLSyntaxError:
+        return ()
     return tuple(
         part.get("name", "")
         for part in document.iterfind("*")
