@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Literal
 
-from urdf_usd.conformance.checks.structure import shared_joints, unit_hint
+from urdf_usd.conformance.checks.structure import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -26,12 +26,9 @@ from urdf_usd.conformance.tolerance.comparison import (
     relative_difference,
 )
 
-# Engines that read USD treat a limit beyond this, in degrees or metres, as none.
-_STORABLE = math.radians(1e30)
-
-
-def _stored(limit: float) -> float:
-    return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
+# The largest float32: USD stores a larger value as none, and a URDF that is written
+# from USD states none by this value.
+_FARTHEST = 3.4028234663852886e38
 
 
 def _pairs(
@@ -56,7 +53,7 @@ def positions(
     differences = []
     for here, there in _pairs(expected, actual):
         limits = getattr(here, side), getattr(there, side)
-        ours, theirs = (_stored(absent if one is None else one) for one in limits)
+        ours, theirs = (stored_limit(absent if one is None else one) for one in limits)
         # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
         differences.append(
@@ -131,6 +128,8 @@ def _ratio_words(
 def _ratio(ours: float | None, theirs: float | None) -> float:
     if ours is None or theirs is None:
         return math.inf
+    if ours >= _FARTHEST and theirs >= _FARTHEST:
+        return 0.0
     return relative_difference(ours, theirs)
 
 

@@ -34,6 +34,8 @@ _DEGREES = math.degrees(1.0)
 # Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.
 _UNIT_FIT = 1e-3
 _NOWHERE = object()
+# Engines that read USD treat a limit beyond this, in degrees or metres, as none.
+_STORABLE = math.radians(1e30)
 
 
 def types(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
@@ -46,8 +48,15 @@ def types(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
     )
 
 
+def stored_limit(limit: float) -> float:
+    """Return a position limit [rad or m] as USD can store it; infinite for none."""
+    return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
+
+
 def _motion(joint: JointObservation) -> str:
-    unlimited = joint.lower in (None, -math.inf) and joint.upper in (None, math.inf)
+    lower = -math.inf if joint.lower is None else stored_limit(joint.lower)
+    upper = math.inf if joint.upper is None else stored_limit(joint.upper)
+    unlimited = (lower, upper) == (-math.inf, math.inf)
     if joint.type is JointType.REVOLUTE and unlimited:
         return JointType.CONTINUOUS.value
     return joint.type.value

@@ -39,8 +39,22 @@ def _massless(name: str, moment: float) -> str:
     )
 
 
-# Reduced robots that hypothesis found, and that did not conform.
+def _hinge(limit: str) -> str:
+    return (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
+        f'<axis xyz="0 1 0"/><limit {limit}/></joint></robot>'
+    )
+
+
+# Reduced robots that did not conform, most of them found by hypothesis.
 _FOUND = {
+    "infinite effort": _hinge('lower="-1" upper="1" effort="inf" velocity="1"'),
+    "infinite velocity": _hinge('lower="-1" upper="1" effort="1" velocity="inf"'),
+    "largest double as the position limits of a revolute joint": _hinge(
+        'lower="-1.7976931348623157e308" upper="1.7976931348623157e308" '
+        'effort="1" velocity="1"'
+    ),
     "damping of a joint without a limit, which MuJoCo does not read": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         f'<link name="c">{_BODY}</link>'
