@@ -233,7 +233,8 @@ def convert_parsed(
         # Imports msgspec.
         from urdf_usd.converter.simulation.resolution import resolve  # noqa: PLC0415
 
-        step = resolve(options.simulation, robot, parsed.robot)
+        urdf = _with_mass_of(robot, parsed.robot)
+        step = resolve(options.simulation, robot, urdf)
         simulation, described = drain(step)
         diagnostics = (*diagnostics, *described)
     _refuse_warnings(diagnostics, options)
@@ -254,6 +255,16 @@ def convert_parsed(
         base=body_assignment.base,
         diagnostics=diagnostics,
     )
+
+
+def _with_mass_of(robot: Robot, urdf: Robot) -> Robot:
+    """Return the robot of a URDF, with mass that was estimated."""
+    inertials = {link.name: link.inertial for link in robot.links}
+    links = (
+        replace(link, inertial=inertials.get(link.name, link.inertial))
+        for link in urdf.links
+    )
+    return replace(urdf, links=tuple(links))
 
 
 def _triangles(options: ConvertOptions) -> Approximation:

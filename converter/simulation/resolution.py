@@ -100,7 +100,8 @@ def resolve(
     Args:
         description: The file.
         robot: The robot that is written.
-        urdf: The same as in its URDF, where joints of several axes are chains.
+        urdf: The same as in its URDF, where joints of several axes are chains, with
+            the mass that is written.
 
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.
