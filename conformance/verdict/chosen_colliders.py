@@ -133,20 +133,31 @@ def _describe(difference: Difference, choice: ColliderChoice) -> Description:
 def _present(
     shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
 ) -> Difference:
-    """Check number and kinds of colliders."""
+    """Check number and kinds of colliders.
+
+    With a mesh of the URDF that cannot be read, they are right or unknown, as is what
+    others may have made of it.
+    """
     fault = _fault(shapes, choice, model)
+    unread = [shape for shape in shapes.ours if shape.surface is None]
+    unknown = False
+    if unread and choice.kind != "none":
+        unknown = not fault or len(shapes.theirs) > len(_readable(shapes))
     subject = f"link {shapes.link}"
     text = fault or f"{named(shapes.theirs)}: {choice.kind}, as requested"
+    if unknown:
+        text = f"{unread[0].name}: {unread[0].problem}; not compared"
+    wrong = math.inf if fault else 0.0
     return Difference(
         item=shapes.link,
         subject=subject,
-        amount=math.inf if fault else 0.0,
+        amount=math.nan if unknown else wrong,
         describe=lambda: Description(
             f"{subject}: collision {text}",
             expected=f"{choice.kind} for {named(shapes.ours)}",
             actual=named(shapes.theirs),
         ),
-        unknown=False,
+        unknown=unknown,
         estimated=True,
     )
 
@@ -162,7 +173,7 @@ def _fault(
         return f"{broken[0].name}: {broken[0].problem}"
     pairs = _pairs(shapes, choice)
     if pairs is None:
-        wholes = len(_wholes(shapes.ours))
+        wholes = len(_readable(shapes))
         return f"has {len(theirs)} colliders for {wholes} of the URDF"
     for whole, found in pairs:
         kept = whole[0].kind is not ShapeKind.MESH
@@ -204,16 +215,25 @@ def _wholes(shapes: Shapes) -> list[Shapes]:
     return [tuple(parts) for parts in by_source.values()]
 
 
+def _readable(shapes: LinkShapes) -> list[Shapes]:
+    """Return those shapes of the URDF whose groups can all be read."""
+    return [
+        whole for whole in _wholes(shapes.ours) if all(shape.surface for shape in whole)
+    ]
+
+
 def _pairs(
     shapes: LinkShapes, choice: ColliderChoice
 ) -> list[tuple[Shapes, Shapes]] | None:
-    """Pair the shapes of the URDF with the nearest colliders.
+    """Pair the shapes of the URDF that can be read with the nearest colliders.
 
     Every collider of a decomposition belongs to the nearest shape that contains it.
     None if there are too few or too many.
     """
-    wholes = [w for w in _wholes(shapes.ours) if all(s.surface for s in w)]
+    wholes = _readable(shapes)
     theirs = list(shapes.theirs)
+    if not wholes and not theirs:
+        return []
     if not wholes or not all(shape.surface for shape in theirs):
         return None
     if choice.kind != "decomposition" and len(theirs) != len(wholes):

@@ -97,6 +97,47 @@ def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
         assert ("collision.shapes" in plain) is (made != "mesh")
 
 
+@pytest.mark.parametrize(
+    ("file", "rule", "verdict"),
+    [
+        ("rod.stl", "hull", Verdict.INCOMPLETE),
+        ("groups.obj", "mesh", Verdict.INCOMPLETE),
+        ("groups.obj", "primitives", Verdict.INCOMPLETE),
+        ("rod.stl", "none", Verdict.CLOSE),
+    ],
+)
+def test_mesh_that_cannot_be_read_leaves_the_check_incomplete(
+    tmp_path: Path, file: str, rule: str, verdict: Verdict
+) -> None:
+    """Alone in its link, and beside a box; nothing is expected of it without it."""
+    urdf = _robot(tmp_path)
+    (tmp_path / file).unlink()
+
+    record = examine_here(
+        urdf, tmp_path / "run", ConvertOptions(colliders=_rules(rule))
+    )
+
+    assert record.verdict is verdict, record.reason
+    assert _failed(record) == set()
+
+
+def test_colliders_beside_a_mesh_that_cannot_be_read_are_compared(
+    tmp_path: Path,
+) -> None:
+    """A box that is lost fails."""
+    urdf = _robot(tmp_path)
+    (tmp_path / "groups.obj").unlink()
+    rules = _rules("hull")
+    usd = convert(urdf, tmp_path / "a", ConvertOptions(colliders=rules)).root_layer
+    stage = Usd.Stage.Open(str(usd))
+    _collider(stage, "trunk").SetActive(False)
+    stage.Save()
+
+    record = examine_pair_here(urdf, usd, colliders=rules)
+
+    assert "collision.shapes" in _failed(record)
+
+
 def _collider(stage: Usd.Stage, link: str) -> Usd.Prim:
     """Return the first collider of a link; links are nested."""
     return next(prim for prim in _colliders(stage) if _link_of(prim) == link)
