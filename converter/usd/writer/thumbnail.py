@@ -24,8 +24,8 @@ _CAMERA, _LIGHT = (2.0, -1.5, 1.0), (2.0, -1.0, 3.0)
 _AMBIENT, _DIFFUSE = 0.45, 0.55
 _GREY = (0.5, 0.5, 0.5)
 _SEGMENTS = 32
-# Samples in one array.
-_MOST = 2_000_000
+# Pixels in one array.
+_MOST = 100_000
 
 
 def write_thumbnail(stage: Usd.Stage, file: Path) -> None:
@@ -142,7 +142,11 @@ def _revolved(
 
 
 def _draw(surfaces: list[tuple[Triangles, Array]], pixels: NDArray[np.uint8]) -> None:
-    """Draw surfaces by samples of their triangles, the nearest of each pixel."""
+    """Draw the pixels whose centres triangles cover, the nearest triangle of each.
+
+    Of a triangle that covers none, the pixel of its centroid is drawn: parts may be
+    thinner than pixels.
+    """
     forward = np.array(_CAMERA) / np.sqrt(np.sum(np.square(_CAMERA)))
     right = np.cross((0.0, 0.0, 1.0), forward)
     right /= np.sqrt(np.sum(right * right))
@@ -158,22 +162,80 @@ def _draw(surfaces: list[tuple[Triangles, Array]], pixels: NDArray[np.uint8]) ->
         0.0,
     )
     colors = _shaded(corners, surfaces)
-    edges = np.abs(seen - np.roll(seen, 1, axis=1))[..., :2].max(axis=(1, 2))
-    # Samples along an edge, closer than pixels; powers of two, to draw them together.
-    steps = 2 ** np.ceil(np.log2(np.maximum(2.5 * edges, 1.0))).astype(np.int64)
     depth = np.full(SIZE * SIZE, -np.inf)
-    for step in np.unique(steps).tolist():
-        (chosen,) = np.nonzero(steps == step)
-        u, v = np.meshgrid(*[(np.arange(step) + 0.5) / step] * 2)
-        inside = u + v <= 1.0 if step > 1 else np.full(u.shape, True)
-        u, v = (u[inside], v[inside]) if step > 1 else (np.full(1, 1 / 3),) * 2
-        count = max(1, _MOST // len(u))
-        for start in range(0, len(chosen), count):
-            part = chosen[start : start + count]
-            a, b, c = (seen[part, i, None, :] for i in range(3))
-            samples = a + u[:, None] * (b - a) + v[:, None] * (c - a)
-            numbers = np.repeat(part, len(u))
-            _paint(samples.reshape(-1, 3), colors[numbers], depth, pixels)
+    heights = _first(seen[..., 1].max(axis=1)) - _first(seen[..., 1].min(axis=1))
+    bare = np.full(len(seen), True)
+    for part in _chunks(heights):
+        triangle, row, ends, nears = _spans(seen[part], heights[part])
+        begin = _first(ends[:, 0])
+        widths = _first(ends[:, 1]) - begin
+        bare[part.start + triangle[widths > 0]] = False
+        for some in _chunks(widths):
+            span, offset = _counted(widths[some])
+            column = begin[some][span] + offset
+            (left, end), (near, far) = ends[some][span].T, nears[some][span].T
+            share = (column + 0.5 - left) / (end - left)
+            place = row[some][span] * SIZE + column
+            shown = colors[part.start + triangle[some][span]]
+            _paint(place, near + share * (far - near), shown, depth, pixels)
+    column, row = np.floor(seen[bare, :, :2].mean(axis=1)).astype(np.int64).T
+    _paint(
+        row * SIZE + column, seen[bare, :, 2].mean(axis=1), colors[bare], depth, pixels
+    )
+
+
+def _first(coordinates: Array) -> NDArray[np.int64]:
+    """Return the first pixel whose centre is at a coordinate or beyond."""
+    return np.ceil(coordinates - 0.5).astype(np.int64)
+
+
+def _chunks(counts: NDArray[np.int64]) -> Iterator[slice]:
+    """Split an array so that the counts of each part have a limited sum."""
+    sums = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        before = sums[start - 1] if start else 0
+        end = int(np.searchsorted(sums, before + _MOST, side="right"))
+        yield slice(start, max(end, start + 1))
+        start = max(end, start + 1)
+
+
+def _counted(
+    counts: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an index for each count as often as it says, and a number from zero."""
+    index = np.repeat(np.arange(len(counts)), counts)
+    return index, np.arange(len(index)) - (np.cumsum(counts) - counts)[index]
+
+
+def _spans(
+    seen: Triangles, heights: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, Array]:
+    """Cut triangles by the centre lines of rows of pixels.
+
+    Args:
+        seen: (N, 3, 3) corners: column, row and depth.
+        heights: (N) rows whose centre lines cut each triangle.
+
+    Returns:
+        (M) index of the triangle, (M) row, (M, 2) columns and (M, 2) depths of the left
+        and the right end.
+    """
+    triangle, offset = _counted(heights)
+    row = _first(seen[..., 1].min(axis=1))[triangle] + offset
+    begin = seen[triangle]
+    end = np.roll(begin, -1, axis=1)
+    line = row[:, None] + 0.5
+    above, below = begin[..., 1] >= line, end[..., 1] >= line
+    # Two edges of the three have their ends on different sides of the line.
+    cut = above != below
+    rise = np.where(cut, end[..., 1] - begin[..., 1], 1.0)
+    share = (line - begin[..., 1]) / rise
+    points = begin[..., ::2] + share[..., None] * (end - begin)[..., ::2]
+    column, depth = points[cut].reshape(-1, 2, 2).transpose(2, 0, 1)
+    order = np.argsort(column, axis=1, kind="stable")
+    column, depth = (np.take_along_axis(x, order, axis=1) for x in (column, depth))
+    return triangle, row, column, depth
 
 
 def _shaded(
@@ -192,22 +254,19 @@ def _shaded(
 
 
 def _paint(
-    samples: Array,
+    place: NDArray[np.int64],
+    near: Array,
     colors: NDArray[np.uint8],
     depth: Array,
     pixels: NDArray[np.uint8],
 ) -> None:
-    """Paint samples that are nearer than what their pixels show."""
-    column, row = np.floor(samples[:, :2]).astype(np.int64).T
-    kept = (column >= 0) & (column < SIZE) & (row >= 0) & (row < SIZE)
-    place = (row * SIZE + column)[kept]
-    near, shown = samples[kept, 2], colors[kept]
+    """Paint pixels where something is nearer than what they show."""
     order = np.lexsort((near, place))
     last = np.append(place[order[1:]] != place[order[:-1]], True)[: len(order)]
     best = order[last]
     best = best[near[best] > depth[place[best]]]
     depth[place[best]] = near[best]
-    pixels[place[best]] = shown[best]
+    pixels[place[best]] = colors[best]
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:

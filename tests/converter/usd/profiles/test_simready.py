@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.converter.simulation.robots import write_description
@@ -214,14 +215,7 @@ def test_robot_schema_follows_the_type_of_the_robot(tmp_path: Path) -> None:
 
 def test_thumbnail_shows_the_robot(asset: Path) -> None:
     """SR.002: a PNG of 256 x 256 pixels with its own header and colours."""
-    file = asset.parent / ".thumbs/256x256/whole_robot.usda.png"
-    data = file.read_bytes()
-
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", data[16:24]) == (256, 256)
-    size = struct.unpack(">I", data[33:37])[0]
-    rows = np.frombuffer(zlib.decompress(data[41 : 41 + size]), np.uint8)
-    pixels = rows.reshape(256, 769)[:, 1:].reshape(256, 256, 3).astype(int)
+    pixels = _pixels(asset.parent / ".thumbs/256x256/whole_robot.usda.png")
     covered = (pixels != 255).any(axis=2)
     ys, xs = np.nonzero(covered)
     assert max(np.ptp(xs), np.ptp(ys)) == pytest.approx(0.9 * 256, abs=3)
@@ -229,6 +223,39 @@ def test_thumbnail_shows_the_robot(asset: Path) -> None:
     red, blue = (pixels[..., i] - pixels[..., 2 - i] for i in (0, 2))
     assert (red[covered] > 60).any()
     assert (blue[covered] > 60).any()
+
+
+def _pixels(file: Path) -> NDArray[np.int64]:
+    """Decode a PNG of 256 x 256 pixels without filters."""
+    data = file.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", data[16:24]) == (256, 256)
+    size = struct.unpack(">I", data[33:37])[0]
+    rows = np.frombuffer(zlib.decompress(data[41 : 41 + size]), np.uint8)
+    return rows.reshape(256, 769)[:, 1:].reshape(256, 256, 3).astype(np.int64)
+
+
+def test_thumbnail_of_needles_is_that_of_the_surface(tmp_path: Path) -> None:
+    """A plate of 30,000 triangles that are long and thin, and one of two."""
+    pictures = []
+    for count in (30_000, 1):
+        top = "".join(f"v 0 {i / count} 1\n" for i in range(count + 1))
+        faces = "".join(f"f 1 {i + 4} {i + 3}\n" for i in range(count))
+        obj = f"v 0 0 0\nv 0 1 0\n{top}f 1 2 {count + 3}\n{faces}"
+        (tmp_path / "plate.obj").write_text(obj)
+        urdf = tmp_path / f"plate{count}.urdf"
+        urdf.write_text(
+            '<robot name="plate"><link name="a"><visual><geometry>'
+            '<mesh filename="plate.obj"/></geometry></visual></link></robot>'
+        )
+        made = convert(urdf, tmp_path / str(count), _SIMREADY).root_layer
+        pictures.append(_pixels(made.parent / ".thumbs/256x256/plate.usda.png"))
+
+    needles, plain = pictures
+    assert (plain != 255).any()
+    # Needles without a pixel are drawn at their centroids, also next to the border.
+    assert np.abs(needles - plain).max(axis=2).astype(bool).sum() < 300
+    assert not ((plain != 255) & (needles == 255)).any()
 
 
 def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> None:
