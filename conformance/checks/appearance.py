@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     matched_shapes,
@@ -358,6 +360,8 @@ def normals(
     """Compare the normals of visual meshes with those of the mesh files.
 
     If the file has none, faces may be flat or smooth, with normals that point outwards.
+    If those of the file point against its faces, which SimReady (VG.029) and the
+    validator of OpenUSD refuse, faces may be flat; that is not exact.
     """
     differences = []
     for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
@@ -384,6 +388,9 @@ def _shaded(part: LinkShapes) -> Difference | None:
         wrong = theirs.stated and inwards
         expected = "flat, or smooth and outwards"
         return _misshaded(part, math.inf if wrong else 0.0, text, expected)
+    if ours.facing < 0 and theirs.stated and theirs.facing > 1 - _NORMALS:
+        flat = _misshaded(part, 0.0, f"{text}, flat", f"{ours.facing:.4g}, inwards")
+        return structs.replace(flat, estimated=True)
     if not theirs.stated:
         text = "missing, so that faces are flat"
     pairs = (

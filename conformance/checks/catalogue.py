@@ -549,7 +549,8 @@ CHECKS = (
         Quantity.VISUAL,
         "Normals of meshes are those of the mesh file, by their mean and their mean "
         "cosine to the faces over the surface. If the file has none, faces are flat, "
-        "or smooth with normals that point outwards.",
+        "or smooth with normals that point outwards. If those of the file point "
+        "against its faces, flat faces are close.",
         usd_alone=True,
     ),
     Check(

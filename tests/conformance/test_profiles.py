@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
+from tests.conformance.direct import examine_here
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import RunOptions, run
@@ -204,3 +205,27 @@ def test_conforming_robots_conform_in_every_profile(
 
     assert len(read) > 80
     assert [(r.id, r.reason) for r in read if not r.verdict.agrees] == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "verdict"),
+    [(Profile.GENERIC, Verdict.EXACT), (Profile.SIMREADY, Verdict.CLOSE)],
+)
+def test_normals_against_the_faces_may_be_replaced(
+    tmp_path: Path, profile: Profile, verdict: Verdict
+) -> None:
+    """SimReady refuses them; the result is conforming, and not exact."""
+    points = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvn 1 1 1\nvn 0 0 1\n"
+    inwards = "f 1//2 3//2 2//2\nf 1//1 2//1 4//1\nf 1//1 4//1 3//1\n"
+    (tmp_path / "corner.obj").write_text(points + inwards)
+    urdf = tmp_path / "r.urdf"
+    urdf.write_text(
+        '<robot name="r"><link name="a"><visual><geometry>'
+        '<mesh filename="corner.obj"/></geometry></visual></link></robot>'
+    )
+
+    record = examine_here(urdf, tmp_path / "run", ConvertOptions(profile=profile))
+
+    assert record.verdict is verdict, record.reason
+    (check,) = (each for each in record.checks if each.id == "visual.normals")
+    assert check.grade.value == verdict.value
