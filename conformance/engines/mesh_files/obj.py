@@ -37,6 +37,8 @@ _LINES = re.compile(
     rb"|[^\n]*+\n"
 )
 _COMMENT = re.compile(rb"#[^\n]*")
+# A line in a comment is not continued, as in MuJoCo and PyBullet.
+_COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
 # Turns the statements of faces into numbers.
 _SPACED = bytes.maketrans(b"f/", b"  ")
 # Kinds of rows that corners of faces refer to, in their order, and their numbers.
@@ -176,7 +178,9 @@ def _statements(content: bytes) -> _Statements:
 def _lines(content: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield kinds of statements, and their text."""
     text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    text = b"%b\n" % text.replace(b"\\\n", b"")
+    if b"\\\n" in text:
+        text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
+    text = b"%b\n" % text
     for lines in _LINES.finditer(text):
         kind = lines.lastgroup
         if kind:
@@ -242,8 +246,14 @@ def _uniform_corners(words: bytes, sizes: Indices) -> Indices | None:
 
 
 def _filled(corner: bytes) -> bytes:
-    """Write a corner with three indices, zero for those that it does not have."""
+    """Write a corner with three indices, zero for those that it does not have.
+
+    Raises:
+        UnreadMeshError: It has more.
+    """
     indices = [index or b"0" for index in corner.split(b"/")]
+    if len(indices) > len(_ROWS):
+        raise UnreadMeshError("a corner of a face has more than three indices")
     return b"/".join([*indices, b"0", b"0"][: len(_ROWS)])
 
 

@@ -5,8 +5,9 @@ file, and relative indices: trimesh 5.2 and assimp-py 1.2 triangulate, trimesh c
 relative indices from the end of the file, and meshio 5.3 treats them as absolute.
 
 It reads malformed numbers as zero or up to the fault, so that such lines are refused
-beforehand. Its numpy accessors are wrong under numpy 2 in the wheels of 2.0.0rc13; its
-lists are used.
+beforehand. It refuses comments behind faces, which the format allows, and takes the
+missing index of ``1//`` from the next corner; both are removed. Its numpy accessors are
+wrong under numpy 2 in the wheels of 2.0.0rc13; its lists are used.
 
 Invalid normals, texture coordinates (v up, as in USD), colours and materials are
 ignored; faces are kept.
@@ -59,10 +60,15 @@ _NOT_FINITE = re.compile(
     re.IGNORECASE,
 )
 # Indices with ten digits may overflow 32 bits; the library ends a line at a NUL.
+_INDEX = rb"/[^\s/\0]++"
 _MISREAD_FACE = re.compile(
-    rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+(?:/[^\s/\0]*+){0,2}+(?=\s))*+"
+    rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+"
+    rb"(?:" + _INDEX + rb"(?:" + _INDEX + rb")?+|/" + _INDEX + rb")?+(?=\s))*+"
     rb"[ \t]*+[^\s][^\n]*"
 )
+# A line in a comment is not continued, as in MuJoCo and PyBullet.
+_COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
+_MOST_SLASHES = 2
 _SHOWN = 40
 
 
@@ -87,13 +93,17 @@ def read_obj(
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if b"\\" in text:
-        text = text.replace(b"\\\n", b" ")
+        text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
+    if _MISREAD_FACE.search(text):
+        text = _MISREAD_FACE.sub(_indices_alone, text)
+        _refuse(
+            _MISREAD_FACE.search(text), "a face refers to something that is no vertex"
+        )
     groups = _groups(text) if attributes else ()
     text = _NO_SURFACE.sub(b"\n", text)
     if _MISREAD_VERTEX.search(text):
         text = _MISREAD_VERTEX.sub(_in_digits, text)
         _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
-    _refuse(_MISREAD_FACE.search(text), "a face refers to something that is no vertex")
     libraries, absent = read_libraries(text, read_sibling)
     config = tinyobjloader.ObjReaderConfig()
     config.triangulate = False
@@ -162,9 +172,18 @@ def _face_groups(
 
 
 def _in_digits(vertex: re.Match[bytes]) -> bytes:
-    """Replace non-finite numbers by digits; return other faults unchanged."""
-    written = _NOT_FINITE.sub(b"1e999", vertex[0])
+    """Write non-finite numbers in digits, without comment; keep other faults."""
+    written = _NOT_FINITE.sub(b"1e999", vertex[0]).partition(b"#")[0]
     return vertex[0] if _MISREAD_VERTEX.match(written + b"\n") else written
+
+
+def _indices_alone(face: re.Match[bytes]) -> bytes:
+    """Remove the comment of a face, and slashes without an index."""
+    corners = face[0].partition(b"#")[0].split()
+    return b"\n" + b" ".join(
+        corner.rstrip(b"/") if corner.count(b"/") <= _MOST_SLASHES else corner
+        for corner in corners
+    )
 
 
 class _Faces(NamedTuple):

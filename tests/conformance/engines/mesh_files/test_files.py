@@ -239,12 +239,14 @@ def test_obj_faces_use_the_material_of_their_usemtl_statement(
         ("f 1 3 4", "  f 1 3 4 # slope"),
         ("f 1 3 4", "f 1/1 3 4//1"),
         ("f 1 3 4", "f 1// 3/ 4/1/"),
+        ("f 1 3 4", "f 1 3\\\n4"),
+        ("f 1 3 4", "# C:\\\nf 1 3 4 # C:\\"),
         ("f 1 3 4", "f 1/2/2 3/1/1 4/1/1"),
         ("vt 0.5 0.5", "vt 0.5"),
     ],
 )
 def test_obj_spellings_of_the_same_mesh(tmp_path: Path, old: str, new: str) -> None:
-    """Indentation, comments, colours of points, and corners with different indices."""
+    """Indentation, comments, continued lines, colours of points, and indices."""
     assert OBJ.count(old) == 1
 
     mesh = load_mesh(written(tmp_path, "part.obj", OBJ.replace(old, new)))
@@ -261,6 +263,7 @@ def test_obj_spellings_of_the_same_mesh(tmp_path: Path, old: str, new: str) -> N
         ("f 1 3 4", f"f 1 3 -{10**30}", "an index of a face is not a number"),
         ("f -4", "f -5", "a face has an index before the first vertex"),
         ("f 1 3 4", "f 1 3 x", "an index of a face is not a number"),
+        ("f 1 3 4", "f 1 3 4/1/1/", "a corner of a face has more than three indices"),
         ("v 1 0 0", "v 1 0", "a vertex is not 3 numbers"),
         ("v 1 0 0", "v 1 0 o", "a vertex is not 3 numbers"),
     ],

@@ -174,6 +174,52 @@ def test_line_continuations_and_line_ends_are_read(tmp_path: Path) -> None:
     assert faces(mesh) == PYRAMID
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("f 1 2 5\n", "f 1 2 5 # C:\\\n"),
+        ("f 1 2 5\n", "f 1 2 5# 4\n"),
+        ("f 1 2 5\n", "f 1 2 5 #4\n#f 1 2 3\n # f 1 2 3\nf 1 2 # 3\n"),
+        ("v 0.5 0.4 1.6\n", "v 0.5 0.4 1.6# 4\n"),
+        ("v 0.5 0.4 1.6\n", "v 0.5 0.4 1.6 # 1 0 0\n"),
+        ("v 0.5 0.4 1.6\n", "# C:\\\nv 0.5 0.4 1.6\n"),
+        ("\n", " # 4 5 6\n"),
+    ],
+)
+def test_comments_are_ignored(tmp_path: Path, old: str, new: str) -> None:
+    """The format allows them anywhere; a backslash in one continues no line."""
+    text = "g one\n" + VERTICES + face_lines("{}").replace("f 3 4 5", "g two\nf 3 4 5")
+    mesh = read(tmp_path, text.replace(old, new))
+
+    assert_points(mesh)
+    assert faces(mesh) == PYRAMID
+    assert [len(one.face_counts) for _, one in split_groups(mesh)] == [3, 2]
+
+
+def test_number_signs_are_part_of_names(tmp_path: Path) -> None:
+    """3ds Max names materials so: 'Material #25'."""
+    (tmp_path / "a.mtl").write_text("newmtl Material #25\nKd 1 0 0\n")
+    text = f"mtllib a.mtl\n{VERTICES}usemtl Material #25\n{face_lines('{}')}"
+
+    mesh = read(tmp_path, text.replace("f 1 2 5\n", "f 1 2 5 # side\n"))
+
+    assert mesh.attributes.materials[0].name == "Material #25"
+    assert mesh.attributes.materials[0].color == (1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("form", ["{0}//", "{0}/", "{0}/1/", "-{1}//", "-{1}/-1/"])
+def test_empty_indices_are_none(tmp_path: Path, form: str) -> None:
+    """Not that of the next corner; relative indices were refused."""
+    rows = (" ".join(form.format(i + 1, 5 - i) for i in face) for face in PYRAMID)
+    text = VERTICES + "vt 0.5 0.25\n" + "vn 0 0 1\nvn 0 1 0\nvn 1 0 0\n" * 2
+    mesh = read(tmp_path, text + "".join(f"f {row}\n" for row in rows))
+    flat = read(tmp_path, VERTICES + face_lines("{}"))
+
+    assert faces(mesh) == PYRAMID
+    assert mesh.attributes.normals == flat.attributes.normals is None
+    assert (mesh.attributes.texture_coordinates is not None) is ("1/" in form)
+
+
 def test_faces_may_precede_their_vertices(tmp_path: Path) -> None:
     """Positive indices refer to the whole file."""
     assert faces(read(tmp_path, face_lines("{}") + VERTICES)) == PYRAMID
@@ -205,6 +251,7 @@ def test_area_agrees_with_trimesh(tmp_path: Path) -> None:
         (VERTICES + "f 0 1 2\n", "zero value for vertex index"),
         (VERTICES + "f 1 b 2\n", "no vertex: 'f 1 b 2'"),
         (VERTICES + "f 1 2/\0 3\nf 1 2 3\n", "no vertex: 'f 1 2/"),
+        (VERTICES + "f 1 2 3/1/1/\n", "no vertex: 'f 1 2 3/1/1/"),
         (VERTICES + "f 1 2.5 3\n", "no vertex: 'f 1 2.5 3'"),
         (VERTICES + f"f 1 2 {10**30}\n", "no vertex: 'f 1 2 1000"),
         (VERTICES + f"f 1 2 {2**32 + 1}\n", "no vertex: 'f 1 2 4294967297'"),
