@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import hostile
+from urdf_usd.conformance.execution.run_folder import RunFolder
 
 ROBOT = """<robot name="{name}">
   <link name="base">
@@ -126,6 +127,11 @@ class Run:
         (found,) = [one for one in engines if one["name"] == "hostile"]
         assert isinstance(found, dict)
         return found
+
+    def finished(self, *robots: str) -> bool:
+        """Return whether all files of some robots are written."""
+        folder = RunFolder(self.out)
+        return all(folder.is_finished(f"dir--{robot}") for robot in robots)
 
     def mark(self, *robots: str) -> None:
         """Set the times of records, so that rewritten ones can be detected."""

@@ -505,7 +505,7 @@ def test_stopped_run_reports_and_can_be_resumed(
         start_new_session=True,
     )
     stopped.append(process)
-    wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
+    wait_until(lambda: run.finished("calm", "quiet"))
     if how == "SIGINT":
         os.killpg(process.pid, signal.SIGINT)
     else:
@@ -546,7 +546,7 @@ def test_second_run_in_a_folder_is_refused(
         start_new_session=True,
     )
     stopped.append(first)
-    wait_until(lambda: len([*run.out.glob("results/*.json")]) == 2)
+    wait_until(lambda: run.finished("calm", "quiet"))
     before = tree(run.out / "results") | tree(run.out / "assets")
 
     second = run(f"dir:{robots}", SPARE="1")
@@ -584,7 +584,7 @@ def test_killed_run_leaves_no_process(
         start_new_session=True,
     )
     stopped.append(process)
-    wait_until((run.out / "results" / "dir--quiet.json").exists)
+    wait_until(lambda: run.finished("quiet"))
 
     process.kill()
     process.wait()
