@@ -582,9 +582,10 @@ CHECKS = (
         "visual",
         "",
         Quantity.VISUAL,
-        "The extent of every shape is that of its points or size; primitives are "
-        "right-handed; a mesh has no holes, and no face in two material subsets; and "
-        "no other property of UsdGeom has an effect.",
+        "The extent of every shape is that of its points or size; a hint of extents "
+        "covers the shapes that are shown, and is not more than a diagonal larger; "
+        "primitives are right-handed; a mesh has no holes, and no face in two material "
+        "subsets; and no other property of UsdGeom has an effect.",
         usd_alone=True,
     ),
     Check(

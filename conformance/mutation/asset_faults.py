@@ -25,6 +25,7 @@ _BASE = ("structure.base",)
 _ROOTS = ("structure.articulation",)
 _WORLD = ("structure.world",)
 _UP = ("kinematics.up",)
+_EXTENTS = ("visual.geometry",)
 _LENGTHS = ("kinematics.position", "mass.link.center", "mass.link.inertia")
 # A horizontal direction that is parallel to no axis.
 _LEVEL = np.array([3.0, -4.0, 0.0]) / 5.0
@@ -214,6 +215,20 @@ def _lean(stage: Usd.Stage, size: float) -> None:
     prim.MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
 
 
+def _hinted(asset: GoodAsset) -> Iterator[Seed]:
+    """Shrink the hint of the extents of the robot; equivalent where none is shown."""
+    prim = asset.stage.GetDefaultPrim()
+    if UsdGeom.ModelAPI(prim).GetExtentsHint():
+        shown = UsdGeom.BBoxCache(Usd.TimeCode.Default(), [UsdGeom.Tokens.default_])
+        empty = shown.ComputeUntransformedBound(prim).ComputeAlignedRange().IsEmpty()
+        yield Seed("robot", _shrink_hint, equivalent=empty)
+
+
+def _shrink_hint(stage: Usd.Stage, _: float) -> None:
+    model = UsdGeom.ModelAPI(stage.GetDefaultPrim())
+    model.SetExtentsHint([corner * 0.5 for corner in model.GetExtentsHint()])
+
+
 def _lose_payload(stage: Usd.Stage, _: float) -> None:
     # OpenUSD reports the missing file here already.
     with Tf.DiagnosticTrap() as trap:
@@ -270,6 +285,7 @@ ASSET_FAULTS = (
         partial(_once, _lean),
         Scale("direction of gravity", "rad", Tolerance().rotation),
     ),
+    Fault("asset.hint", "extents of the robot too small", _EXTENTS, _hinted),
     _fault("payload", "payload missing", (PARTS_MISSING,), _lose_payload),
     _fault("default", "no default prim", (REFUSED,), _lose_default),
 )

@@ -17,6 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
 from urdf_usd.conformance.engines.openusd.settings.parts import (
+    SHOWN,
     Parts,
     collides,
     is_shown,
@@ -118,6 +119,11 @@ HARMLESS_TYPES = frozenset(
 _EFFECTIVE = ("inputs:", "primvars:", "xformOp:", *NAMESPACES)
 # Largest difference of an extent, relative to the diagonal.
 _EXTENT = 1e-3
+# The most that a hint may leave out of shapes, relative to their diagonal. OpenUSD's
+# extent of a rotated sphere is that of a box, which is 8.5 % larger on each side.
+_HINT_SHORT = 0.1
+# The most that it may extend beyond them: converters may include poses of joints.
+_HINT_BEYOND = 1.0
 # Largest difference of the length of a quaternion to one, which half precision has.
 _UNIT = 1e-2
 _QUATERNIONS = (Gf.Quath, Gf.Quatf, Gf.Quatd)
@@ -192,6 +198,9 @@ def _of_properties(
     definition = prim.GetPrimDefinition()
     for authored in properties:
         name, property_, value = authored
+        # No prim definition has it.
+        if name == UsdGeom.Tokens.extentsHint and value is not None:
+            yield from _of_hint(prim, parts)
         in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
         if not (in_schema or name.startswith(_EFFECTIVE)):
             continue
@@ -324,6 +333,61 @@ def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
         return False
     diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
     return bool((np.abs(authored - bounds) <= _EXTENT * diagonal).all())
+
+
+def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+    """Yield a hint that would frame or cull a model wrongly, in OpenUSD's reading."""
+    shapes = _shown_extent(prim)
+    if shapes.IsEmpty():
+        return
+    now = Usd.TimeCode.Default()
+    hints = UsdGeom.BBoxCache(now, list(SHOWN), useExtentsHint=True)
+    hint = hints.ComputeUntransformedBound(prim).ComputeAlignedRange()
+    # A hint may be for colliders as well.
+    purposes = UsdGeom.Imageable.GetOrderedPurposeTokens()
+    everything = UsdGeom.BBoxCache(
+        now, purposes, useExtentsHint=False, ignoreVisibility=True
+    )
+    outer = everything.ComputeUntransformedBound(prim).ComputeAlignedRange()
+    covers = _enlarged(hint, _HINT_SHORT * _diagonal(shapes)).Contains(shapes)
+    within = _enlarged(outer, _HINT_BEYOND * _diagonal(outer)).Contains(hint)
+    if not (covers and within):
+        name, implied = UsdGeom.Tokens.extentsHint, f"{_ends(shapes)} of its shapes"
+        yield parts.setting(SettingKind.GEOMETRY, prim, name, implied, _ends(hint))
+
+
+def _shown_extent(prim: Usd.Prim) -> Gf.Range3d:
+    """Return the extent of the shapes that are shown below a prim, in its frame."""
+    transforms = UsdGeom.XformCache()
+    shown = Gf.Range3d()
+    for shape in Usd.PrimRange(prim, Usd.TraverseInstanceProxies()):
+        if not (shape.IsA(UsdGeom.Gprim) and is_shown(shape)):
+            continue
+        transform, _ = transforms.ComputeRelativeTransform(shape, prim)
+        # That of the rotated points, which is smaller than that of a rotated box.
+        corners = UsdGeom.Boundable.ComputeExtentFromPlugins(
+            UsdGeom.Boundable(shape), Usd.TimeCode.Default(), transform
+        )
+        for corner in corners or ():
+            shown.UnionWith(Gf.Vec3d(corner))
+    return shown
+
+
+def _enlarged(bounds: Gf.Range3d, distance: float) -> Gf.Range3d:
+    margin = Gf.Vec3d(distance)
+    return Gf.Range3d(bounds.GetMin() - margin, bounds.GetMax() + margin)
+
+
+def _diagonal(bounds: Gf.Range3d) -> float:
+    return float(bounds.GetSize().GetLength())
+
+
+def _ends(bounds: Gf.Range3d) -> str:
+    if bounds.IsEmpty():
+        return "empty"
+    ends = (bounds.GetMin(), bounds.GetMax())
+    low, high = (", ".join(f"{x:.4g}" for x in end) for end in ends)
+    return f"({low}) to ({high})"
 
 
 def _ambiguous_subsets(prim: Usd.Prim) -> str | None:

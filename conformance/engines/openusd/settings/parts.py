@@ -17,7 +17,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 _QUATERNION_SIZE = 4
-_SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
+SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
+"""Purposes that renderers show."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ def is_shown(prim: Usd.Prim) -> bool:
     """Whether renderers show a prim."""
     image = UsdGeom.Imageable(prim)
     return (
-        image.ComputePurpose() in _SHOWN
+        image.ComputePurpose() in SHOWN
         and image.ComputeVisibility() != UsdGeom.Tokens.invisible
     )
 

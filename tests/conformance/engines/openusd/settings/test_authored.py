@@ -167,3 +167,93 @@ def test_spline_is_a_value_over_time(tmp_path: Path) -> None:
     assert [one.message for one in found if one.kind is SettingKind.ANIMATION] == [
         "size of c has a spline"
     ]
+
+
+# A square of side 2, rotated by 45°, and a guide from 0 to 4, both moved by 10 along x.
+_HINTED = """
+    def Xform "x" {{
+        {hint}
+        def Xform "y" {{
+            double3 xformOp:translate = (10, 0, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+            def Mesh "shown" {{
+                point3f[] points = [(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]
+                int[] faceVertexCounts = [4]
+                int[] faceVertexIndices = [0, 1, 2, 3]
+                uniform token subdivisionScheme = "none"
+                float xformOp:rotateZ = 45
+                uniform token[] xformOpOrder = ["xformOp:rotateZ"]
+            }}
+            def Cube "guide" {{
+                uniform token purpose = "guide"
+                double size = 4
+                double3 xformOp:translate = (2, 2, 2)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+            }}
+        }}
+        def Scope "none" {{ float3[] extentsHint = [(0, 0, 0), (1, 1, 1)] }}
+    }}
+"""
+_SHOWN, _GUIDE = "(8.586, -1.414, 0), (11.414, 1.414, 0)", "(10, 0, 0), (14, 4, 4)"
+_NONE = "(1, 1, 1), (-1, -1, -1)"
+
+
+def _hint_messages(folder: Path, hint: str) -> list[tuple[SettingKind, str]]:
+    """Return the settings of a robot that is a model, as hints are of models."""
+    content = _HINTED.format(hint=hint)
+    layer = stage(folder, body("a", content.replace("}", "\n}")), HEADER)
+    opened = Usd.Stage.Open(str(layer))
+    for path in ("/robot", "/robot/a", "/robot/a/x"):
+        kind = "group" if path != "/robot/a/x" else "component"
+        Usd.ModelAPI(opened.GetPrimAtPath(path)).SetKind(kind)
+    opened.Save()
+    found = observe_stage(layer).unimplied
+    assert found is not None
+    return [(one.kind, one.message) for one in found if one.kind in KINDS]
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [
+        "",
+        f"float3[] extentsHint = [{_SHOWN}]",
+        f"float3[] extentsHint = [{_SHOWN}, {_NONE}, {_NONE}, {_GUIDE}]",
+        # Of all shapes, and of poses that the robot can take.
+        "float3[] extentsHint = [(8.5, -1.5, 0), (14, 4, 4)]",
+        "float3[] extentsHint = [(7, -2, -2), (15, 5, 6)]",
+    ],
+)
+def test_hint_that_covers_what_is_shown_is_implied(hint: str, tmp_path: Path) -> None:
+    """It frames the robot."""
+    assert _hint_messages(tmp_path, hint) == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "message"),
+    [
+        ("[(-1, -1, -1), (1, 1, 1)]", "is (-1, -1, -1) to (1, 1, 1), not (8.586, "),
+        (f"[{_GUIDE}]", "not (8.586, -1.414, 0) to (11.41, 1.414, 0) of its shapes"),
+        # In millimetres.
+        ("[(8586, -1414, 0), (11414, 1414, 0)]", "not (8.586, -1.414, 0)"),
+        ("[(-1e3, -1e3, -1e3), (1e3, 1e3, 1e3)]", "not (8.586, -1.414, 0)"),
+        (f"[{_NONE}]", "is empty, not (8.586"),
+        ("[(9, -1, -1)]", "is empty, not (8.586"),
+        ("[]", "is empty, not (8.586"),
+    ],
+)
+def test_wrong_hint_of_extents_is_reported(
+    hint: str, message: str, tmp_path: Path
+) -> None:
+    """Consumers would frame or cull something else."""
+    ((kind, found),) = _hint_messages(tmp_path, f"float3[] extentsHint = {hint}")
+
+    assert kind is SettingKind.GEOMETRY
+    assert found.startswith("extentsHint")
+    assert message in found
+
+
+def test_hint_of_a_prim_that_is_no_model_has_no_effect(tmp_path: Path) -> None:
+    """OpenUSD's bounds use hints of models alone."""
+    content = _HINTED.format(hint="float3[] extentsHint = [(-1, -1, -1), (1, 1, 1)]")
+
+    assert _messages(tmp_path, content) == []
