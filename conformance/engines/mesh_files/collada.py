@@ -83,7 +83,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
         document = collada.Collada(
             io.BytesIO(content), ignore=[collada.common.DaeError]
         )
-        scene = document.scene
+        scene = _scene(document)
         if scene is None:
             raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
         numbers = {one.id: index for index, one in enumerate(document.materials)}
@@ -106,6 +106,17 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
         if with_normals
         else False,
     )
+
+
+def _scene(document: collada.Collada) -> collada.scene.Scene | None:
+    """Return the instantiated scene, or the first if none is instantiated.
+
+    COLLADA does not say what such a document shows; Assimp and PyBullet refuse it.
+    """
+    root = document.xmlnode.getroot()
+    if root.find("{*}scene/{*}instance_visual_scene") is None:
+        return next(iter(document.scenes), None)
+    return document.scene
 
 
 def _require_bounded(content: bytes) -> None:

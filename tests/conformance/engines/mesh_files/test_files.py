@@ -420,6 +420,27 @@ def test_collada_skins_are_read_in_their_bind_pose(tmp_path: Path) -> None:
     assert areas(mesh) == {-1: pytest.approx(4.0)}
 
 
+def test_first_visual_scene_is_read_of_a_document_without_scene(
+    tmp_path: Path,
+) -> None:
+    """A reference that is broken has no such substitute."""
+    text = dae(f"<node><scale>2 2 2</scale>{INSTANCE}</node>").replace(
+        "</library_visual_scenes>",
+        f'<visual_scene id="t"><node>{INSTANCE}</node></visual_scene>'
+        "</library_visual_scenes>",
+    )
+    instance = '<instance_visual_scene url="#s"/>'
+    without = written(tmp_path, "a.dae", text.replace(f"<scene>{instance}</scene>", ""))
+    empty = written(tmp_path, "b.dae", text.replace(instance, ""))
+    broken = written(
+        tmp_path, "c.dae", text.replace('scene url="#s"', 'scene url="#x"')
+    )
+
+    assert areas(load_mesh(without)) == {-1: pytest.approx(4.0)}
+    assert areas(load_mesh(empty)) == {-1: pytest.approx(4.0)}
+    assert "pycollada finds no scene" in unread(broken)
+
+
 def test_missing_collada_targets_are_ignored(tmp_path: Path) -> None:
     """The document refers to a light and to a geometry that does not exist."""
     nodes = f"""<node><instance_light url="#x"/><instance_geometry url="#x"/><!-- -->
