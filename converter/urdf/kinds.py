@@ -61,9 +61,7 @@ class Flag:
             return Value(content=True)
         if word in {"false", "0"}:
             return Value(content=False)
-        return Value(
-            None, (Flaw("flag-invalid", f"{text!r} is neither true nor false"),)
-        )
+        return Value(None, (Flaw("flag-invalid", "is neither true nor false"),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Number:
         """Parse a number, which must be finite or the allowed infinity."""
         found = decimals.read(text, 1)
         if found is None:
-            return Value(None, (Flaw("number-invalid", "is not a number"),))
+            return Value(None, (Flaw("number-invalid", "is not a decimal number"),))
         (number,) = found.values
         if not math.isfinite(number) and number != self.infinity:
             return Value(None, (Flaw("number-nonfinite", "is not finite"),))
@@ -103,7 +101,7 @@ class Vector(Generic[V]):
         """Parse a vector of finite numbers."""
         found = decimals.read(text, self.count)
         if found is None:
-            flaw = Flaw("number-invalid", f"does not hold {self.count} numbers")
+            flaw = Flaw("number-invalid", f"does not hold {self.count} decimal numbers")
             return Value(None, (flaw,))
         if not all(map(math.isfinite, found.values)):
             return Value(None, (Flaw("number-nonfinite", "is not finite"),))

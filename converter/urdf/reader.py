@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
@@ -218,11 +218,22 @@ def _flaws(
         no_default = flaw.rule == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw.rule
         what = f"{_subject(element, attribute)} {flaw.message}"
-        message = f"{what}: {truncate(repr(text))}"
-        yield Diagnostic(rule, message, element.location)
+        found = Diagnostic(rule, f"{what}: {truncate(repr(text))}", element.location)
+        if found.severity is not Severity.ERROR:
+            used = attribute.default if value.content is None else value.content
+            found = replace(found, message=f"{found.message}; {_use(used)}")
+        yield found
     if attribute.required and value.content is None and not value.flaws:
         message = f"{_subject(element, attribute)} is empty"
         yield Diagnostic("attribute-missing", message, element.location)
+
+
+def _use(value: object) -> str:
+    if value is None:
+        return "ignored"
+    numbers = value if isinstance(value, tuple) else (value,)
+    words = [f"{n:.9g}" if isinstance(n, float) else str(n).lower() for n in numbers]
+    return f"{' '.join(words)} is used"
 
 
 def _subject(element: Element, attribute: AttributeType[T]) -> str:

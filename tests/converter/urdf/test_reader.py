@@ -8,7 +8,7 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
-from urdf_usd.converter.urdf.kinds import Name, Number, Vector
+from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Vector
 from urdf_usd.converter.urdf.reader import Node, read, walk
 from urdf_usd.converter.urdf.xml.source import parse_markup
 
@@ -17,7 +17,9 @@ _NAME = AttributeType("name", Name(), "", required=True)
 _MASS = AttributeType("mass", Number(), 0.0, required=True)
 _YEAR = AttributeType("year", Number(), 1.0, since=(1, 1))
 _PAIR: AttributeType[tuple[float, ...]] = AttributeType("pair", Vector(2), (3.0, 4.0))
-_LEAF = ElementType("leaf", "test", (_COUNT, _PAIR, _YEAR))
+_RANK: AttributeType[float | None] = AttributeType("rank", Number(), None)
+_WHOLE = AttributeType("whole", Flag(), default=False)
+_LEAF = ElementType("leaf", "test", (_COUNT, _PAIR, _YEAR, _RANK, _WHOLE))
 _STEM = ElementType("stem", "test", (_NAME,))
 _TREE = ElementType(
     "tree",
@@ -58,13 +60,21 @@ def test_absent_element_has_defaults() -> None:
 @pytest.mark.parametrize(
     ("leaf", "rule", "message"),
     [
-        ('count="x"', "number-invalid", "count of <leaf> is not a number: 'x'"),
-        ('count=""', "number-invalid", "count of <leaf> is not a number: ''"),
-        ('count="7,"', "number-punctuation", "stray punctuation: '7,'"),
-        ('count="7 8"', "vector-length", "more than 1 number: '7 8'"),
+        (
+            'count="x"',
+            "number-invalid",
+            "<leaf> is not a decimal number: 'x'; 7 is used",
+        ),
+        ('count=""', "number-invalid", "is not a decimal number: ''; 7 is used"),
+        # Which strtod() of C reads as two.
+        ('count="0x2"', "number-invalid", "not a decimal number: '0x2'; 7 is used"),
+        ('rank="0x2"', "number-invalid", "not a decimal number: '0x2'; ignored"),
+        ('whole="yes"', "flag-invalid", "true nor false: 'yes'; false is used"),
+        ('count="7,"', "number-punctuation", "stray punctuation: '7,'; 7 is used"),
+        ('count="7 8"', "vector-length", "more than 1 number: '7 8'; 7 is used"),
         ('count="nan"', "number-nonfinite", "is not finite: 'nan'"),
         ('count="inf"', "number-nonfinite", "is not finite: 'inf'"),
-        ('pair="3"', "number-invalid", "holds 1 of 2 numbers: '3'"),
+        ('pair="3"', "number-invalid", "holds 1 of 2 numbers: '3'; 3 4 is used"),
         ('pair="3 nan"', "number-nonfinite", "is not finite: '3 nan'"),
         ('year="3"', "attribute-version", "year of <leaf> needs <robot version='1.1'>"),
     ],
@@ -82,6 +92,7 @@ def test_invalid_value_is_reported_and_replaced_by_its_default(
     assert str(found[0].location) == "t.xml:2:2"
     one = node.first_or_default(_LEAF)
     assert (one[_COUNT], one[_PAIR], one[_YEAR]) == (7.0, (3.0, 4.0), 1.0)
+    assert (one[_RANK], one[_WHOLE]) == (None, False)
 
 
 @pytest.mark.parametrize(
