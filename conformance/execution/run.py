@@ -60,7 +60,6 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     Limits,
-    library_settings,
     processors,
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
@@ -257,8 +256,7 @@ def check(
 
     def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
         timeout, parallel = options.limits.time, jobs > 1
-        settings = library_settings()
-        with RobotWorkers(pool, timeout, settings, parallel=parallel) as workers:
+        with RobotWorkers(pool, timeout, parallel=parallel) as workers:
             engines = load_engines(workers, options.engines)
             drawing = Path(scene) if scene else None
             reading = ReadOptions(options.variants, strict=options.strict)
@@ -447,7 +445,7 @@ def _examined(
     resumed = options.scheduler is None and any(
         map(folder.is_finished, places(sources, options))
     )
-    pool = WorkerPool(options.limits.memory, later=resumed)
+    pool = WorkerPool(options.limits.memory)
     # On an interruption the pool is closed first, for which the threads wait.
     with (
         DeferredInterrupts() as interrupts,

@@ -18,7 +18,7 @@ from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import Subject, unread_record
 from urdf_usd.conformance.execution.engine_set import USD_ENGINE
-from urdf_usd.conformance.execution.workers.context import FOR_USDS
+from urdf_usd.conformance.execution.workers.context import FOR_USDS, start_loading
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
@@ -205,7 +205,8 @@ def call_on_usd(
     Raises:
         ConversionError: As raised by the function, or a limit was exceeded.
     """
-    with WorkerPool(limits.memory, FOR_USDS) as pool:
+    start_loading(FOR_USDS)
+    with WorkerPool(limits.memory) as pool:
         ending = pool.call(_captured, function, usd, *arguments, timeout=limits.time)
         if isinstance(ending, Crashed):
             if not is_limit(ending):

@@ -76,6 +76,8 @@ def start_process(
         spawned: Whether it is spawned also where others are forked.
     """
     forked = FORKS and not spawned
+    if forked:
+        start_loading()
     made = get_context("forkserver").Process if forked else get_context("spawn").Process
     process = made(target=function, args=arguments, name=_WORKER, daemon=True)
     with _starting_python() if FORKS and spawned else contextlib.nullcontext():

@@ -6,7 +6,7 @@ import itertools
 import shutil
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -15,11 +15,9 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_LIMITS,
     DEFAULT_TIMEOUT,
-    library_settings,
 )
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.execution.workers.worker import PROCESSES, Worker
@@ -41,20 +39,12 @@ class WorkerPool:
 
     Args:
         memory: Memory limit of a process, in MiB; None for none.
-        loaded: Modules that functions need; the first pool of a program decides.
-        later: Whether their import waits for the first worker that is not spawned.
 
     Attributes:
         memory: As given.
     """
 
-    def __init__(
-        self,
-        memory: int | None = DEFAULT_LIMITS.memory,
-        loaded: Sequence[str] = context.FOR_ROBOTS,
-        *,
-        later: bool = False,
-    ) -> None:
+    def __init__(self, memory: int | None = DEFAULT_LIMITS.memory) -> None:
         self.memory = memory
         self._opened = ExitStack()
         self._folder = self._opened.enter_context(temporary_folder())
@@ -62,10 +52,6 @@ class WorkerPool:
         self._closed = False
         self._workers: set[Worker] = set()
         self._idle: defaultdict[str, list[Worker]] = defaultdict(list)
-        self._loaded = loaded
-        self._loads = not later
-        if self._loads:
-            context.start_loading(loaded)
 
     def __enter__(self) -> Self:
         return self
@@ -102,11 +88,8 @@ class WorkerPool:
                 which is less than a fork server imports for many robots.
         """
         worker = self.start_worker(_CALLS, spawned=spawned)
-        settings = library_settings() if spawned else {}
         try:
-            return worker.call(
-                function, *arguments, timeout=timeout, variables=settings
-            )
+            return worker.call(function, *arguments, timeout=timeout)
         finally:
             worker.end()
             self.release(worker, _CALLS)
@@ -130,9 +113,6 @@ class WorkerPool:
             if self._idle[purpose] and not fresh:
                 worker = self._idle[purpose].pop()
             else:
-                if not (spawned or self._loads):
-                    self._loads = True
-                    context.start_loading(self._loaded)
                 worker = Worker(self.new_folder(), self.memory, spawned=spawned)
                 self._workers.add(worker)
             worker.robots += 1

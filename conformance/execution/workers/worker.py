@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
@@ -26,7 +26,10 @@ from typing import Any, TypeVar
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.workers.context import start_process
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT
+from urdf_usd.conformance.execution.workers.limits import (
+    DEFAULT_TIMEOUT,
+    library_settings,
+)
 from urdf_usd.conformance.execution.workers.serving import (
     OUT_OF_MEMORY,
     Completed,
@@ -39,7 +42,7 @@ _Result = TypeVar("_Result")
 # For a process to start, which waits until the fork server has imported everything [s].
 _STARTING = 300.0
 # How much later than its time limit a process is killed; it ends itself before, unless
-# it was stopped, or sends half an answer [s].
+# it was stopped [s].
 _GRACE = 5.0
 # multiprocessing polls all children of a process whenever it starts one; the exit code
 # of a child is lost if two threads do so at the same time.
@@ -88,7 +91,8 @@ class Worker:
 
         Args:
             function: Can be imported by a child process, which does not import the main
-                module. It has the environment and working directory of this process.
+                module. It has the environment and working directory of this process,
+                and the settings of libraries.
             arguments: Its arguments; they and the result can be pickled.
             timeout: Time limit [s]; the start of the process does not count.
             variables: Further environment variables.
@@ -98,15 +102,14 @@ class Worker:
         """
         # A process that is started at the same time has a variable of its own.
         with PROCESSES:
-            environment = {**os.environ, **variables}
+            environment = {**os.environ, **library_settings(), **variables}
         header = timeout, environment, str(Path.cwd())
         call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
         starting, self._starting = self._starting, 0.0
         try:
-            with self._killed_after(starting + timeout + _GRACE):
-                self._connection.send(header)
-                self._connection.send_bytes(call)
-                answer = self._receive()
+            self._connection.send(header)
+            self._connection.send_bytes(call)
+            answer = self._receive(starting + timeout + _GRACE)
         except (EOFError, OSError):
             return self._crash(timeout)
         ending: Completed[_Result] | Crashed
@@ -143,29 +146,14 @@ class Worker:
                 self._process.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    @contextlib.contextmanager
-    def _killed_after(self, seconds: float) -> Iterator[None]:
-        """Kill the process, and raise TimeoutError, if the block takes longer."""
-
-        def expire() -> None:
-            self._expired = True
-            self._kill()
-
-        timer = threading.Timer(seconds, expire)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            timer.join()
-        if self._expired:
-            raise TimeoutError
-
-    def _receive(self) -> bytes:
+    def _receive(self, seconds: float) -> bytes:
         """Wait for a message; raise EOFError or OSError if none will come."""
         # What the process started may keep the connection when it has ended.
-        if self._connection not in wait([self._connection, self._process.sentinel]):
+        ready = wait([self._connection, self._process.sentinel], seconds)
+        if not ready:
+            self._expired = True
+            self._kill()
+        if self._connection not in ready:
             raise EOFError
         return self._connection.recv_bytes()
 
