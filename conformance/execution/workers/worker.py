@@ -75,6 +75,9 @@ class Worker:
         self._cancelled = False
         self._expired = False
         self._starting = _STARTING
+        # The fork server has loaded the libraries of others with these settings, which
+        # are not for the programs that they run.
+        self._settings = library_settings() if spawned else {}
         self._connection, theirs = Pipe()
         arguments = theirs, str(folder), memory
         self._process = start_process(serve, *arguments, spawned=spawned)
@@ -91,8 +94,7 @@ class Worker:
 
         Args:
             function: Can be imported by a child process, which does not import the main
-                module. It has the environment and working directory of this process,
-                and the settings of libraries.
+                module. It has the environment and working directory of this process.
             arguments: Its arguments; they and the result can be pickled.
             timeout: Time limit [s]; the start of the process does not count.
             variables: Further environment variables.
@@ -102,7 +104,7 @@ class Worker:
         """
         # A process that is started at the same time has a variable of its own.
         with PROCESSES:
-            environment = {**os.environ, **library_settings(), **variables}
+            environment = {**os.environ, **self._settings, **variables}
         header = timeout, environment, str(Path.cwd())
         call = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
         starting, self._starting = self._starting, 0.0
