@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing import parent_process
 from pathlib import Path
 
 _HANGS = 6000.0
@@ -69,7 +70,11 @@ def _allocate_natively() -> None:
 
 
 def _close_all_files() -> None:
-    os.closerange(0, 1000)
+    """Keep the one that is ready when the parent ended, where a worker is killed."""
+    parent = parent_process()
+    assert parent is not None
+    os.closerange(0, parent.sentinel)
+    os.closerange(parent.sentinel + 1, 1000)
 
 
 def _print_beyond_file_limit() -> None:
