@@ -52,16 +52,6 @@ def zero_velocity(document: UrdfDocument) -> Breaches:
             yield Breach(f"{_describe(joint)} has velocity 0", limit.location)
 
 
-def negative_rating(document: UrdfDocument) -> Breaches:
-    """Negative efforts and velocities."""
-    for joint, limit in _limits(document):
-        for attribute in (g.EFFORT, g.VELOCITY):
-            value = limit[attribute]
-            if value is not None and value < 0.0:
-                message = f"{_describe(joint)} has {attribute.name} {value:g}"
-                yield Breach(message, limit.location)
-
-
 def empty_range(document: UrdfDocument) -> Breaches:
     """Joints with equal limits."""
     for joint, limit in _bounded(document, _RANGED):
@@ -112,17 +102,6 @@ def long_travel(measured: MeasuredRobot) -> Breaches:
                 f"the robot's joints span {measured.span:.3g} m"
             )
             yield Breach(message, joint.location)
-
-
-def negative_dynamics(document: UrdfDocument) -> Breaches:
-    """Negative damping and friction."""
-    for joint in document.joints:
-        dynamics = joint.first(g.DYNAMICS)
-        for attribute in (g.DAMPING, g.FRICTION) if dynamics else ():
-            value = dynamics[attribute] if dynamics else None
-            if dynamics and value is not None and value < 0.0:
-                message = f"{_describe(joint)} has {attribute.name} {value:g}"
-                yield Breach(message, dynamics.location)
 
 
 def incomplete_safety(document: UrdfDocument) -> Breaches:

@@ -116,12 +116,6 @@ _JOINTS = (
         "Write the maximum velocity [m/s or rad/s].",
     ),
     Rule(
-        "joint-rating-negative",
-        _W,
-        "An effort or velocity is negative; it is the magnitude of a limit.",
-        "Drop the sign.",
-    ),
-    Rule(
         "joint-range-empty",
         _W,
         "Both limits are equal: some simulators lock the joint, MuJoCo does not "
@@ -151,12 +145,6 @@ _JOINTS = (
         _W,
         "A prismatic joint travels much farther than the size of the robot.",
         "Write the limits in metres.",
-    ),
-    Rule(
-        "dynamics-negative",
-        _W,
-        "Damping or friction is negative: it would add energy.",
-        "Drop the sign.",
     ),
     Rule(
         "safety-incomplete",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -30,6 +30,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, written
+from urdf_usd.converter.urdf.grammar import AttributeType
 from urdf_usd.converter.urdf.poses import build_origin, unit_axis
 from urdf_usd.converter.urdf.reader import Node
 
@@ -47,6 +48,8 @@ _UNDIRECTED: Mapping[str, Callable[[], JointKind]] = {
     "spherical": Spherical,
 }
 _BOUNDS_REQUIRED = (1, 2)
+_RATING = (g.EFFORT, g.VELOCITY)
+_DYNAMICS = (g.DAMPING, g.FRICTION)
 _TYPES = (*_LIMITED, *_DIRECTED, *_UNDIRECTED)
 
 
@@ -62,6 +65,10 @@ def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
     origin = yield from build_origin(node)
     kind = yield from _build_kind(node, version)
     limit = node.first_or_default(g.LIMIT)
+    dynamics = node.first_or_default(g.DYNAMICS)
+    if not isinstance(kind, Fixed):
+        yield from _negative(name, limit, _RATING, "joint-rating-negative")
+        yield from _negative(name, dynamics, _DYNAMICS, "dynamics-negative")
     return Joint(
         name=name,
         parent=parent[g.LINK_NAME] if parent else "",
@@ -81,6 +88,20 @@ def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
         location=node.location,
         custom=collect_custom(node, version) + _unused(node, kind),
     )
+
+
+def _negative(
+    name: str, node: Node, attributes: Sequence[AttributeType[float | None]], rule: str
+) -> Iterator[Diagnostic]:
+    """Report negative magnitudes, which no schema of a simulator gets."""
+    for attribute in attributes:
+        value = node[attribute]
+        if value is not None and value < 0.0:
+            message = (
+                f"{attribute.name} of joint {name!r} is negative ({value:g})"
+                " and written as a urdf: attribute only"
+            )
+            yield Diagnostic(rule, message, node.location)
 
 
 def _unused(node: Node, kind: JointKind) -> Custom:

@@ -86,6 +86,19 @@ ROBOT_RULES = (
         "Write lower and upper.",
     ),
     Rule(
+        "joint-rating-negative",
+        _W,
+        "An effort or velocity is negative. It is the magnitude of a limit; simulators"
+        " get no limit.",
+        "Drop the sign.",
+    ),
+    Rule(
+        "dynamics-negative",
+        _W,
+        "Damping or friction is negative: it would add energy. Simulators get none.",
+        "Drop the sign.",
+    ),
+    Rule(
         "joint-limit-ignored",
         _N,
         "A joint has limits that its type does not use.",

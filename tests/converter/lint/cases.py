@@ -159,9 +159,6 @@ CASES = {
         limit('effort="3" velocity="0"', "continuous"),
         limit('effort="3" velocity="0"', "fixed"),
     ),
-    "joint-rating-negative": Case(
-        limit(_TURN + ' effort="-3" velocity="2"'), limit(rated(_TURN))
-    ),
     "joint-range-empty": Case(
         limit(rated('lower="0.5" upper="0.5"')),
         limit(rated('lower="0.5" upper="0.51"')),
@@ -182,10 +179,6 @@ CASES = {
     "joint-travel-long": Case(
         limit(rated('lower="0" upper="38"'), "prismatic"),
         limit(rated('lower="0" upper="37"'), "prismatic"),
-    ),
-    "dynamics-negative": Case(
-        joint('<dynamics damping="-0.1"/>', "continuous"),
-        joint('<dynamics damping="0" friction="0.1"/>', "continuous"),
     ),
     "safety-incomplete": Case(
         limit(rated(_TURN), more='<safety_controller k_position="1"/>'),

@@ -122,6 +122,8 @@ NO_REPAIRS: Mapping[str, str] = {
     "joint-limit-missing": _CHOICE,
     "joint-limit-reversed": _CHOICE,
     "joint-limit-incomplete": _CHOICE,
+    "joint-rating-negative": "the value is kept; no simulator gets it",
+    "dynamics-negative": "the value is kept; no simulator gets it",
     "mimic-target-missing": _LOST,
     "mimic-fixed": _LOST,
     "mimic-loop": _LOST,

@@ -180,6 +180,21 @@ def test_absent_effort_and_velocity_differ_from_zero(read_joint: Read) -> None:
     assert (unlimited.effort, unlimited.velocity) == (math.inf, None)
 
 
+def test_negative_magnitudes_are_kept_and_reported(read_joint: Read) -> None:
+    """A fixed joint has no use for them."""
+    inside = '<limit effort="-3" velocity="-2"/><dynamics damping="-1" friction="0"/>'
+    parsed = read_joint(f'type="continuous">{inside}')
+    joint = _joint(parsed)
+
+    assert (joint.effort, joint.velocity, joint.dynamics) == (-3, -2, Dynamics(-1, 0))
+    assert [d.message for d in parsed.diagnostics] == [
+        "effort of joint 'j' is negative (-3) and written as a urdf: attribute only",
+        "velocity of joint 'j' is negative (-2) and written as a urdf: attribute only",
+        "damping of joint 'j' is negative (-1) and written as a urdf: attribute only",
+    ]
+    assert not read_joint(f'type="fixed">{inside}').diagnostics
+
+
 def test_other_elements_of_a_joint_are_read(read_joint: Read) -> None:
     """Absent values are None."""
     joint = _joint(

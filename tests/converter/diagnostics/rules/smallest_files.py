@@ -208,6 +208,10 @@ _ROBOT = {
     "joint-limit-missing": SmallestFile(joint("", "revolute")),
     "joint-limit-reversed": SmallestFile(_limit('lower="2" upper="1"')),
     "joint-limit-incomplete": SmallestFile(_limit('upper="1"')),
+    "joint-rating-negative": SmallestFile(
+        _limit('lower="0" upper="1" effort="-1" velocity="1"')
+    ),
+    "dynamics-negative": SmallestFile(joint('<dynamics friction="-1"/>')),
     "joint-limit-ignored": SmallestFile(_limit('upper="1"', "continuous")),
     "part-repeated": SmallestFile(robot(A + A)),
     "joint-dangling": SmallestFile(robot(A + _fixed("j", "a", "z"))),
