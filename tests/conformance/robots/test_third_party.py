@@ -16,7 +16,7 @@ import pytest
 from tests.installed_examples import installed_example
 from urdf_usd.converter import convert
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _ROBOT = _ROOT / "tests/data/deviations/zero-effort.urdf"
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.gate.baseline import OWNER, REASON, read_baseline
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # Reverses every joint's axis in any process: both frames of the joint are rotated, so
 # poses at zero are unchanged.
 _REGRESSION = """

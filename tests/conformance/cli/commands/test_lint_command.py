@@ -14,7 +14,7 @@ from urdf_usd.conformance.cli.main import main
 from urdf_usd.converter.lint.repairs import REPAIRS
 from urdf_usd.converter.lint.rules import ALL_RULES, LINT_RULES
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).
 ROBOT = """\
 <robot name="r">
