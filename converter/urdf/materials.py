@@ -113,5 +113,6 @@ def _undefined(
         if name is not None and not one.defines and name not in defined:
             uses.setdefault(name, []).append(one.location)
     for name, places in uses.items():
-        message = f"material {name!r} is not defined (used {times(len(places))})"
+        message = f"no <material name={name!r}> has rgba or a texture"
+        message += f" (used {times(len(places))})"
         yield Diagnostic("material-undefined", message, places[0])

@@ -10,8 +10,9 @@ SHAPES_RULES = (
     Rule(
         "material-undefined",
         _W,
-        "A material is referred to by name but not defined.",
-        "Define it at robot level.",
+        "A material is referred to by name, but no element defines its color or "
+        "texture.",
+        "Define it at robot level, with rgba in its color.",
     ),
     Rule(
         "material-redefined",
