@@ -45,7 +45,7 @@ _BY_ROBOT = {
     "link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
 }
 _BY_LIMITS = ("stage-limits",)
-# Reported by export with the option --loops; see converter/exporting/test_export_loops.py.
+# Reported by export with the option --loops; see test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
 # Reported with or without CoACD; see tests/converter/test_colliders.py.
 _BY_LIBRARY = ("collider-decomposition", "collider-remeshed")
