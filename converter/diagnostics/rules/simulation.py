@@ -84,4 +84,11 @@ SIMULATION_RULES = (
         "of the profile; it is left out.",
         "Choose another profile.",
     ),
+    Rule(
+        "description-variants",
+        _W,
+        "A setting of a robot description file is in physics variants, all of which "
+        "are disabled, as SimReady requires.",
+        "Select a variant, also to check the asset: --variant Newton=Enabled.",
+    ),
 )

@@ -47,6 +47,7 @@ def author_simulation(
     *,
     newton: bool,
     physx: bool,
+    selected: bool = True,
 ) -> tuple[Diagnostic, ...]:
     """Write simulation settings.
 
@@ -60,9 +61,10 @@ def author_simulation(
         newton: Whether settings without a schema of UsdPhysics, and the initial
             state, are written in those of Newton.
         physx: Likewise of PhysX.
+        selected: Whether the asset has these schemas without a choice of variants.
 
     Returns:
-        Diagnostics about settings without a schema.
+        Diagnostics about settings that the asset does not have.
 
     Raises:
         AuthoringError: A number is beyond float32.
@@ -100,13 +102,13 @@ def author_simulation(
     }
     _author_filtered_pairs(layer, pairs, paths)
     _author_contact_materials(layer, composed, simulation.contact_materials, prims)
-    return found + tuple(
-        Diagnostic(
-            "description-lost",
-            f"{what} is not written: the profile has no schema for it",
-        )
-        for what in _lost(simulation, newton=newton, physx=physx)
-    )
+    for what in _lost(simulation, newton=newton, physx=physx):
+        message = f"{what} is not written: the profile has no schema for it"
+        found += (Diagnostic("description-lost", message),)
+    for what in () if selected else _lost(simulation, newton=False, physx=False):
+        message = f"{what} is written in physics variants, none of which is selected"
+        found += (Diagnostic("description-variants", message),)
+    return found
 
 
 def _author_joints(

@@ -259,6 +259,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
             newton=several
             or not (profile.is_for_physx or profile is Profile.USDPHYSICS),
             physx=several or profile.is_for_physx,
+            selected=not (several and profile is Profile.SIMREADY),
         )
         lost = (*lost, *settings)
     if prims.scene is not None:

@@ -61,6 +61,10 @@ SMALLEST_DESCRIPTIONS = {
     "description-lost": SmallestDescription(
         f"{_I}armature = 1", options=ConvertOptions(profile=Profile.USDPHYSICS)
     ),
+    "description-variants": SmallestDescription(
+        f"{_I}armature = 1",
+        options=ConvertOptions(profile=Profile.SIMREADY, physics_variants=True),
+    ),
     "srdf-invalid": SmallestDescription('[filters]\nsrdf = "robot.srdf"', srdf="<a/>"),
     "collision-overlap": SmallestDescription("[filters]\noverlap = true", _balls(1.1)),
     "collision-touch": SmallestDescription("[filters]\noverlap = true", _balls(1.0)),

@@ -146,6 +146,26 @@ def test_profile_without_schemas_reports_what_it_leaves_out(tmp_path: Path) -> N
     assert drive.GetStiffnessAttr().Get() == 0.0
 
 
+def test_settings_in_disabled_variants_are_reported(tmp_path: Path) -> None:
+    """The variant has them: its attribute is read after selecting it."""
+    options = _options(tmp_path, profile=Profile.SIMREADY, physics_variants=True)
+    conversion = convert(write_urdf(tmp_path), tmp_path / "out", options)
+
+    rule = "description-variants"
+    found = [one.message for one in conversion.diagnostics if one.rule == rule]
+    assert [message.split()[0] for message in found] == [
+        "armature",
+        "limit_stiffness",
+        "self_collision",
+    ]
+    stage = Usd.Stage.Open(str(conversion.root_layer))
+    hinge = stage.GetPrimAtPath("/two/Physics/hinge")
+    assert not hinge.GetAttribute("newton:armature")
+    stage.GetDefaultPrim().GetVariantSet("Newton").SetVariantSelection("Enabled")
+    hinge = stage.GetPrimAtPath("/two/Physics/hinge")
+    assert hinge.GetAttribute("newton:armature").Get() == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize(
     "options", [{"physics_variants": True}, {"profile": Profile.ISAAC}]
 )
