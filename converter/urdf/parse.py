@@ -247,7 +247,8 @@ def _resolve(
         paths[uri] = str(found.path) if found else None
         used = f"(used {times(uses[uri])})"
         if found is None and uri:
-            message = f"{uri!r} is not found {used}"
+            why = "not downloaded" if _is_remote(uri) else "not found"
+            message = f"{uri!r} is {why} {used}"
             yield Diagnostic(missing, message, node.location)
         if found and found.read_as:
             message = f"{uri!r} is read as {found.read_as!r} {used}"
@@ -259,6 +260,11 @@ def _resolve(
             message = f"{uri!r} is outside the robot's own folders {used}"
             yield Diagnostic("file-outside", message, node.location)
     return paths
+
+
+def _is_remote(uri: str) -> bool:
+    """Return whether a reference names a file on another machine."""
+    return uri.lower().startswith(("http://", "https://", "ftp://"))
 
 
 _NAMESPACE = "xmlns"

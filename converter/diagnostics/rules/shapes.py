@@ -36,7 +36,8 @@ SHAPES_RULES = (
     Rule(
         "mesh-missing",
         _W,
-        "A mesh file is not found; the shape is omitted.",
+        "A mesh file is not found, or is a URL, which is not downloaded; the shape is "
+        "omitted.",
         "Pass --package NAME=PATH, or restore the file.",
     ),
     Rule(
@@ -115,7 +116,7 @@ SHAPES_RULES = (
     Rule(
         "texture-missing",
         _W,
-        "A texture file is not found.",
+        "A texture file is not found, or is a URL, which is not downloaded.",
         "Pass --package NAME=PATH, or restore the file.",
     ),
 )

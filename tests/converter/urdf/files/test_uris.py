@@ -414,3 +414,11 @@ def test_file_outside_the_package_is_used_with_a_warning(urdf: Path) -> None:
 def test_devices_and_folders_are_not_files(urdf: Path, mesh: str) -> None:
     """Reading them could be endless."""
     assert list(_rules_for(urdf, mesh)) == ["mesh-missing"]
+
+
+@pytest.mark.parametrize("mesh", ["https://example.org/m.stl", "HTTP://h/m.dae"])
+def test_urls_are_not_downloaded(urdf: Path, mesh: str) -> None:
+    """The message says so: a user does not search for a file."""
+    assert _rules_for(urdf, mesh) == {
+        "mesh-missing": f"{mesh!r} is not downloaded (used once)"
+    }
