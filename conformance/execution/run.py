@@ -7,6 +7,7 @@ robot at work, which waits for its workers.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import shlex
 from collections import Counter
@@ -93,9 +94,11 @@ from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 
 EXTERNAL = "unknown"
-# Robots that are read in one process of a resumed run. If it crashes, each of them is
-# read in a process of its own.
+# Most robots that are read in one process of a resumed run. If it crashes, each of them
+# is read in a process of its own.
 _READ_TOGETHER = 100
+# For fewer, another process takes more time than it saves.
+_LEAST_TOGETHER = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,7 +459,7 @@ def _examined(
             select_engines, pool, options.engines, options.limits.time, spawned=resumed
         )
         planned = _assignments(sources, folder, options)
-        reading = _start_reading(planned, pool, threads) if resumed else {}
+        reading = _start_reading(planned, pool, threads, jobs) if resumed else {}
         engines = interrupts.result(loading)
         readers = engine_programs(engine.name for engine in engines)
         assignments = [
@@ -525,10 +528,12 @@ def _start_reading(
     assignments: Iterable[Assignment],
     pool: WorkerPool,
     threads: Executor,
+    jobs: int,
 ) -> dict[str, _Reading]:
     """Read the robots that have a former result, many in one process.
 
-    That takes less time than a process for each. Robots in a process that crashes are
+    That takes less time than a process for each. There are at least as many processes
+    as jobs, unless there are few robots. Robots in a process that crashes are
     examined as if they had changed.
 
     Returns:
@@ -536,8 +541,10 @@ def _start_reading(
     """
     former = [one for one in assignments if one.former is not None]
     reading: dict[str, _Reading] = {}
-    for start in range(0, len(former), _READ_TOGETHER):
-        part = former[start : start + _READ_TOGETHER]
+    shared = math.ceil(len(former) / jobs)
+    size = min(max(shared, _LEAST_TOGETHER), _READ_TOGETHER)
+    for start in range(0, len(former), size):
+        part = former[start : start + size]
         call = threads.submit(_read_part, part, pool)
         for index, one in enumerate(part):
             reading[one.place] = partial(_part_of, call, index)

@@ -81,10 +81,26 @@ def _images_of_collada(data: bytes) -> list[str]:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.EntityDeclHandler = _refuse_entity
+    part = _up_to_last_image(data)
     # LookupError and ValueError: an unknown encoding, or an entity declaration.
     with suppress(expat.ExpatError, LookupError, ValueError):
-        parser.Parse(data, True)
+        parser.Parse(part, False)
     return [text.strip() for text in found if text.strip()]
+
+
+def _up_to_last_image(data: bytes) -> bytes:
+    """Return the part of a COLLADA file up to its last ``<init_from>``.
+
+    Meshes mostly come after it. The keyword is not found in UTF-16, which is told from
+    its zero bytes: all of such a file is returned.
+    """
+    if b"\0" in data[:4]:
+        return data
+    place = data.rfind(_IMAGE_OF_COLLADA.encode())
+    end = data.find(b">", place)
+    if place < 0:
+        return b""
+    return data if end < 0 else data[: end + 1]
 
 
 def _refuse_entity(name: str, *_: object) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -21,13 +25,28 @@ DISTRIBUTION = "example-robot-data"
 _EXTRA = "example-robot-data"
 
 
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What the wheel contains.
+
+    Attributes:
+        root: Its data folder.
+        folders: The folders of the robots, sorted.
+        files: The URDF of every robot, by name.
+    """
+
+    root: Path
+    folders: tuple[Path, ...]
+    files: Mapping[str, Path]
+
+
 def names() -> tuple[str, ...]:
     """List all robots: the stem of each file, with the package if stems are equal.
 
     Raises:
         UnavailableError: The wheel is not installed.
     """
-    return tuple(sorted(_files()))
+    return tuple(sorted(_data().files))
 
 
 def locate(target: str) -> RobotSource:
@@ -37,19 +56,21 @@ def locate(target: str) -> RobotSource:
         UnknownRobotError: The wheel has no such robot.
         UnavailableError: It is not installed.
     """
-    files = _files()
-    if target not in files:
-        raise UnknownRobotError(_no_such(target, tuple(sorted(files))))
-    # URIs start with package://example-robot-data/robots/, or with a folder of robots/.
-    root = _root()
-    folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
+    data = _data()
+    if target not in data.files:
+        raise UnknownRobotError(_no_such(target, tuple(sorted(data.files))))
+    file = data.files[target]
     return RobotSource(
         id=identifier(Scheme.EXAMPLES, target),
         reference=f"{Scheme.EXAMPLES}:{target}",
-        path=files[target],
-        packages=((DISTRIBUTION, root), *((path.name, path) for path in folders)),
+        path=file,
+        # URIs start with package://example-robot-data/robots/, or with a folder there.
+        packages=(
+            (DISTRIBUTION, data.root),
+            *((folder.name, folder) for folder in data.folders),
+        ),
         origin=_origin(
-            next(folder for folder in folders if folder in files[target].parents)
+            next(folder for folder in data.folders if folder in file.parents)
         ),
     )
 
@@ -89,9 +110,20 @@ def _no_such(target: str, known: tuple[str, ...]) -> str:
     return f"{DISTRIBUTION} has no robot {target!r}{hint}"
 
 
-def _files() -> dict[str, Path]:
-    """Map the name of every robot to its URDF."""
-    robots = _root() / "robots"
+def _data() -> _Data:
+    return _data_in(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _data_in(_: tuple[str, ...]) -> _Data:
+    """Find the wheel; cached, as it takes as long as reading a robot."""
+    root = _root()
+    folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
+    return _Data(root, tuple(folders), _files(root / "robots"))
+
+
+def _files(robots: Path) -> dict[str, Path]:
+    """Map the name of every robot below a folder to its URDF."""
     paths = sorted(robots.rglob("*.urdf"))
     stems = Counter(path.stem for path in paths)
     return {

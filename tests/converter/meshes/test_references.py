@@ -70,3 +70,40 @@ def test_missing_files_are_not_listed(tmp_path: Path, content: bytes) -> None:
     """The reader of the mesh reports them."""
     (tmp_path / "there.mtl").touch()
     assert referred_files(content, tmp_path / "a.obj") == ()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [("utf-8", "UTF-8"), ("utf-16-le", "UTF-16"), ("iso-8859-1", "ISO-8859-1")],
+)
+def test_images_of_collada_before_and_after_meshes_are_found(
+    tmp_path: Path, encoding: str, declared: str
+) -> None:
+    """The search ends at the last reference; nothing before it is skipped."""
+    files = [
+        tmp_path / "first.png",
+        tmp_path / "last\N{LATIN SMALL LETTER E WITH ACUTE}.png",
+    ]
+    for file in files:
+        file.write_bytes(b"")
+    text = (
+        f'<?xml version="1.0" encoding="{declared}"?><COLLADA xmlns:c="any">'
+        f"<image><init_from>{files[0].name}</init_from></image>"
+        "<mesh><p>0 1 2</p></mesh>"
+        f"<c:image><c:init_from> {files[1].name} </c:init_from></c:image>"
+        "<!-- init_from --><mesh><p>2 1 0</p></mesh></COLLADA>"
+    )
+
+    found = referred_files(text.encode(encoding), tmp_path / "mesh.dae")
+
+    assert found == tuple(files)
+
+
+def test_images_of_collada_that_ends_early_are_found(tmp_path: Path) -> None:
+    """References before the end of an incomplete file count."""
+    (tmp_path / "a.png").write_bytes(b"")
+    content = b"<COLLADA><init_from>a.png</init_from><mesh><init_from"
+
+    found = referred_files(content, tmp_path / "mesh.dae")
+
+    assert found == (tmp_path / "a.png",)
