@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.lint.finding import Finding
     from urdf_usd.converter.robot.body_options import BaseOption
     from urdf_usd.converter.robot.model import Robot
+    from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.urdf.xml.elements import Element
 
 # Begin of entry points of this project's engines.
@@ -147,24 +148,40 @@ def read_robot(
     """Read a URDF; :func:`plan_comparison` continues in the same process."""
     from urdf_usd.conformance.engines.reference.engine import forget_readings, read_kept
     from urdf_usd.conformance.execution.coverage import converted_and_kept
-    from urdf_usd.converter.inputs import input_files, named_packages
 
     try:
         forget_readings()
         parsed = read_kept(path, packages, arguments, environment)
-        alone = None
-        if parsed.markup.expanded:
-            from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-
-            alone = standalone_urdf(path, packages, arguments, environment)
+        reading = _reading_of(parsed, path, packages, arguments, environment)
     except SourceError as error:
         return error
+    return replace(reading, ledger=converted_and_kept(parsed.robot))
+
+
+def _reading_of(
+    parsed: Parsed,
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...],
+) -> Reading:
+    """Return what was read of a URDF, without the ledger.
+
+    Raises:
+        SourceError: A xacro file cannot be expanded.
+    """
+    from urdf_usd.converter.inputs import input_files, named_packages
+
+    alone = None
+    if parsed.markup.expanded:
+        from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+
+        alone = standalone_urdf(path, packages, arguments, environment)
     return Reading(
         diagnostics=parsed.diagnostics,
         expanded=alone.text if alone else None,
         inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
         packages=named_packages(parsed.robot),
-        ledger=converted_and_kept(parsed.robot),
     )
 
 
@@ -206,21 +223,30 @@ def read_former_inputs(
 
 
 def _former_inputs(request: ReadRequest) -> FormerInputs | None:
-    ending = attempt(
-        read_robot,
-        request.path,
-        request.packages,
-        request.arguments,
-        request.environment,
-    )
+    ending = attempt(_read_former, request)
     if isinstance(ending, Crashed):
         return None
     if isinstance(ending.value, Reading):
-        return FormerInputs(replace(ending.value, ledger=()))
+        return FormerInputs(ending.value)
     digest = attempt(file_digest, request.path)
     if isinstance(digest, Crashed):
         return None
     return FormerInputs(ending.value, digest.value)
+
+
+def _read_former(request: ReadRequest) -> Reading | SourceError:
+    # The reference engine, which keeps what it reads, takes long to import.
+    from urdf_usd.converter.urdf.parse import parse
+
+    asked = request.path, request.packages, request.arguments, request.environment
+    path, packages, arguments, environment = asked
+    try:
+        parsed = parse(
+            path, packages=packages, arguments=arguments, environment=environment
+        )
+        return _reading_of(parsed, *asked)
+    except SourceError as error:
+        return error
 
 
 def plan_comparison(
