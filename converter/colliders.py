@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct, structs
 
 from urdf_usd.converter.decomposition import decompose, is_remeshed
 from urdf_usd.converter.diagnostics import Diagnostic, Location
@@ -49,8 +49,7 @@ _WHAT: Mapping[ColliderKind, str] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Replaced:
+class _Replaced(Struct, frozen=True):
     """A collider that replaces one of the URDF.
 
     Attributes:
@@ -102,7 +101,7 @@ def replace_colliders(
         links_are = "1 link is" if len(named) == 1 else f"{len(named)} links are"
         message = f"colliders of {links_are} replaced by {_WHAT[kind]}: {shown}{rest}"
         yield Diagnostic("collider-replaced", message, robot.location)
-    return replace(robot, links=tuple(links))
+    return structs.replace(robot, links=tuple(links))
 
 
 def _unused(robot: Robot, rules: ColliderRules) -> Findings[None]:
@@ -165,13 +164,13 @@ def _of_link(
     if kind is ColliderKind.NONE:
         count = len(link.collisions)
         text = "1 collider" if count == 1 else f"{count} colliders"
-        return replace(link, collisions=()), (text,)
+        return structs.replace(link, collisions=()), (text,)
     found = [
         _of_shape(shape, kind, tolerance, triangles, pieces)
         for shape in link.collisions
     ]
     return (
-        replace(link, collisions=tuple(each.collision for each in found)),
+        structs.replace(link, collisions=tuple(each.collision for each in found)),
         tuple(each.text for each in found if each.text),
     )
 
@@ -189,23 +188,25 @@ def _of_shape(
         return _Replaced(shape, "")
     name = Path(geometry.path or "").name
     if kind is ColliderKind.MESH:
-        return _Replaced(replace(shape, approximation=triangles), name)
+        return _Replaced(structs.replace(shape, approximation=triangles), name)
     if kind is ColliderKind.DECOMPOSITION:
         file = pieces.get(geometry.path or "")
         if file is None:
             count = len(_parts(mesh))
             many = "piece" if count == 1 else "pieces"
             return _Replaced(shape, f"{name}: {count} {many} of the file")
-        decomposed = replace(shape, geometry=replace(geometry, path=str(file)))
+        decomposed = structs.replace(
+            shape, geometry=structs.replace(geometry, path=str(file))
+        )
         return _Replaced(decomposed, f"{name}: {_pieces_text(mesh, file)}")
     points = mesh.points * np.array(geometry.scale)
-    hull = replace(shape, approximation=Approximation.HULL)
+    hull = structs.replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:
         turned = points @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
         size = float(np.linalg.norm(np.ptp(turned, axis=0)))
         fit = fit_primitive(points)
         if fit is not None and fit.distance <= tolerance.metres(size):
-            primitive = replace(
+            primitive = structs.replace(
                 shape, geometry=fit.shape, origin=compose(shape.origin, fit.pose)
             )
             kind_name = type(fit.shape).__name__.lower()

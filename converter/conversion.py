@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import (
     AuthoringError,
@@ -63,8 +64,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.simulation.description import CollidersTable
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(Struct, frozen=True):
     """A written asset.
 
     Attributes:
@@ -119,7 +119,7 @@ def with_description(
         if density == DEFAULT_DENSITY:
             density = content.inertia.density or density
     try:
-        return replace(
+        return structs.replace(
             options,
             base=base,
             profile=profile,
@@ -261,10 +261,10 @@ def _with_mass_of(robot: Robot, urdf: Robot) -> Robot:
     """Return the robot of a URDF, with mass that was estimated."""
     inertials = {link.name: link.inertial for link in robot.links}
     links = (
-        replace(link, inertial=inertials.get(link.name, link.inertial))
+        structs.replace(link, inertial=inertials.get(link.name, link.inertial))
         for link in urdf.links
     )
-    return replace(urdf, links=tuple(links))
+    return structs.replace(urdf, links=tuple(links))
 
 
 def _triangles(options: ConvertOptions) -> Approximation:

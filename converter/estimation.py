@@ -9,10 +9,10 @@ that is fixed to the world only if no link of the robot has mass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -72,8 +72,8 @@ def estimate_robot(robot: Robot, base: BaseOption, density: float) -> Findings[R
         elif inertial and has_mass(link) and not is_possible(inertial):
             inertial, changes = _with_inertia(link, inertial, meshes)
         yield from changes
-        links.append(replace(link, inertial=inertial))
-    return replace(robot, links=tuple(links))
+        links.append(structs.replace(link, inertial=inertial))
+    return structs.replace(robot, links=tuple(links))
 
 
 def is_possible(inertial: Inertial) -> bool:
@@ -130,7 +130,7 @@ def _with_inertia(
     if found.solid.volume <= 0:
         return stated, ()
     scale = stated.mass / found.solid.volume
-    inertial = replace(
+    inertial = structs.replace(
         stated,
         origin=Pose(stated.origin.position),
         inertia=inertia_values(scale * found.solid.inertia),
@@ -146,8 +146,7 @@ def _with_inertia(
     return inertial, (Diagnostic("inertia-estimated", message, link.location),)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LinkSolid:
+class _LinkSolid(Struct, frozen=True, eq=False):
     """The solid of a link's shapes, in its frame.
 
     Attributes:

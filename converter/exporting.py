@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings, drain
@@ -42,8 +43,7 @@ _MARK = "Written by urdf-usd export"
 _HEAD = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Struct, frozen=True):
     """A written URDF.
 
     Attributes:
@@ -100,8 +100,7 @@ def export(
     return write_export(prepared, force=force)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedExport:
+class PreparedExport(Struct, frozen=True, eq=False):
     """An export before its files are written.
 
     Attributes:
@@ -182,8 +181,7 @@ def _mark(target: Path) -> str:
     return writable(f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Image:
+class _Image(Struct, frozen=True):
     """A texture that is written.
 
     Attributes:
@@ -245,7 +243,7 @@ def _with_mesh_files(
     of_uri = {uri: files[same] for uri, same in same_as.items()}
     links = tuple(_linked(link, of_uri, images) for link in reading.robot.links)
     meshes = {file: reading.meshes[uri] for uri, file in files.items()}
-    return replace(reading.robot, links=links), meshes
+    return structs.replace(reading.robot, links=links), meshes
 
 
 def _stem(uri: str) -> str:
@@ -275,21 +273,24 @@ def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) 
         if image is None:
             return visual.material
         plain = visual.material or Material(image.material)
-        return replace(plain, texture_uri=f"{MESHES}/{image.name}")
+        return structs.replace(plain, texture_uri=f"{MESHES}/{image.name}")
 
     def linked(geometry: Geometry) -> Geometry:
         if not isinstance(geometry, MeshFile):
             return geometry
-        return replace(geometry, uri=f"{MESHES}/{files[geometry.uri]}")
+        return structs.replace(geometry, uri=f"{MESHES}/{files[geometry.uri]}")
 
-    return replace(
+    return structs.replace(
         link,
         visuals=tuple(
-            replace(visual, geometry=linked(visual.geometry), material=material(visual))
+            structs.replace(
+                visual, geometry=linked(visual.geometry), material=material(visual)
+            )
             for visual in link.visuals
         ),
         collisions=tuple(
-            replace(shape, geometry=linked(shape.geometry)) for shape in link.collisions
+            structs.replace(shape, geometry=linked(shape.geometry))
+            for shape in link.collisions
         ),
     )
 

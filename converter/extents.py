@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias, TypeVar, assert_never
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -46,8 +46,7 @@ _AROUND = 32
 _ALONG = 16
 
 
-@dataclass(frozen=True, slots=True)
-class MeshExtent:
+class MeshExtent(Struct, frozen=True):
     """Size of a mesh file.
 
     Attributes:
@@ -60,8 +59,7 @@ class MeshExtent:
     hull: tuple[Vec3, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MeshExtents:
+class MeshExtents(Struct, frozen=True):
     """Extents of the mesh files of a robot.
 
     Attributes:
@@ -73,8 +71,7 @@ class MeshExtents:
     diagnostics: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Axis-aligned box [m]."""
 
     lower: Vec3
@@ -101,8 +98,7 @@ class Bounds:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LinkExtent:
+class LinkExtent(Struct, frozen=True):
     """Extent of all shapes of a link, in the link's frame.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeVar, assert_never
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.extents import (
@@ -38,8 +39,7 @@ from urdf_usd.converter.robot.topology import Tree, build_tree
 _Shape = TypeVar("_Shape", Visual, Collision)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """Totals of a robot.
 
     Attributes:
@@ -68,8 +68,7 @@ class Totals:
     bounds: Bounds | None
 
 
-@dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(Struct, frozen=True):
     """A robot, its tree, mesh files and totals."""
 
     robot: Robot
@@ -140,10 +139,10 @@ def inspect_usd(
     extents = MeshExtents(
         {uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ()
     )
-    robot = replace(
+    robot = structs.replace(
         reading.robot,
         links=tuple(
-            replace(
+            structs.replace(
                 link,
                 visuals=tuple(map(_with_path, link.visuals)),
                 collisions=tuple(map(_with_path, link.collisions)),
@@ -159,7 +158,7 @@ def _with_path(shape: _Shape) -> _Shape:
     if not isinstance(shape.geometry, MeshFile):
         return shape
     uri = shape.geometry.uri
-    return replace(shape, geometry=replace(shape.geometry, path=uri))
+    return structs.replace(shape, geometry=structs.replace(shape.geometry, path=uri))
 
 
 def kind_name(kind: JointKind | Geometry) -> str:

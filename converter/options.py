@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.simulation.plan import Description
@@ -80,8 +81,7 @@ class Profile(StrEnum):
         return self in {Profile.PHYSX, Profile.ISAAC}
 
 
-@dataclass(frozen=True, slots=True)
-class VariantChoice:
+class VariantChoice(Struct, frozen=True):
     """A variant to select in a USD that is read.
 
     Attributes:
@@ -152,8 +152,7 @@ class ColliderKind(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class ColliderRule:
+class ColliderRule(Struct, frozen=True):
     """Colliders of the links whose names match a pattern.
 
     Attributes:
@@ -185,8 +184,7 @@ class ColliderRule:
         return self.kind.value if self.links is None else f"{self.links}={self.kind}"
 
 
-@dataclass(frozen=True, slots=True)
-class ColliderTolerance:
+class ColliderTolerance(Struct, frozen=True):
     """Largest distance between a fitted primitive and the convex hull of a mesh.
 
     Attributes:
@@ -225,8 +223,7 @@ class ColliderTolerance:
 DEFAULT_TOLERANCE = ColliderTolerance()
 
 
-@dataclass(frozen=True, slots=True)
-class ColliderRules:
+class ColliderRules(Struct, frozen=True):
     """Which colliders replace those of a robot.
 
     Attributes:
@@ -255,8 +252,7 @@ class ColliderRules:
 NO_COLLIDER_RULES = ColliderRules()
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertOptions:
+class ConvertOptions(Struct, frozen=True):
     """Options of a conversion.
 
     Attributes:

@@ -7,9 +7,10 @@ before any work starts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.corpus.robots import ReferenceSyntaxError
 
@@ -57,8 +58,7 @@ _LISTS = ".toml"
 _PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A parsed reference; ``target`` is None for all robots of a source."""
 
     scheme: Scheme

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, assert_never
+
+from msgspec import Struct, structs
 
 from urdf_usd.corpus import sources
 from urdf_usd.corpus.identifiers import distinct, identifier
@@ -45,8 +46,7 @@ def announce_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """A robot, and the properties that a list adds."""
 
     robot: Candidate
@@ -290,7 +290,9 @@ def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
         for key, text in zip(first, portable, strict=True)
     ]
     ids = distinct([robot.id for robot in found], keys)
-    renamed = [replace(robot, id=name) for robot, name in zip(found, ids, strict=True)]
+    renamed = [
+        structs.replace(robot, id=name) for robot, name in zip(found, ids, strict=True)
+    ]
     return tuple(sorted(renamed, key=lambda robot: robot.id))
 
 

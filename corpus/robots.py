@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 Announce: TypeAlias = Callable[[str], None]
 """Called with one line before slow or networked work starts."""
@@ -27,8 +28,7 @@ class UnknownRobotError(UnavailableError):
     """The source has no robot of this name; probably a mistake in the reference."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Origin of a robot's files, as stated by its source; None is unknown.
 
     Attributes:
@@ -54,8 +54,7 @@ class Origin:
 NOWHERE = Origin()
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteCase:
+class SuiteCase(Struct, frozen=True):
     """A case of the feature suite.
 
     Attributes:
@@ -75,8 +74,7 @@ class SuiteCase:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RobotSource:
+class RobotSource(Struct, frozen=True):
     """One robot in a file.
 
     Attributes:
@@ -100,7 +98,7 @@ class RobotSource:
     path: Path
     packages: tuple[tuple[str, Path], ...] = ()
     arguments: tuple[tuple[str, str], ...] = ()
-    origin: Origin = field(default=NOWHERE)
+    origin: Origin = NOWHERE
     base: str | None = None
     notes: str | None = None
     searched: bool = False
@@ -109,18 +107,16 @@ class RobotSource:
     case: SuiteCase | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UnavailableSource:
+class UnavailableSource(Struct, frozen=True):
     """One robot of a corpus that is not available; ``reason`` is one line."""
 
     id: str
     reference: str
     reason: str
-    origin: Origin = field(default=NOWHERE)
+    origin: Origin = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """One robot of robot_descriptions, to be downloaded or taken from a mirror.
 
     Attributes:
@@ -135,7 +131,7 @@ class Download:
     module: str
     source: str | None
     cached: bool
-    origin: Origin = field(default=NOWHERE)
+    origin: Origin = NOWHERE
 
 
 Resolved: TypeAlias = RobotSource | UnavailableSource

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.corpus.robots import Announce, Candidate, CorpusError, Origin
 
@@ -13,8 +14,7 @@ class NothingSelectedError(CorpusError):
     """No robot matches the selection; probably a mistake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Criteria for robots; case is ignored.
 
     A robot must match one value of each attribute that is not empty.
@@ -62,8 +62,7 @@ class Selection:
         return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _Criterion:
+class _Criterion(Struct, frozen=True):
     """One attribute of a selection."""
 
     attribute: str

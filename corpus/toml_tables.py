@@ -10,11 +10,11 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from urdf_usd.corpus.robots import CorpusError
 
@@ -39,8 +39,7 @@ class TableError(CorpusError):
     """The TOML file is invalid; one line ``file:line: problem`` for each problem."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Generic[Row]):
+class Table(Struct, Generic[Row], frozen=True):
     """One table of a file.
 
     Attributes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import Grade, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Struct, frozen=True):
     """Look of one grade or verdict.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.conformance.records.change_record import (
     GOOD,
@@ -16,8 +17,7 @@ from urdf_usd.conformance.records.change_record import (
 MOST_ROWS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """Changes since a previous run.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     CheckHeading,
@@ -27,8 +28,7 @@ _URGENT = (Grade.FAILS, Grade.DISPUTED)
 _EXAMPLES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ConverterResults:
+class ConverterResults(Struct, frozen=True):
     """Results of one converter.
 
     Attributes:
@@ -55,8 +55,7 @@ class ConverterResults:
     size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One robot converted by one converter."""
 
     robot: RobotRecord
@@ -78,8 +77,7 @@ class Entry:
         return max(checks, key=lambda check: check.worst or 0.0, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCheck:
+class FailedCheck(Struct, frozen=True):
     """One check that fails or is disputed on robots of some converter.
 
     Attributes:
@@ -93,8 +91,7 @@ class FailedCheck:
     examples: Mapping[str, tuple[tuple[RobotRecord, str], ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Content of a report on several converters.
 
     Attributes:

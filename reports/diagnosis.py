@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -29,8 +29,7 @@ _OUTSIDE = "asset-outside-refused"
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """Why a robot does not conform.
 
     Attributes:

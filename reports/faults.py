@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -33,8 +33,7 @@ _MEASURES = ("shapes", "support", "area", "volume", "triangles")
 _ABSENT = ("structure.links", "structure.joints", "structure.parents")
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Differences that probably have one cause.
 
     Attributes:

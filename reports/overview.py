@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -33,8 +32,7 @@ _REFERENCE = "reference"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
-@dataclass(frozen=True, slots=True)
-class WorstFigure:
+class WorstFigure(Struct, frozen=True):
     """The largest difference of one check over all robots."""
 
     check: CheckRecord
@@ -53,8 +51,7 @@ class WorstFigure:
         return self.value / allowed
 
 
-@dataclass(frozen=True, slots=True)
-class Participation:
+class Participation(Struct, frozen=True):
     """On how many robots one engine took part.
 
     Attributes:
@@ -93,8 +90,7 @@ class Outcome(StrEnum):
     NOT_REPORTED = "not reported"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineMatrix:
+class EngineMatrix(Struct, frozen=True):
     """Which engine reports which quantity, and on how many robots it is equal.
 
     Attributes:
@@ -109,8 +105,7 @@ class EngineMatrix:
     counts: Mapping[tuple[str, str], Mapping[Outcome, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class JointOrders:
+class JointOrders(Struct, frozen=True):
     """Indices of joints per engine.
 
     Attributes:
@@ -127,8 +122,7 @@ class JointOrders:
         return any(len(set(indices)) > 1 for _, indices in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class EngineDeviation:
+class EngineDeviation(Struct, frozen=True):
     """One deviation of an engine from the URDF specification, over all robots."""
 
     engine: str
@@ -177,8 +171,7 @@ def statement(finding: FindingRecord) -> str:
     return finding.message.removeprefix(f"{finding.subject}: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Conformance:
+class Conformance(Struct, frozen=True):
     """How many robots conform, as every part of a report counts them.
 
     Attributes:

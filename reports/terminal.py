@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
@@ -33,8 +33,7 @@ _FINDINGS = 3
 _REASONS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Unpadded:
+class _Unpadded(Struct, frozen=True):
     """Content without trailing blanks."""
 
     content: RenderableType

@@ -13,7 +13,7 @@ import pytest
 from urdf_usd.converter import convert
 
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
-REPORTS = {"jinja2", "msgspec", "rich"}
+REPORTS = {"jinja2", "rich"}
 FORMATS = {"collada", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "scipy", "xacro", "xacrodoc"}
 LARGE = {"numpy", "pxr"}

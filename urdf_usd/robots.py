@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec import structs
 
 from urdf_usd import converter, corpus
 
@@ -187,7 +188,7 @@ def _packages(source: RobotSource) -> tuple[tuple[str, str], ...]:
 
 def _with_reference(options: _Options, source: RobotSource) -> _Options:
     """Add packages and xacro arguments of a reference; the user's take precedence."""
-    return replace(
+    return structs.replace(
         options,
         packages=(*_packages(source), *options.packages),
         arguments=tuple({**dict(source.arguments), **dict(options.arguments)}.items()),

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
@@ -69,8 +68,7 @@ NO_IMAGE = "no texture coordinates are stated on both sides"
 _NONE = "no appearance of a visual is stated on both sides"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """Appearances of the same part of a surface on both sides.
 
     Attributes:

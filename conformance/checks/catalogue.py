@@ -6,14 +6,13 @@ identifier. Identifiers are stable and never reused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.observation.robot import Quantity
 from urdf_usd.conformance.observation.shapes import Role
 
 
-@dataclass(frozen=True, slots=True)
-class _ShapeCheck:
+class _ShapeCheck(Struct, frozen=True):
     """One check of the shapes of links.
 
     Attributes:
@@ -105,8 +104,7 @@ def _shape_checks(role: Role) -> tuple[_ShapeCheck, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One comparison of two observations of a robot.
 
     Attributes:
@@ -672,7 +670,7 @@ SIMULATION_CHECKS = (
 
 
 def _round_trip(check: Check) -> Check:
-    return replace(
+    return structs.replace(
         check,
         id=f"round-trip.{check.id}",
         title=f"{check.title} after USD → URDF round trip",

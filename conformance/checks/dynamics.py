@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.joint_motion import joint_errors
@@ -44,8 +43,7 @@ _ASPECTS = ("mass", "center", "inertia")
 _MASSLESS = "the robot has no mass"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
+class _Pair(Struct, frozen=True, eq=False):
     """Two sets of equations of motion, and the velocities that both state.
 
     Attributes:
@@ -68,8 +66,7 @@ class _Pair:
     unstated: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Entries:
+class _Entries(Struct, frozen=True, eq=False):
     """Compared entries of a matrix or vector; s is the number of shared velocities.
 
     Attributes:
@@ -334,8 +331,8 @@ def rollout_states(
             return Incomparable(f"{expected.engine} states no limit of the rollout")
         columns = zip(*theirs.limit.errors, strict=True)
         errors = dict(zip(theirs.joints, columns, strict=True))
-        ours = replace(ours, states=ours.limit.states)
-        theirs = replace(theirs, states=theirs.limit.states)
+        ours = structs.replace(ours, states=ours.limit.states)
+        theirs = structs.replace(theirs, states=theirs.limit.states)
     names = [joint.name for joint in model.joint_to.values()]
     steady = _steady(model)
     differences = []

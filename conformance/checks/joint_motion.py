@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -37,8 +37,7 @@ _UNTURNED = 1e-5
 _CACHE_SIZE = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Poses:
+class Poses(Struct, frozen=True, eq=False):
     """Poses of a link, or of J links, over K configurations.
 
     Attributes:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal
+
+from msgspec import structs
 
 from urdf_usd.conformance.observation.robot import (
     Observation,
@@ -258,7 +259,7 @@ def without_promised(
         return True
 
     rest = tuple(one for one in observation.unimplied if remains(one))
-    return replace(observation, unimplied=rest)
+    return structs.replace(observation, unimplied=rest)
 
 
 def _both(

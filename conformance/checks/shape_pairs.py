@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Observation
@@ -51,8 +51,7 @@ _CACHE_SIZE = 64
 _MOST_SURFACES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class LinkShapes:
+class LinkShapes(Struct, frozen=True):
     """Shapes of one link in one role, on both sides: all of them, or a match.
 
     Attributes:
@@ -69,8 +68,7 @@ class LinkShapes:
     is_solid: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CombinedSurface:
+class CombinedSurface(Struct, frozen=True, eq=False):
     """The combined surface of shapes, with the fields of ``Surface``.
 
     Attributes:
@@ -181,7 +179,7 @@ def _matched_solids(
     return tuple(
         part
         if kinds(part.ours) == kinds(part.theirs)
-        else replace(part, is_solid=same_solid(part, model))
+        else structs.replace(part, is_solid=same_solid(part, model))
         for part in matched_shapes(shapes)
     )
 

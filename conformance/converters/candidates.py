@@ -12,9 +12,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
 
@@ -37,8 +38,7 @@ class CandidateError(ValueError):
     """A text names no converter; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnConverter:
+class OwnConverter(Struct, frozen=True):
     """The converter of this project, with the options of the run."""
 
     name: str = OURS
@@ -54,8 +54,7 @@ class OwnConverter:
         return OURS
 
 
-@dataclass(frozen=True, slots=True)
-class CommandConverter:
+class CommandConverter(Struct, frozen=True):
     """A program that writes a USD into a folder.
 
     Attributes:
@@ -82,8 +81,7 @@ class CommandConverter:
         return " ".join(map(_portable, words))
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredConverter:
+class RegisteredConverter(Struct, frozen=True):
     """A callable that a package registers under :data:`GROUP`."""
 
     name: str
@@ -102,8 +100,7 @@ class RegisteredConverter:
         return _entries()[self.name].value
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyUsds:
+class ReadyUsds(Struct, frozen=True):
     """A folder of existing USDs.
 
     Attributes:

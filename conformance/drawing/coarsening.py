@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.records.scene import SceneMesh
@@ -62,8 +62,7 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MergedMesh:
+class MergedMesh(Struct, frozen=True, eq=False):
     """A mesh with merged points.
 
     Attributes:

@@ -9,9 +9,10 @@ exception, or the end of its process, is recorded as a crash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 
@@ -23,15 +24,13 @@ class Side(StrEnum):
     USD = "usd"
 
 
-@dataclass(frozen=True, slots=True)
-class Available:
+class Available(Struct, frozen=True):
     """The engine is installed."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(Struct, frozen=True):
     """The engine is not installed; ``remedy`` tells how to install it."""
 
     reason: str
@@ -41,8 +40,7 @@ class Unavailable:
 Availability: TypeAlias = Available | Unavailable
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """The input of an engine.
 
     Attributes:
@@ -64,15 +62,13 @@ class InvalidFileError(AbstentionError):
     """The file has values that no consumer could use, as reported by the message."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Observed:
+class Observed(Struct, frozen=True, eq=False):
     """The engine read the file."""
 
     observation: Observation
 
 
-@dataclass(frozen=True, slots=True)
-class Abstained:
+class Abstained(Struct, frozen=True):
     """The engine cannot read the file.
 
     Attributes:
@@ -84,8 +80,7 @@ class Abstained:
     invalid: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Crashed:
+class Crashed(Struct, frozen=True):
     """The engine crashed, hung or raised; ``output`` is the end of its output."""
 
     reason: str

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
@@ -80,8 +79,7 @@ _FREEDOMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """The robot of a record.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
@@ -64,8 +65,7 @@ AT_REST = Configurations((), (), ("zero",))
 _LOADING = 30.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EngineResults:
+class EngineResults(Struct, frozen=True, eq=False):
     """The outcomes of all engines for one robot.
 
     Attributes:
@@ -93,8 +93,7 @@ class EngineResults:
         return tuple(name for name in self.outcomes if self.observation(name))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EngineRequests:
+class EngineRequests(Struct, frozen=True, eq=False):
     """Requests to the available engines of one side, about one file.
 
     Attributes:
@@ -112,8 +111,7 @@ class EngineRequests:
         return {name: wait() for name, wait in self.requests.items()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EngineSet:
+class EngineSet(Struct, frozen=True, eq=False):
     """The engines of a run, for one robot.
 
     Attributes:
@@ -140,8 +138,8 @@ class EngineSet:
             configurations: Where link frames are compared.
         """
         if configurations.rollout and self._simulates:
-            plan = replace(configurations.rollout, limit=True)
-            configurations = replace(configurations, rollout=plan)
+            plan = structs.replace(configurations.rollout, limit=True)
+            configurations = structs.replace(configurations, rollout=plan)
         request = Request(str(file), configurations, dict(packages))
         available = (
             engine.name
@@ -198,7 +196,7 @@ class EngineSet:
             outcomes |= request.outcomes()
         results = EngineResults(engines, outcomes, configurations.count, files=files)
         named = self._with_names_of_urdf(results, packages, configurations)
-        return replace(named, back=self._round_trip(named, configurations))
+        return structs.replace(named, back=self._round_trip(named, configurations))
 
     def _round_trip(
         self, results: EngineResults, configurations: Configurations
@@ -261,7 +259,7 @@ class EngineSet:
             name: _relabelled(outcome, labels)
             for name, outcome in requests.outcomes().items()
         }
-        return replace(
+        return structs.replace(
             results,
             outcomes={**results.outcomes, **again},
             files={**results.files, Side.USD: file},
@@ -439,10 +437,10 @@ def _choices(
 def _at_rest(reading: Observation) -> Observation:
     """Reduce an observation to link frames and joints at zero."""
     frames = reading.frames
-    return replace(
+    return structs.replace(
         reading,
         frames=frames
-        and replace(
+        and structs.replace(
             frames,
             positions=frames.positions[:1],
             rotations=frames.rotations[:1],
@@ -451,7 +449,8 @@ def _at_rest(reading: Observation) -> Observation:
         dynamics=None,
         rollout=None,
         shapes=tuple(
-            replace(shape, surface=None, appearances=()) for shape in reading.shapes
+            structs.replace(shape, surface=None, appearances=())
+            for shape in reading.shapes
         ),
     )
 
@@ -465,7 +464,7 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
         f"{what} is {name!r}, or one that is equivalent: the first in the file is used"
         for what, name in labels.alike
     )
-    observation = replace(
+    observation = structs.replace(
         outcome.observation,
         renamed=labels.inferred,
         notes=(*outcome.observation.notes, *notes),

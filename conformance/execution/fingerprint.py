@@ -9,18 +9,17 @@ machine, so results can be compared wherever they were made.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import re
 from collections.abc import Iterable
-from enum import Enum
 from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from urdf_usd import conformance, converter, corpus
 from urdf_usd.conformance.converters.candidates import (
@@ -60,11 +59,11 @@ def fingerprint(
     """
     packages = tuple(name for name, _ in options.packages)
     parts = (
-        msgspec.to_builtins(robot),
-        _plain(_without_paths(options)),
+        robot,
+        _without_paths(options),
         packages,
-        tuple(_plain(engine) for engine in engines),
-        None if limits is None else _plain(limits),
+        tuple(engines),
+        limits,
         programs,
         _all_versions(),
     )
@@ -76,8 +75,8 @@ def _without_paths(options: ConvertOptions) -> ConvertOptions:
     simulation = options.simulation
     if simulation is not None:
         # Its text and the files that it names decide.
-        simulation = dataclasses.replace(simulation, file="", places=())
-    return dataclasses.replace(options, packages=(), simulation=simulation)
+        simulation = structs.replace(simulation, file="", places=())
+    return structs.replace(options, packages=(), simulation=simulation)
 
 
 def converter_programs(candidate: Candidate) -> Programs:
@@ -165,19 +164,3 @@ def code_hash() -> str:
             place = file.relative_to(folder.parent).as_posix()
             total.update(f"{place} {content}\n".encode())
     return total.hexdigest()
-
-
-def _plain(value: object) -> object:
-    """Return a value of dataclasses and enumerations as one that JSON can express."""
-    match value:
-        case Enum():
-            return value.value
-        case tuple():
-            return [_plain(item) for item in value]
-        case _ if dataclasses.is_dataclass(value):
-            return {
-                field.name: _plain(getattr(value, field.name))
-                for field in dataclasses.fields(value)
-            }
-        case _:
-            return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.converter.options import (
     NO_COLLIDER_RULES,
@@ -14,8 +14,7 @@ from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.plan import Description
 
 
-@dataclass(frozen=True, slots=True)
-class Requirements:
+class Requirements(Struct, frozen=True):
     """What a USD has to have, besides what its URDF says.
 
     Attributes:

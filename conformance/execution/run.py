@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
 from typing import TypeAlias
+
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
@@ -101,8 +102,7 @@ _READ_TOGETHER = 100
 _LEAST_TOGETHER = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Struct, frozen=True):
     """Options of a check.
 
     Attributes:
@@ -140,8 +140,7 @@ class CheckOptions:
     colliders: ColliderRules = NO_COLLIDER_RULES
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """Options of a run.
 
     Attributes:
@@ -340,7 +339,7 @@ def variant_combinations(
     checked = (each.choices for each in found if not each.omission)
     omissions = (each.omission for each in found if each.omission)
     return (
-        tuple(replace(options, variants=choices) for choices in checked),
+        tuple(structs.replace(options, variants=choices) for choices in checked),
         tuple(dict.fromkeys(omissions)),
     )
 
@@ -463,7 +462,7 @@ def _examined(
         engines = interrupts.result(loading)
         readers = engine_programs(engine.name for engine in engines)
         assignments = [
-            replace(
+            structs.replace(
                 one,
                 engines=engines,
                 programs=(*converter_programs(one.candidate), *readers),
@@ -504,7 +503,7 @@ def _assignments(
             source=source,
             out=folder.path,
             # Links are compared one by one, also those within a chain.
-            options=replace(options.convert, keep_chains=True),
+            options=structs.replace(options.convert, keep_chains=True),
             engines=(),
             limits=options.limits,
             retry=options.retry,
@@ -517,7 +516,9 @@ def _assignments(
         for source, candidate in itertools.product(sources, options.converters)
         if not isinstance(source, UnavailableSource)
     ]
-    return [replace(one, former=_former(folder, one.place)) for one in assignments]
+    return [
+        structs.replace(one, former=_former(folder, one.place)) for one in assignments
+    ]
 
 
 # Waits until a robot was read; None if the process crashed.

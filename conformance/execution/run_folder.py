@@ -26,10 +26,10 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from urdf_usd.conformance.execution.errors import RunFolderError
 from urdf_usd.conformance.records.results import (
@@ -67,8 +67,7 @@ class _Owner(msgspec.Struct):
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolder:
+class RunFolder(Struct, frozen=True):
     """A folder that this process has locked for a run; see :func:`claim_run_folder`.
 
     Attributes:

@@ -11,9 +11,10 @@ import atexit
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import (
@@ -62,8 +63,7 @@ if TYPE_CHECKING:
 _OURS = "urdf_usd."
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class Reading(Struct, frozen=True, eq=False):
     """What was read of a URDF.
 
     Attributes:
@@ -81,8 +81,7 @@ class Reading:
     ledger: tuple[LedgerRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledEngine:
+class InstalledEngine(Struct, frozen=True):
     """An engine that is installed, and whether it is available here.
 
     Attributes:
@@ -155,7 +154,7 @@ def read_robot(
         reading = _reading_of(parsed, path, packages, arguments, environment)
     except SourceError as error:
         return error
-    return replace(reading, ledger=converted_and_kept(parsed.robot))
+    return structs.replace(reading, ledger=converted_and_kept(parsed.robot))
 
 
 def _reading_of(
@@ -185,8 +184,7 @@ def _reading_of(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReadRequest:
+class ReadRequest(Struct, frozen=True, eq=False):
     """A robot to be read; see :func:`read_robot`.
 
     Attributes:
@@ -202,8 +200,7 @@ class ReadRequest:
     environment: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FormerInputs:
+class FormerInputs(Struct, frozen=True, eq=False):
     """What is read of a robot to compare it with that of a former result.
 
     Attributes:
@@ -267,8 +264,7 @@ def plan_comparison(
     return questions(read_kept(path, packages, arguments, environment).robot)
 
 
-@dataclass(frozen=True, slots=True)
-class Estimation:
+class Estimation(Struct, frozen=True):
     """How mass properties are computed from shapes.
 
     Attributes:
@@ -280,8 +276,7 @@ class Estimation:
     density: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimated:
+class Estimated(Struct, frozen=True, eq=False):
     """A copy of a URDF with mass properties computed from shapes.
 
     Attributes:
@@ -356,11 +351,10 @@ def questions(robot: Robot) -> Configurations:
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
     rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
-    return replace(chosen, rollout=rollout, root=spec.root)
+    return structs.replace(chosen, rollout=rollout, root=spec.root)
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(Struct, frozen=True):
     """What our converter wrote.
 
     Attributes:

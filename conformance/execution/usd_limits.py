@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
@@ -45,8 +46,7 @@ _REFUSED = frozenset({"asset-outside-refused", "layer-bounds", "layer-not-regula
 _MISTAKES = frozenset({"variant-combinations", "variant-unknown"})
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """How a USD of another converter is read.
 
     Attributes:
@@ -63,8 +63,7 @@ class ReadOptions:
 READ_DEFAULTS = ReadOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class ComposedUsd:
+class ComposedUsd(Struct, frozen=True):
     """A USD that was composed in a worker.
 
     Attributes:
@@ -223,8 +222,7 @@ def call_on_usd(
     return answer.result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer(Generic[_Result]):
+class _Answer(Struct, Generic[_Result], frozen=True, eq=False):
     """The result of a function, and what OpenUSD printed."""
 
     result: _Result

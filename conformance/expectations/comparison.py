@@ -8,11 +8,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -75,8 +74,7 @@ def compare_case(expected: Expected, observation: Observation) -> CaseReadingRec
     )
 
 
-@dataclass(slots=True)
-class _Comparison:
+class _Comparison(Struct):
     """Collects failures.
 
     Attributes:
@@ -424,7 +422,7 @@ def _merged(
     if not is_mesh or len(surfaces) < len(found):
         return list(found)
     supports = zip(*(one.support for one in surfaces), strict=True)
-    surface = replace(
+    surface = structs.replace(
         surfaces[0],
         support=tuple(map(max, supports)),
         area=math.fsum(one.area for one in surfaces),
@@ -432,7 +430,7 @@ def _merged(
     )
     parts = (part for shape in found for part in shape.appearances)
     appearances = merge_appearances(parts)
-    return [replace(found[0], surface=surface, appearances=appearances)]
+    return [structs.replace(found[0], surface=surface, appearances=appearances)]
 
 
 def _misfit(values: AppearanceValues, found: Appearance) -> int:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
@@ -61,8 +61,7 @@ _GRADES = tuple(g.value for g in Grade if g not in _PASSED)
 _VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Struct, frozen=True):
     """A failure that is known.
 
     Attributes:
@@ -113,11 +112,10 @@ class Expectation:
         if former is None:
             robot, check, converter = place
             return cls(robot, check, grade, REASON, OWNER, converter)
-        return replace(former, grade=grade)
+        return structs.replace(former, grade=grade)
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """All known failures.
 
     Attributes:
@@ -132,7 +130,7 @@ class Baseline:
 
     def holding(self, expectations: Iterable[Expectation]) -> Baseline:
         """Return a baseline with other expectations."""
-        return replace(
+        return structs.replace(
             self, expectations=tuple(sorted(expectations, key=lambda one: one.place))
         )
 

@@ -8,9 +8,10 @@ unreadable is a new failure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+
+from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
@@ -53,8 +54,7 @@ class Gate(StrEnum):
     NOTHING_READ = "nothing read"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A check that one robot does not pass.
 
     Attributes:
@@ -77,8 +77,7 @@ class Failure:
         return self.robot, self.check, self.converter
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """Result of the gate.
 
     Attributes:

@@ -7,15 +7,15 @@ the URDF written from the USD, use the same names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.matching.naming import match_names
 from urdf_usd.conformance.observation.robot import Observation
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Struct, frozen=True):
     """A layer over a USD.
 
     Attributes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from urdf_usd.conformance.matching.name_recovery import match_by_tree
 from urdf_usd.conformance.matching.rigid_trees import TURNING
@@ -34,8 +35,7 @@ _ENDS = 2
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """URDF names of prims that have another name.
 
     Attributes:

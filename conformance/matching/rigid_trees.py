@@ -7,10 +7,10 @@ for each of them, one for all, or Xforms; so both sides have the tree of moving 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.matching.tree_matching import TreeNode
@@ -30,8 +30,7 @@ TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _WORLD = ""
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Struct):
     """Links that fixed joints connect.
 
     Attributes:
@@ -56,8 +55,7 @@ class Group:
     mass: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(Struct, frozen=True):
     """A joint of either side."""
 
     joint: str
@@ -68,8 +66,7 @@ class _Edge:
     axis: Vec3 | None
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A link, or a prim that is a candidate for one.
 
     Attributes:
@@ -85,8 +82,7 @@ class Member:
     is_frame: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RobotTree:
+class RobotTree(Struct, frozen=True):
     """One of the two robots.
 
     Attributes:

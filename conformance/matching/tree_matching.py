@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct, field
 
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
@@ -27,8 +27,7 @@ _MASS = 1e-3
 EQUAL_COST = 2e-5
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
+class TreeNode(Struct, frozen=True):
     """A rigid group, and the joint to its parent.
 
     Attributes:
@@ -48,8 +47,7 @@ class TreeNode:
     mass: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TreeMatch:
+class TreeMatch(Struct, frozen=True):
     """The best match of two trees.
 
     Attributes:
@@ -63,8 +61,7 @@ class TreeMatch:
     cost: float = math.inf
 
 
-@dataclass(slots=True)
-class _Choice:
+class _Choice(Struct):
     """The best pairing of the children of a pair, and its cost."""
 
     cost: float

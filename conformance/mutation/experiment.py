@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct, structs
 from pxr import Sdf, Usd
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
@@ -62,8 +62,7 @@ _DESCRIBED = "described"
 _MUJOCO = "mujoco"
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One fault in one place.
 
     Attributes:
@@ -86,8 +85,7 @@ class Trial:
     simulators: tuple[tuple[str, bool], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RobotTrials:
+class RobotTrials(Struct, frozen=True):
     """All trials of one robot.
 
     Attributes:
@@ -105,8 +103,7 @@ class RobotTrials:
     schema_seeds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaTrial:
+class SchemaTrial(Struct, frozen=True):
     """One seed that a schema generates.
 
     Attributes:
@@ -126,8 +123,7 @@ class SchemaTrial:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Selection of faults and places.
 
     Attributes:
@@ -295,7 +291,7 @@ def _simulated(
         simulators: Simulators, and the checks in which the good USD differs.
     """
     usd = robot_trials.path(trial.fault)
-    return replace(
+    return structs.replace(
         trial,
         simulators=tuple(
             (engine.name, not robot_trials.differing(engine, usd) <= good)
@@ -325,8 +321,7 @@ def _smallest(robot_trials: _Trials, fault: Fault, seed: Seed, scale: Scale) -> 
     return caught
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Trials:
+class _Trials(Struct, frozen=True, eq=False):
     """One robot in one profile, for trials.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
@@ -28,8 +28,7 @@ EXTRA_PRIM = "stranger"
 StageEdit: TypeAlias = "Callable[[Usd.Stage, float], None]"
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The size of a fault with a variable size.
 
     Attributes:
@@ -48,8 +47,7 @@ class Scale:
         return 2.0 * self.tolerance
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Seed:
+class Seed(Struct, frozen=True, eq=False):
     """One place where a fault can be seeded.
 
     Attributes:
@@ -64,8 +62,7 @@ class Seed:
     equivalent: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fault:
+class Fault(Struct, frozen=True, eq=False):
     """One kind of fault in a USD.
 
     Attributes:

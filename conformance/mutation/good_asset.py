@@ -7,9 +7,9 @@ are neither copied nor written again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -29,8 +29,7 @@ _SAME_MASS = 1e-6
 _APART = 1e-3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JointSite:
+class JointSite(Struct, frozen=True, eq=False):
     """The prim of a joint of the URDF.
 
     Attributes:
@@ -67,8 +66,7 @@ class JointSite:
         return float(usd_attribute.Get()) if usd_attribute.HasAuthoredValue() else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BodySite:
+class BodySite(Struct, frozen=True, eq=False):
     """The rigid body of a link of the URDF.
 
     Attributes:
@@ -91,8 +89,7 @@ class BodySite:
         return f"link {self.stated.name}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GoodAsset:
+class GoodAsset(Struct, frozen=True, eq=False):
     """A good USD.
 
     Attributes:

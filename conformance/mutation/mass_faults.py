@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
@@ -40,8 +40,7 @@ _SPREAD = 0.05
 _BALL = 0.4 * 0.1**2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MassAttributes:
+class MassAttributes(Struct, frozen=True, eq=False):
     """Authored mass attributes of a body.
 
     Attributes:
@@ -161,7 +160,7 @@ def _turned(good: MassAttributes, size: float) -> MassAttributes:
     order = np.argsort(good.moments)
     angle = size * good.moments.max() / np.ptp(good.moments)
     turn = Rotation.from_rotvec(angle * np.eye(3)[order[1]])
-    return replace(good, axes=good.axes * turn)
+    return structs.replace(good, axes=good.axes * turn)
 
 
 def _edited(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
@@ -189,15 +188,15 @@ def _bare(asset: GoodAsset) -> Iterator[tuple[BodySite, MassAttributes]]:
 
 def _without_center(asset: GoodAsset) -> Iterator[Seed]:
     for body, good in _bare(asset):
-        made_up = replace(good, center=np.zeros(3))
+        made_up = structs.replace(good, center=np.zeros(3))
         apply = on_prim(body.path, block("physics:centerOfMass"))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
 def _without_moments(asset: GoodAsset) -> Iterator[Seed]:
     for body, good in _bare(asset):
-        made_up = replace(good, moments=np.full(3, _BALL * good.mass))
-        apply = partial(_author, body.path, replace(good, moments=np.zeros(3)))
+        made_up = structs.replace(good, moments=np.full(3, _BALL * good.mass))
+        apply = partial(_author, body.path, structs.replace(good, moments=np.zeros(3)))
         yield Seed(body.subject, apply, equivalent=not good.differs(made_up))
 
 
@@ -237,11 +236,11 @@ def _about_origin(good: MassAttributes) -> MassAttributes:
     moments, axes = np.linalg.eigh(tensor)
     if np.linalg.det(axes) < 0:
         axes = axes * -1
-    return replace(good, moments=moments, axes=Rotation.from_matrix(axes))
+    return structs.replace(good, moments=moments, axes=Rotation.from_matrix(axes))
 
 
 def _scale_tensor(good: MassAttributes, size: float) -> MassAttributes:
-    return replace(good, moments=good.moments * (1 + size))
+    return structs.replace(good, moments=good.moments * (1 + size))
 
 
 def _fault(
@@ -254,23 +253,33 @@ def _fault(
 
 
 MASS_FAULTS = (
-    _fault("halved", "mass halved", _MASS, lambda a: replace(a, mass=a.mass / 2)),
-    _fault("doubled", "mass doubled", _MASS, lambda a: replace(a, mass=a.mass * 2)),
+    _fault(
+        "halved", "mass halved", _MASS, lambda a: structs.replace(a, mass=a.mass / 2)
+    ),
+    _fault(
+        "doubled", "mass doubled", _MASS, lambda a: structs.replace(a, mass=a.mass * 2)
+    ),
     Fault(
         "mass.not-a-number",
         "mass not a number",
         (REFUSED,),
-        partial(_changed_everywhere, lambda a: replace(a, mass=math.nan)),
+        partial(_changed_everywhere, lambda a: structs.replace(a, mass=math.nan)),
     ),
     Fault(
         "mass.moments-not-a-number",
         "diagonal inertia not a number",
         (REFUSED,),
         partial(
-            _changed_everywhere, lambda a: replace(a, moments=a.moments * math.nan)
+            _changed_everywhere,
+            lambda a: structs.replace(a, moments=a.moments * math.nan),
         ),
     ),
-    _fault("grams", "mass in grams", _MASS, lambda a: replace(a, mass=a.mass * 1000)),
+    _fault(
+        "grams",
+        "mass in grams",
+        _MASS,
+        lambda a: structs.replace(a, mass=a.mass * 1000),
+    ),
     Fault(
         "mass.zero",
         "mass zero",
@@ -299,32 +308,32 @@ MASS_FAULTS = (
         "center-mirrored",
         "centre of mass mirrored",
         _CENTER,
-        lambda a: replace(a, center=-a.center),
+        lambda a: structs.replace(a, center=-a.center),
     ),
     _fault(
         "center-zero",
         "centre of mass at the origin",
         _CENTER,
-        lambda a: replace(a, center=np.zeros(3)),
+        lambda a: structs.replace(a, center=np.zeros(3)),
     ),
     Fault("mass.center-dropped", "centre of mass dropped", _CENTER, _without_center),
     _fault(
         "axes-conjugated",
         "principalAxes conjugated",
         _INERTIA,
-        lambda a: replace(a, axes=a.axes.inv()),
+        lambda a: structs.replace(a, axes=a.axes.inv()),
     ),
     _fault(
         "axes-identity",
         "principalAxes identity",
         _INERTIA,
-        lambda a: replace(a, axes=Rotation.identity()),
+        lambda a: structs.replace(a, axes=Rotation.identity()),
     ),
     _fault(
         "moments-permuted",
         "diagonal inertia permuted",
         _INERTIA,
-        lambda a: replace(a, moments=np.roll(a.moments, 1)),
+        lambda a: structs.replace(a, moments=np.roll(a.moments, 1)),
     ),
     _fault("about-origin", "inertia about the link's origin", _INERTIA, _about_origin),
     Fault("mass.moments-zero", "diagonal inertia zero", _INERTIA, _without_moments),
@@ -333,14 +342,16 @@ MASS_FAULTS = (
         "mass.scaled",
         "mass scaled",
         _MASS,
-        partial(_sized, lambda a, size: replace(a, mass=a.mass * (1 + size))),
+        partial(_sized, lambda a, size: structs.replace(a, mass=a.mass * (1 + size))),
         Scale("mass", "1", _TOLERANCE.mass),
     ),
     Fault(
         "mass.center-shifted",
         "centre of mass shifted",
         _CENTER,
-        partial(_sized, lambda a, size: replace(a, center=a.center + size * OBLIQUE)),
+        partial(
+            _sized, lambda a, size: structs.replace(a, center=a.center + size * OBLIQUE)
+        ),
         Scale("centre of mass", "m", _TOLERANCE.position),
     ),
     Fault(

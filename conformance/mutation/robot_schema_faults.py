@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import (
@@ -71,7 +71,9 @@ def _reversed(name: str, asset: GoodAsset) -> Iterator[Seed]:
     paths = _targets(asset, name)
     if len(paths) > _FEW:
         seed = _on_robot(asset, partial(_reverse, name))
-        yield replace(seed, equivalent=name == _JOINTS and not _has_chain(asset, paths))
+        yield structs.replace(
+            seed, equivalent=name == _JOINTS and not _has_chain(asset, paths)
+        )
 
 
 def _has_chain(asset: GoodAsset, joints: Iterable[Sdf.Path]) -> bool:

@@ -6,9 +6,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
@@ -57,8 +58,7 @@ class TrialError(Exception):
     """The trials of a robot failed; the message names the robot and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class KindResult:
+class KindResult(Struct, frozen=True):
     """Results of one kind of fault.
 
     Attributes:
@@ -103,8 +103,7 @@ class KindResult:
         return 0 < self.seeded == self.caught and sharp
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaResult:
+class SchemaResult(Struct, frozen=True):
     """Results of the seeds that one schema generates.
 
     Attributes:
@@ -124,8 +123,7 @@ class SchemaResult:
     missed: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Struct, frozen=True):
     """Results of all faults.
 
     Attributes:
@@ -256,8 +254,7 @@ def _on_fastest(
     return [(robot, frozenset(faults)) for robot, faults in chosen.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class _TrialRunner:
+class _TrialRunner(Struct, frozen=True):
     """Runs trials in worker processes.
 
     Attributes:

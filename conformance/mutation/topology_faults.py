@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.mutation.fault import (
@@ -69,14 +69,14 @@ def _excluded(asset: GoodAsset) -> Iterator[Seed]:
     equivalent = set[str]() if articulated else _ties(asset, JointType.FIXED)
     types = (*_SINGLE, JointType.FIXED, JointType.PLANAR)
     for seed in _edited(_exclude, types, asset):
-        yield replace(seed, equivalent=seed.subject in equivalent)
+        yield structs.replace(seed, equivalent=seed.subject in equivalent)
 
 
 def _without_parent(asset: GoodAsset) -> Iterator[Seed]:
     """Misspell parents; equivalent for joints to the world."""
     equivalent = _ties(asset, *COORDINATES)
     for seed in _edited(partial(_misspell, 0), tuple(COORDINATES), asset):
-        yield replace(seed, equivalent=seed.subject in equivalent)
+        yield structs.replace(seed, equivalent=seed.subject in equivalent)
 
 
 def _disable(prim: Usd.Prim) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
@@ -19,8 +20,7 @@ ORIGIN: Rows = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPrim:
+class NamedPrim(Struct, frozen=True):
     """A prim that is a candidate for a link.
 
     Attributes:
@@ -40,8 +40,7 @@ class NamedPrim:
     has_shapes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedJoint:
+class NamedJoint(Struct, frozen=True):
     """A joint prim.
 
     Attributes:
@@ -64,8 +63,7 @@ class NamedJoint:
     closes_loop: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NamedPrims:
+class NamedPrims(Struct, frozen=True):
     """Candidates for links and joints in a USD.
 
     Attributes:

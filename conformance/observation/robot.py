@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd.conformance.observation.pickling import CompactPickle
+from msgspec import Struct, structs
+
 from urdf_usd.conformance.observation.shapes import ShapeObservation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 
@@ -105,8 +105,7 @@ class Base(StrEnum):
     STATIC = "static"
 
 
-@dataclass(frozen=True, slots=True)
-class MassProperties(CompactPickle):
+class MassProperties(Struct, frozen=True):
     """Mass of one body, or of bodies connected by fixed joints.
 
     Attributes:
@@ -121,8 +120,7 @@ class MassProperties(CompactPickle):
     inertia: Vec6 | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkObservation(CompactPickle):
+class LinkObservation(Struct, frozen=True):
     """One link.
 
     Attributes:
@@ -138,8 +136,7 @@ class LinkObservation(CompactPickle):
     body: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MimicObservation(CompactPickle):
+class MimicObservation(Struct, frozen=True):
     """Position = multiplier * position of ``leader`` + offset [rad or m]."""
 
     leader: str
@@ -147,8 +144,7 @@ class MimicObservation(CompactPickle):
     offset: float
 
 
-@dataclass(frozen=True, slots=True)
-class JointObservation(CompactPickle):
+class JointObservation(Struct, frozen=True):
     """One joint.
 
     Attributes:
@@ -181,8 +177,7 @@ class JointObservation(CompactPickle):
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frames:
+class Frames(Struct, frozen=True, eq=False):
     """Poses of link frames over configurations; read-only views.
 
     Attributes:
@@ -198,8 +193,7 @@ class Frames:
     labels: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dynamics:
+class Dynamics(Struct, frozen=True, eq=False):
     """Equations of motion, M(q) u' + b(q, u) = forces, over configurations.
 
     The root link is free to move but at rest, and gravity of 9.81 m/s^2 pulls along
@@ -234,8 +228,7 @@ def velocity_indices(joints: Sequence[str]) -> dict[tuple[str, int], int]:
     return indices
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Configurations:
+class Configurations(Struct, frozen=True, eq=False):
     """The K configurations at which all engines state frames and motion.
 
     Mimic joints already follow their leader: an engine sets every joint as given.
@@ -272,7 +265,7 @@ class Configurations:
         """The configurations at which equations of motion are stated."""
         if self.motion_count is None:
             return self
-        return replace(
+        return structs.replace(
             self,
             positions=tuple(values[: self.motion_count] for values in self.positions),
             labels=self.labels[: self.motion_count],
@@ -280,8 +273,7 @@ class Configurations:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
+class Departure(Struct, frozen=True):
     """An inertia that the engine computes although the file states another.
 
     Attributes:
@@ -297,8 +289,7 @@ class Departure:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restatement:
+class Restatement(Struct, frozen=True):
     """The inertia of one link, where the file states it twice.
 
     Attributes:
@@ -332,8 +323,7 @@ class SettingKind(StrEnum):
     VALUES = "unusable values"
 
 
-@dataclass(frozen=True, slots=True)
-class UnimpliedSetting:
+class UnimpliedSetting(Struct, frozen=True):
     """A setting that changes what is simulated or shown, and that no URDF implies.
 
     Attributes:
@@ -356,8 +346,7 @@ class UnimpliedSetting:
     partner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AssemblyGap(CompactPickle):
+class AssemblyGap(Struct, frozen=True):
     """Distance of the two frames of a joint at the authored poses of the links.
 
     Attributes:
@@ -371,8 +360,7 @@ class AssemblyGap(CompactPickle):
     rotation: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Observation:
+class Observation(Struct, frozen=True, eq=False):
     """Everything that one engine states about one file.
 
     Attributes:
@@ -449,8 +437,7 @@ class Observation:
     simulation: SimulationObservation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HeadCoupling:
+class HeadCoupling(Struct, frozen=True):
     """Coupling of a joint to the head of its chain of mimic joints.
 
     Attributes:
@@ -492,8 +479,7 @@ def head_coupling(
     return HeadCoupling(leader, multiplier, offset, steps, terms) if steps else None
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutPlan:
+class RolloutPlan(Struct, frozen=True):
     """Passive rollout: gravity, damping, friction and mimic couplings, no drives.
 
     The root link is fixed, joints start at rest, contacts and joint limits are off.
@@ -514,8 +500,7 @@ class RolloutPlan:
     limit: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutState(CompactPickle):
+class RolloutState(Struct, frozen=True):
     """State at one rollout step.
 
     Attributes:
@@ -529,8 +514,7 @@ class RolloutState(CompactPickle):
     velocities: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutLimit:
+class RolloutLimit(Struct, frozen=True):
     """Passive rollout in the limit of small time steps, without Coulomb friction.
 
     It does not depend on an integrator; mimic couplings are rigid.
@@ -545,8 +529,7 @@ class RolloutLimit:
     errors: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(Struct, frozen=True):
     """Outcome of a passive rollout.
 
     Attributes:

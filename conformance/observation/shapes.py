@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from urdf_usd.conformance.observation.pickling import CompactPickle
+from msgspec import Struct, structs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,8 +63,7 @@ def _directions(count: int) -> tuple[Vec3, ...]:
 DIRECTIONS = _directions(128)
 
 
-@dataclass(frozen=True, slots=True)
-class Surface(CompactPickle):
+class Surface(Struct, frozen=True):
     """The surface of a shape, in the link frame.
 
     Attributes:
@@ -105,8 +103,7 @@ class Surface(CompactPickle):
         return x, y, z
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping(CompactPickle):
+class Mapping(Struct, frozen=True):
     """Texture coordinates over a part of a surface, as integrals over its area.
 
     They do not depend on how the surface is cut into faces; u and v are linear on each
@@ -137,8 +134,7 @@ class Mapping(CompactPickle):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Shading(CompactPickle):
+class Shading(Struct, frozen=True):
     """Normals of a mesh, in the link frame, as means over its area.
 
     Attributes:
@@ -156,8 +152,7 @@ class Shading(CompactPickle):
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance(CompactPickle):
+class Appearance(Struct, frozen=True):
     """Colour, opacity, textures and other properties of a part of a surface.
 
     Attributes:
@@ -196,10 +191,10 @@ def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ..
     """Merge parts of equal appearance, wherever they are."""
     parts: dict[Appearance, list[Appearance]] = {}
     for appearance in appearances:
-        kind = replace(appearance, area=0.0, mapping=None, center=None)
+        kind = structs.replace(appearance, area=0.0, mapping=None, center=None)
         parts.setdefault(kind, []).append(appearance)
     return tuple(
-        replace(
+        structs.replace(
             kind,
             area=math.fsum(part.area for part in same),
             mapping=merge_mappings(part.mapping for part in same),
@@ -236,8 +231,7 @@ def merge_mappings(mappings: Iterable[Mapping | None]) -> Mapping | None:
     return merged
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeObservation(CompactPickle):
+class ShapeObservation(Struct, frozen=True):
     """One shape of a link.
 
     Attributes:
@@ -282,8 +276,7 @@ class ShapeObservation(CompactPickle):
     hull_volume: float | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawing:
+class Drawing(Struct, frozen=True, eq=False):
     """One shape in one role with all its points, for drawing only.
 
     Attributes:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from urdf_usd.conformance.observation.pickling import CompactPickle
+from msgspec import Struct
 
 USUAL_FRICTIONS = (0.5, 1.0)
 """Of PhysX and Newton for colliders without a contact material.
@@ -13,8 +11,7 @@ REP 158 requires contact materials, and a URDF implies none.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DriveObservation(CompactPickle):
+class DriveObservation(Struct, frozen=True):
     """The drive of a joint with one axis.
 
     Attributes:
@@ -34,8 +31,7 @@ class DriveObservation(CompactPickle):
     acceleration: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContactMaterialObservation(CompactPickle):
+class ContactMaterialObservation(Struct, frozen=True):
     """Coefficients of the contact material of colliders; None without a material.
 
     Attributes:
@@ -53,8 +49,7 @@ class ContactMaterialObservation(CompactPickle):
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationObservation:
+class SimulationObservation(Struct, frozen=True):
     """Settings of a simulation; a field is None if an engine does not state it.
 
     NaN stands for a value that simulators read differently.

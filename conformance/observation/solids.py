@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from urdf_usd.conformance.observation.pickling import CompactPickle
 from urdf_usd.conformance.observation.shapes import ShapeKind
 
 
-@dataclass(frozen=True, slots=True)
-class Solid(CompactPickle):
+class Solid(Struct, frozen=True):
     """A collider in the world; a mesh counts as its convex hull.
 
     Attributes:

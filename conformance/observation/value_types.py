@@ -5,7 +5,6 @@ A comparison would fail later, for all engines of the robot, and name none of th
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import sys
 import types
@@ -15,6 +14,7 @@ from numbers import Real
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Observation
@@ -46,7 +46,7 @@ def _wrong(value: object, hint: Any, place: str) -> Iterator[str]:  # noqa: ANN4
         yield from _wrong_items(value, origin, arguments, place)
     elif not _is(value, hint):
         yield _message(value, hint.__name__, place)
-    elif dataclasses.is_dataclass(hint) and isinstance(hint, type):
+    elif issubclass(hint, Struct):
         for name, inner in _hints(hint).items():
             yield from _wrong(getattr(value, name), inner, f"{place}.{name}")
 
@@ -82,8 +82,8 @@ def _message(value: object, expected: str, place: str) -> str:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the types of a dataclass's fields, also those imported for types only."""
+def _hints(kind: type[Struct]) -> dict[str, Any]:
+    """Return the types of a struct's fields, also those imported for types only."""
     names = {**vars(sys.modules[kind.__module__]), "np": np, "NDArray": NDArray}
     hints = get_type_hints(kind, globalns=names)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return {name: hints[name] for name in kind.__struct_fields__}

@@ -10,13 +10,13 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.engines.mujoco.distances import link_distances
 from urdf_usd.conformance.engines.mujoco.model import build
@@ -115,12 +115,11 @@ def read_promise(
         self_collision=self_collision,
         contact_materials=tuple(_contact_materials(document, elements, spec)),
     )
-    promise = replace(promise, repaired=tuple(files.repaired))
-    return replace(promise, sources=tuple(_lines(promise)))
+    promise = structs.replace(promise, repaired=tuple(files.repaired))
+    return structs.replace(promise, sources=tuple(_lines(promise)))
 
 
-@dataclass(slots=True)
-class _XmlFiles:
+class _XmlFiles(Struct):
     """Reads XML files, and remembers which are malformed.
 
     Attributes:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from urdf_usd.conformance.promises.markup import Node
 
 _INTERFACES = ("position", "velocity", "effort")
 
 
-@dataclass(frozen=True, slots=True)
-class UrdfElements:
+class UrdfElements(Struct, frozen=True):
     """What ``<ros2_control>``, ``<transmission>`` and ``<gazebo>`` state.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from msgspec import Struct, field
 
-@dataclass(slots=True)
-class Node:
+
+class Node(Struct):
     """An XML element.
 
     Attributes:

@@ -6,11 +6,11 @@ The options of a command state the same, and override it.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class ShapePromise:
+class ShapePromise(Struct, frozen=True):
     """What a description file states, in the terms of the command line.
 
     Attributes:

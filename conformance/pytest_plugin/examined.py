@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.conformance.gate.decision import FailOn, Failure, failures
 from urdf_usd.conformance.records.record import (
@@ -28,8 +29,7 @@ class IncompleteWarning(UserWarning):
     """Parts of a robot that passed a test could not be compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """A robot whose USD was checked.
 
     Attributes:

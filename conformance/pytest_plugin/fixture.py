@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.pytest_plugin.examined import Examined
@@ -17,8 +18,7 @@ from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_robot
 
 
-@dataclass(frozen=True, slots=True)
-class Conformance:
+class Conformance(Struct, frozen=True):
     """Converts and checks robots; the fixture ``conformance``.
 
     Attributes:
@@ -64,7 +64,7 @@ class Conformance:
         folders = tuple((name, str(path)) for name, path in (packages or {}).items())
         values = tuple((arguments or {}).items())
         if usd is None:
-            options = replace(
+            options = structs.replace(
                 ConvertOptions(),
                 base=BaseOption(base),
                 packages=folders,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     SCHEMA_VERSION,
@@ -115,8 +115,7 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
+class HistoryOptions(Struct, frozen=True):
     """The history of a run.
 
     Attributes:

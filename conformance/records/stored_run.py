@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     SCHEMA_VERSION,
@@ -23,8 +23,7 @@ class StoredRunError(Exception):
     """A folder holds no run that can be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """A run as stored in its folder.
 
     Attributes:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from lxml import etree
+from msgspec import Struct
 
 _Element: TypeAlias = etree._Element  # noqa: SLF001  # lxml's name for annotations
 _Nodes: TypeAlias = Sequence[_Element]
@@ -32,8 +32,7 @@ _NUMERIC = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveElement:
+class RemoveElement(Struct, frozen=True):
     """Remove an element with all that it contains."""
 
     index: int
@@ -43,8 +42,7 @@ class RemoveElement:
         _remove(nodes[self.index])
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveSubtree:
+class RemoveSubtree(Struct, frozen=True):
     """Remove a joint, and the links and joints that it carries."""
 
     index: int
@@ -57,8 +55,7 @@ class RemoveSubtree:
         _remove(joint)
 
 
-@dataclass(frozen=True, slots=True)
-class KeepSubtree:
+class KeepSubtree(Struct, frozen=True):
     """Remove all links and joints but those that a joint carries."""
 
     index: int
@@ -70,8 +67,7 @@ class KeepSubtree:
         _remove_links(nodes[0], others - carried)
 
 
-@dataclass(frozen=True, slots=True)
-class ContractJoint:
+class ContractJoint(Struct, frozen=True):
     """Remove a joint and its child; the joints of the child become the parent's."""
 
     index: int
@@ -88,8 +84,7 @@ class ContractJoint:
         _remove_links(nodes[0], {child})
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveAttribute:
+class RemoveAttribute(Struct, frozen=True):
     """Remove an attribute."""
 
     index: int
@@ -100,8 +95,7 @@ class RemoveAttribute:
         nodes[self.index].attrib.pop(self.name, None)
 
 
-@dataclass(frozen=True, slots=True)
-class SetNumber:
+class SetNumber(Struct, frozen=True):
     """Replace one number of an attribute.
 
     Attributes:
@@ -123,8 +117,7 @@ class SetNumber:
         nodes[self.index].set(self.name, " ".join(words))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceMesh:
+class ReplaceMesh(Struct, frozen=True):
     """Replace a mesh by a box."""
 
     index: int
@@ -137,8 +130,7 @@ class ReplaceMesh:
         mesh.set("size", "1 1 1")
 
 
-@dataclass(frozen=True, slots=True)
-class FixJoint:
+class FixJoint(Struct, frozen=True):
     """Make a joint fixed."""
 
     index: int
@@ -148,8 +140,7 @@ class FixJoint:
         nodes[self.index].set("type", "fixed")
 
 
-@dataclass(frozen=True, slots=True)
-class ShortenNames:
+class ShortenNames(Struct, frozen=True):
     """Name links, joints and materials by letters and numbers, in document order."""
 
     def apply(self, nodes: _Nodes) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -27,8 +28,7 @@ class FailureKind(StrEnum):
     ENGINE = "engine"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """What a robot and its reduction have in common.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.conformance.reduction.documents import (
@@ -28,8 +29,7 @@ from urdf_usd.conformance.reduction.trials import (
 from urdf_usd.corpus import RobotSource
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """Size of a URDF document."""
 
     links: int
@@ -42,16 +42,14 @@ class Size:
         return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """The state of a reduction: size of the document, and number of tests so far."""
 
     size: Size
     tests: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(Struct, frozen=True):
     """A robot that was reduced.
 
     Attributes:
@@ -127,7 +125,7 @@ def reduce_robot(
         trials.use_engines(every)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
         write_with_files(smallest, urdf)
-        written = replace(source, path=urdf, packages=(), arguments=())
+        written = structs.replace(source, path=urdf, packages=(), arguments=())
         (record,) = trials.examine([written])
     found = find_failure(record, check)
     if not has_failure(record, failure) or found is None:

@@ -9,8 +9,9 @@ none of their edits can be applied.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.conformance.reduction.edits import PASSES, Edit, Pass, edit, list_edits
 
@@ -18,8 +19,7 @@ from urdf_usd.conformance.reduction.edits import PASSES, Edit, Pass, edit, list_
 Test: TypeAlias = Callable[[Sequence[bytes]], Sequence[bool]]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A smaller document that fails in the same way, and the tests so far."""
 
     text: bytes

@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.engine_set import USD_ENGINE, select_engines
@@ -27,8 +28,7 @@ from urdf_usd.corpus import RobotSource
 _ALWAYS = frozenset({REFERENCE, USD_ENGINE})
 
 
-@dataclass(frozen=True, slots=True)
-class TrialOptions:
+class TrialOptions(Struct, frozen=True):
     """How robots are examined.
 
     Attributes:
@@ -96,7 +96,7 @@ class TrialRunner:
             file = self._folder / str(next(self._numbers)) / "robot.urdf"
             file.parent.mkdir()
             file.write_bytes(text)
-            sources.append(replace(self._source, path=file, arguments=()))
+            sources.append(structs.replace(self._source, path=file, arguments=()))
         return self.examine(sources)
 
     def examine(self, sources: Sequence[RobotSource]) -> list[RobotRecord]:
@@ -109,7 +109,7 @@ class TrialRunner:
             assignment = Assignment(
                 source=source,
                 out=out,
-                options=replace(self._options.convert, keep_chains=True),
+                options=structs.replace(self._options.convert, keep_chains=True),
                 engines=self._engines,
                 limits=self._options.limits,
                 candidate=self._options.candidate,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import Struct
 
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
@@ -44,8 +44,7 @@ class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
     """All failures are expected by the baseline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One robot and one group of checks.
 
     Attributes:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Frames, Vec3
@@ -47,8 +47,7 @@ _INVENTED_MOMENT = 2.5e-10
 NEGLIGIBLE_INERTIA = 1e-15
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """Engineering tolerance: differences that are irrelevant to a simulation.
 
     Attributes:
@@ -74,8 +73,7 @@ class Tolerance:
     color: float = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class FrameBound:
+class FrameBound(Struct, frozen=True):
     """Bound of rounding of the pose of one link, over all configurations [m, rad]."""
 
     position: float

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.observation.robot import JointObservation, Observation
 from urdf_usd.conformance.records.record import Grade
@@ -87,8 +86,7 @@ class Difference(msgspec.Struct, frozen=True):
         return self.amount / allowed if allowed else self.amount
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """Differences of a quantity that both sides state.
 
     Attributes:
@@ -103,8 +101,7 @@ class Compared:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Incomparable:
+class Incomparable(Struct, frozen=True):
     """A side does not state the quantity."""
 
     reason: str
@@ -117,7 +114,7 @@ def with_losses(comparison: Comparison) -> Comparison:
     """Let values fail that only the first side states."""
     if isinstance(comparison, Incomparable):
         return comparison
-    return replace(
+    return structs.replace(
         comparison,
         differences=tuple(map(_as_loss, comparison.differences)),
         reported=comparison.reported and tuple(map(_as_loss, comparison.reported)),
@@ -130,8 +127,7 @@ def _as_loss(difference: Difference) -> Difference:
     return structs.replace(difference, amount=math.inf)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ToleranceModel:
+class ToleranceModel(Struct, frozen=True, eq=False):
     """Bounds and scales for all comparisons of a robot, from the reference observation.
 
     Attributes:

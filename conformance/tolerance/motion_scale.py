@@ -12,9 +12,9 @@ all bounds here. First order suffices: second-order terms are 1e-7 of it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -50,8 +50,7 @@ _GRAVITY = 9.81
 _EXTENT = 0.1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MotionScale:
+class MotionScale(Struct, frozen=True, eq=False):
     """Scale of a robot's equations of motion, over all its configurations.
 
     Attributes:
@@ -73,8 +72,7 @@ class MotionScale:
     bias_invented: Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Axis:
+class _Axis(Struct, frozen=True, eq=False):
     """One degree of freedom.
 
     Attributes:
@@ -92,8 +90,7 @@ class _Axis:
     shift_error: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _GroupJacobians:
+class _GroupJacobians(Struct, frozen=True, eq=False):
     """Motion of G rigid groups per unit of n velocities.
 
     Attributes:
@@ -109,8 +106,7 @@ class _GroupJacobians:
     angular_error: Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Weights:
+class _Weights(Struct, frozen=True, eq=False):
     """Mass properties of G rigid groups.
 
     Attributes:
@@ -147,7 +143,7 @@ def motion_scale(
     if frames is None or dynamics is None:
         return None
     count = len(dynamics.velocities)
-    frames = replace(
+    frames = structs.replace(
         frames, positions=frames.positions[:count], rotations=frames.rotations[:count]
     )
     bodies = {}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -30,8 +30,7 @@ from urdf_usd.conformance.tolerance.bounds import (
 _IDENTITY = np.eye(3)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkMass:
+class LinkMass(Struct, frozen=True, eq=False):
     """Mass of one link of a group, in the frame of the group's head, its first link.
 
     Attributes:
@@ -49,8 +48,7 @@ class LinkMass:
     depth: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupMass:
+class GroupMass(Struct, frozen=True, eq=False):
     """Mass of a whole group, in the frame of its head.
 
     Attributes:

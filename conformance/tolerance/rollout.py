@@ -11,9 +11,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -62,7 +62,7 @@ def plan_rollout(spec: Observation, scale: MotionScale | None) -> RolloutPlan | 
     plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
     most = _WORK / len(dynamics.joints) ** 2
     short = tuple(steps for steps in plan.steps if steps <= most)
-    return replace(plan, steps=short or plan.steps[:1])
+    return structs.replace(plan, steps=short or plan.steps[:1])
 
 
 def _freedoms(

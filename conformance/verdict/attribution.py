@@ -10,7 +10,8 @@ reference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.records.record import DeviationRecord, Grade
@@ -22,8 +23,7 @@ from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, expl
 _UNEXPLAINED = "The engine differs from the specification for an unknown reason."
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EngineComparison:
+class EngineComparison(Struct, frozen=True, eq=False):
     """Comparisons of one engine for one check.
 
     Attributes:
@@ -37,8 +37,7 @@ class EngineComparison:
     to_usd: Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """A value on which an engine differs from the reference.
 
     Attributes:
@@ -54,8 +53,7 @@ class Disagreement:
     matches_usd: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """Result of comparing the engines for one check.
 
     Attributes:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -104,7 +103,7 @@ def compare_chosen(
     reported = comparison.reported
     if reported is not None:
         reported = (*(d for d in reported if d.item not in choices), *chosen)
-    return replace(
+    return structs.replace(
         comparison,
         differences=differences,
         reported=reported,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from urdf_usd.conformance.checks.joint_motion import (
     is_displaced_along_axis,
@@ -45,8 +45,7 @@ _ROUNDING = 1e-6
 _TRIANGLE = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviationCase:
+class DeviationCase(Struct, frozen=True, eq=False):
     """A link or joint in which an engine differs from the reference.
 
     Attributes:

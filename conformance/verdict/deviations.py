@@ -6,7 +6,7 @@ condition under which it occurs; any other difference is unexplained, and counts
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.verdict import conditions as given
@@ -29,8 +29,7 @@ _TITLES = {
 UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Struct, frozen=True):
     """One known deviation of an engine.
 
     Attributes:

@@ -6,7 +6,8 @@ The process that requests a judgement imports this module alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from urdf_usd.conformance.engines.protocol import Outcome
 from urdf_usd.conformance.records.record import (
@@ -18,8 +19,7 @@ from urdf_usd.conformance.records.record import (
 REFERENCE = "reference"
 
 
-@dataclass(frozen=True, slots=True)
-class ColliderChoice:
+class ColliderChoice(Struct, frozen=True):
     """Colliders that replace those of a link.
 
     Attributes:
@@ -38,8 +38,7 @@ class ColliderChoice:
         return self.fraction * size if self.length is None else self.length
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundTripOutcomes:
+class RoundTripOutcomes(Struct, frozen=True, eq=False):
     """Outcomes for the URDF that was written from a USD.
 
     Attributes:
@@ -51,8 +50,7 @@ class RoundTripOutcomes:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The result for one USD.
 
     Attributes:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
@@ -138,11 +137,11 @@ def judge(
         case Observed(spec), Observed(actual):
             if promise is not None:
                 states = spec.states | {Quantity.SIMULATION}
-                spec = replace(spec, states=states, simulation=promise)
+                spec = structs.replace(spec, states=states, simulation=promise)
                 actual = without_promised(actual, promise)
             inputs = _Inputs(
                 spec=spec,
-                requested=replace(spec, base=expected_base or spec.base),
+                requested=structs.replace(spec, base=expected_base or spec.base),
                 actual=actual,
                 engines={
                     name: outcome for name, outcome in urdf.items() if name != REFERENCE
@@ -162,8 +161,7 @@ def judge(
             raise TypeError(f"not outcomes: {unknown}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Inputs:
+class _Inputs(Struct, frozen=True, eq=False):
     """Everything that is compared for one robot.
 
     Attributes:
@@ -321,7 +319,7 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
             describe=partial(_describe_estimate, difference),
         )
 
-    return replace(
+    return structs.replace(
         comparison,
         differences=tuple(map(marked, comparison.differences)),
         reported=comparison.reported and tuple(map(marked, comparison.reported)),

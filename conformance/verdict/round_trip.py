@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.catalogue import Check
 from urdf_usd.conformance.checks.comparers import compare
@@ -49,8 +48,7 @@ _SAME = 1e-5
 _ROUNDINGS = 8.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundTrip:
+class RoundTrip(Struct, frozen=True, eq=False):
     """One check over all engines.
 
     Attributes:
@@ -124,8 +122,7 @@ def _is_stated(check: Check, reading: Observation, model: ToleranceModel) -> boo
     return isinstance(own, Compared) and bool(own.differences)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TripReadings:
+class _TripReadings(Struct, frozen=True, eq=False):
     """The reference observation, and those of one engine before and after."""
 
     spec: Observation
@@ -204,8 +201,7 @@ def _prefixed(engine: str, difference: Difference) -> Description:
     return structs.replace(description, message=f"{engine}: {description.message}")
 
 
-@dataclass(frozen=True, slots=True)
-class _EngineErrors:
+class _EngineErrors(Struct, frozen=True):
     """Items that differ because of the engine.
 
     Attributes:
@@ -285,14 +281,14 @@ def _assumed(
 
 def _without_assumed_mass(reading: Observation) -> Observation:
     links = tuple(
-        replace(link, mass=None)
+        structs.replace(link, mass=None)
         if link.name in reading.invented
         and link.mass
         and link.mass.mass == _ASSUMED_MASS
         else link
         for link in reading.links
     )
-    return replace(reading, links=links)
+    return structs.replace(reading, links=links)
 
 
 def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:
@@ -320,7 +316,7 @@ def _is_predicted(
         trip: The observations.
     """
     identifier = check.direct or check.id
-    written = replace(trip.spec, repaired=(), quaternions=())
+    written = structs.replace(trip.spec, repaired=(), quaternions=())
     error = structs.replace(error, traces=change.traces or error.traces)
     known = known_deviations(identifier, error, written, trip.again)
     return bool(known) and all(identifier.startswith(one.predicts) for one in known)

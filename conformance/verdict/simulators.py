@@ -13,10 +13,9 @@ reference observation of the URDF, and count against the USD, unless
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.catalogue import Check
 from urdf_usd.conformance.checks.comparers import compare
@@ -39,8 +38,7 @@ from urdf_usd.conformance.verdict.attribution import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SimulatorResult:
+class SimulatorResult(Struct, frozen=True, eq=False):
     """One simulator for one check.
 
     Attributes:
@@ -111,7 +109,7 @@ def merge(comparison: Compared, results: tuple[SimulatorResult, ...]) -> Compare
     if not results:
         return comparison
     parts = [comparison, *(result.counted for result in results)]
-    return replace(
+    return structs.replace(
         comparison,
         differences=tuple(one for part in parts for one in part.differences),
         reported=tuple(
@@ -136,7 +134,7 @@ def _reported_by(comparison: Compared, simulated: Observation) -> Compared:
             if one.grade is not Grade.NOT_COMPARABLE
         )
 
-    return replace(
+    return structs.replace(
         comparison,
         differences=named(comparison.differences),
         reported=None if comparison.reported is None else named(comparison.reported),
@@ -161,7 +159,7 @@ def _without(comparison: Compared, items: set[str]) -> Compared:
     def rest(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
         return tuple(one for one in differences if one.item not in items)
 
-    return replace(
+    return structs.replace(
         comparison,
         differences=rest(comparison.differences),
         reported=None if comparison.reported is None else rest(comparison.reported),

@@ -12,13 +12,12 @@ returned with the result; all others are raised together, as one of:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A position in a source file.
 
     Attributes:
@@ -37,8 +36,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """A problem of an input.
 
     Attributes:

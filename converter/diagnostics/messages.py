@@ -6,9 +6,10 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 LONG_TEXT = 300
 _MOST_FAULTS = 20
@@ -18,8 +19,7 @@ MOST_ALIKE = 100
 _Reported = TypeVar("_Reported")
 
 
-@dataclass(frozen=True, slots=True)
-class Alike(Generic[_Reported]):
+class Alike(Struct, Generic[_Reported], frozen=True):
     """One diagnostic or finding, or the last of several with the same rule.
 
     Attributes:

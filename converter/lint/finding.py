@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.rules import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
+class Breach(Struct, frozen=True):
     """A breach of a rule, without the rule."""
 
     message: str
@@ -21,8 +21,7 @@ class Breach:
 Breaches: TypeAlias = Iterator[Breach]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A breach of a rule.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
@@ -87,8 +88,7 @@ ROBOT_CHECKS: Mapping[str, RobotCheck] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LintReport:
+class LintReport(Struct, frozen=True):
     """Findings of one file.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.extents import MeshExtent
@@ -26,8 +27,7 @@ _HEAVY = 20_000
 _MOST_STL_FACES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+class _Use(Struct, frozen=True):
     """A mesh file at one scale.
 
     Attributes:

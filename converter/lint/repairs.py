@@ -8,9 +8,10 @@ exchanged: in Bullet they mean "unlimited".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import truncate
@@ -35,8 +36,7 @@ _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
 _LARGEST_COMPONENT = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """A repair of a file.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 from xml.parsers import expat
+
+from msgspec import Struct
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]
@@ -31,8 +32,7 @@ class SpanError(Exception):
     """The file cannot be edited; the message is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetAttribute:
+class SetAttribute(Struct, frozen=True):
     """Set an attribute of the element at ``place``."""
 
     place: Place
@@ -40,15 +40,13 @@ class SetAttribute:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveElement:
+class RemoveElement(Struct, frozen=True):
     """Remove the element at ``place``, and its line if that becomes empty."""
 
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class SetXmlVersion:
+class SetXmlVersion(Struct, frozen=True):
     """Correct the version in the XML declaration."""
 
     version: str
@@ -57,8 +55,7 @@ class SetXmlVersion:
 Edit: TypeAlias = SetAttribute | RemoveElement | SetXmlVersion
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """Byte offsets of an element and its start tag."""
 
     start: int
@@ -66,8 +63,7 @@ class _Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Replacement:
+class _Replacement(Struct, frozen=True):
     start: int
     end: int
     content: bytes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.diagnostics.findings import drain
@@ -31,8 +32,7 @@ from urdf_usd.converter.urdf.xml.elements import Element
 _ANY_VERSION = (99, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class UrdfDocument:
+class UrdfDocument(Struct, frozen=True):
     """The elements of a URDF file, which need not be a valid robot.
 
     Attributes:
@@ -96,8 +96,7 @@ def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     return UrdfDocument(file, root, robot, markup.expanded)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRobot:
+class MeasuredRobot(Struct, frozen=True):
     """A valid robot with its extents.
 
     Attributes:
@@ -152,7 +151,7 @@ def _extents_in_doubt(
         bounds = bound_link(link, inner, outer)
         if bounds and not is_plausible_within(link.inertial, *bounds):
             doubtful.append(link)
-    exact = measure_meshes(replace(robot, links=tuple(doubtful))).by_path
+    exact = measure_meshes(structs.replace(robot, links=tuple(doubtful))).by_path
     measured = {link.name: measure_link(link, exact) for link in doubtful}
     return {name: extent for name, extent in measured.items() if extent}
 

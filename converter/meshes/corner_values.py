@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Rows: TypeAlias = NDArray[np.float64]
@@ -20,8 +20,7 @@ _T = TypeVar("_T", bound=np.generic)
 _MANY = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CornerValues:
+class CornerValues(Struct, frozen=True, eq=False):
     """Values at the corners of faces, in read-only arrays, without unused values.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from msgspec import Struct, structs
 
 
 class Wrap(StrEnum):
@@ -33,8 +34,7 @@ class Slot(StrEnum):
         return self in {Slot.COLOR, Slot.EMISSION}
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Struct, frozen=True):
     """Sampling of a texture.
 
     The texture is sampled at ``rotate(coordinates * scale, rotation) + translation``;
@@ -73,8 +73,7 @@ class Sampling:
 PLAIN_SAMPLING = Sampling()
 
 
-@dataclass(frozen=True, slots=True)
-class MeshTexture:
+class MeshTexture(Struct, frozen=True):
     """A texture of a material.
 
     Attributes:
@@ -85,12 +84,11 @@ class MeshTexture:
     """
 
     reference: str
-    content: bytes | None = field(default=None, repr=False)
+    content: bytes | None = None
     sampling: Sampling = PLAIN_SAMPLING
 
 
-@dataclass(frozen=True, slots=True)
-class MeshMaterial:
+class MeshMaterial(Struct, frozen=True):
     """A material of a mesh file, with the inputs of USD's preview surface.
 
     Attributes:
@@ -145,7 +143,12 @@ def with_opacity(
     """Multiply the opacity texture, if any, by an opacity."""
     gain = (opacity, opacity, opacity, opacity)
     return tuple(
-        (slot, replace(texture, sampling=replace(texture.sampling, gain=gain)))
+        (
+            slot,
+            structs.replace(
+                texture, sampling=structs.replace(texture.sampling, gain=gain)
+            ),
+        )
         if slot is Slot.OPACITY
         else (slot, texture)
         for slot, texture in textures

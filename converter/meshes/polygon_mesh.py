@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
@@ -39,8 +39,7 @@ class MeshError(Exception):
         self.reason = truncate(reason, LONG_TEXT)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SurfaceAttributes:
+class SurfaceAttributes(Struct, frozen=True, eq=False):
     """Attributes of a surface besides positions and faces; None if absent.
 
     Attributes:
@@ -73,8 +72,7 @@ class SurfaceAttributes:
 NO_ATTRIBUTES = SurfaceAttributes()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PolygonMesh:
+class PolygonMesh(Struct, frozen=True, eq=False):
     """A polygon mesh, in read-only arrays.
 
     Every point belongs to a face, and every face has at least three distinct points.
@@ -185,7 +183,7 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
         turned = CornerValues(
             read_only(attributes.normals.values * signs), attributes.normals.indices
         )
-        attributes = replace(attributes, normals=turned)
+        attributes = structs.replace(attributes, normals=turned)
     indices = mesh.face_indices
     if sum(axes) % 2 == 1:
         order = reversed_faces(mesh.face_counts, np.arange(len(indices)))
@@ -388,7 +386,7 @@ def _attributes_of_faces(
     def chosen(numbers: Indices | None) -> Indices | None:
         return None if numbers is None else read_only(numbers[faces])
 
-    return replace(
+    return structs.replace(
         attributes,
         face_materials=chosen(attributes.face_materials),
         face_groups=chosen(attributes.face_groups),
@@ -401,7 +399,7 @@ def _attributes_of_corners(
     def chosen(held: CornerValues | None) -> CornerValues | None:
         return held and corner_values(held.values, held.indices[corners])
 
-    return replace(
+    return structs.replace(
         attributes,
         normals=chosen(attributes.normals),
         texture_coordinates=chosen(attributes.texture_coordinates),

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import assert_never
+
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
@@ -144,7 +145,9 @@ def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     folder = _Folder(path.parent)
     mesh = _read(data, kind, folder, positions_only=positions_only)
-    return replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
+    return (
+        structs.replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
+    )
 
 
 class _Folder:

@@ -14,7 +14,7 @@ has no mass in the URDF, it receives a very small one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.robot.body_options import Base, BaseOption, MasslessOption
@@ -37,8 +37,7 @@ INVENTED_MASS = 5e-7
 _INVENTED_GYRATION = 0.4 * 0.1**2
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """One rigid body of the USD.
 
     Attributes:
@@ -55,8 +54,7 @@ class Body:
     inertia: Vec6
 
 
-@dataclass(frozen=True, slots=True)
-class BodyAssignment:
+class BodyAssignment(Struct, frozen=True):
     """The bodies of a robot, and the body of each link.
 
     Attributes:

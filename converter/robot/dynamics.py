@@ -17,10 +17,10 @@ which the part along its normal has no effect, so that no basis of the plane is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.robot.kinematics import link_transforms
@@ -55,8 +55,7 @@ GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 """[m/s^2], in the root's frame."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Freedom:
+class _Freedom(Struct, frozen=True, eq=False):
     """The free motion of one link relative to its parent.
 
     Attributes:
@@ -72,8 +71,7 @@ class _Freedom:
     columns: slice
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mechanism:
+class _Mechanism(Struct, frozen=True, eq=False):
     """A robot at K configurations, all in the root's frame.
 
     Attributes:

@@ -13,7 +13,8 @@ spherical joint with a cone limit.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -96,7 +97,7 @@ def merge_chains(robot: Robot) -> Findings[Robot]:
         merged[chain[-1].name] = joint
         dropped |= {one.name for one in chain[:-1]}
         dropped |= {f"/{one.child}" for one in chain[:-1]}
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(link for link in robot.links if f"/{link.name}" not in dropped),
         joints=tuple(

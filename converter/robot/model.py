@@ -7,9 +7,10 @@ language are applied by the reader.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location
 
@@ -18,8 +19,29 @@ Vec4: TypeAlias = tuple[float, float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class XmlElement:
+# Fields of where a part is from and how it is read, not of what it is.
+_NOT_COMPARED = frozenset({"approximation", "custom", "estimated", "location"})
+
+
+class _Described(Struct, frozen=True, eq=False):
+    """A part of a robot, compared by value, wherever in a file it is from."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the values, without those of :data:`_NOT_COMPARED`."""
+        if not isinstance(other, _Described) or type(self) is not type(other):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Return the hash of what is compared."""
+        return hash(self._values())
+
+    def _values(self) -> tuple[object, ...]:
+        names = (name for name in self.__struct_fields__ if name not in _NOT_COMPARED)
+        return tuple(getattr(self, name) for name in names)
+
+
+class XmlElement(Struct, frozen=True):
     """An XML element that is not part of URDF, as written.
 
     Attributes:
@@ -36,8 +58,7 @@ class XmlElement:
     children: tuple[XmlElement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CustomAttribute:
+class CustomAttribute(Struct, frozen=True):
     """An XML attribute that is not part of URDF, as written.
 
     Attributes:
@@ -51,8 +72,7 @@ class CustomAttribute:
     within: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CustomElement:
+class CustomElement(Struct, frozen=True):
     """An XML element that is not part of URDF, and its position.
 
     Attributes:
@@ -63,8 +83,7 @@ class CustomElement:
     within: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Custom:
+class Custom(Struct, frozen=True):
     """Attributes and elements that are not part of URDF; kept but not interpreted.
 
     Ignored when robots are compared.
@@ -85,8 +104,7 @@ class Custom:
 NO_CUSTOM = Custom()
 
 
-@dataclass(frozen=True, slots=True)
-class Pose:
+class Pose(Struct, frozen=True):
     """Rigid transform of a child frame, expressed in its parent frame.
 
     Attributes:
@@ -113,8 +131,7 @@ class Estimated(StrEnum):
     MASS = "mass"
 
 
-@dataclass(frozen=True, slots=True)
-class Inertial:
+class Inertial(_Described, frozen=True):
     """Mass properties of one link.
 
     Attributes:
@@ -129,42 +146,37 @@ class Inertial:
     mass: float
     origin: Pose
     inertia: Vec6
-    location: Location | None = field(default=None, compare=False, repr=False)
-    estimated: Estimated | None = field(default=None, compare=False)
+    location: Location | None = None
+    estimated: Estimated | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """Box centred on its origin; ``size`` is the full edge lengths [m]."""
 
     size: Vec3
 
 
-@dataclass(frozen=True, slots=True)
-class Cylinder:
+class Cylinder(Struct, frozen=True):
     """Cylinder along Z, centred on its origin [m]."""
 
     radius: float
     length: float
 
 
-@dataclass(frozen=True, slots=True)
-class Capsule:
+class Capsule(Struct, frozen=True):
     """Capsule along Z; ``length`` is the cylindrical part without caps [m]."""
 
     radius: float
     length: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sphere:
+class Sphere(Struct, frozen=True):
     """Sphere centred on its origin [m]."""
 
     radius: float
 
 
-@dataclass(frozen=True, slots=True)
-class MeshFile:
+class MeshFile(Struct, frozen=True):
     """Geometry in a separate file.
 
     Attributes:
@@ -181,8 +193,7 @@ class MeshFile:
 Geometry: TypeAlias = Box | Cylinder | Capsule | Sphere | MeshFile
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
+class Material(Struct, frozen=True):
     """Appearance of a visual.
 
     Attributes:
@@ -198,16 +209,15 @@ class Material:
     texture_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Visual:
+class Visual(_Described, frozen=True):
     """Visual shape."""
 
     name: str | None
     origin: Pose
     geometry: Geometry
     material: Material | None = None
-    location: Location | None = field(default=None, compare=False, repr=False)
-    custom: Custom = field(default=NO_CUSTOM, compare=False)
+    location: Location | None = None
+    custom: Custom = NO_CUSTOM
 
 
 class Approximation(StrEnum):
@@ -221,8 +231,7 @@ class Approximation(StrEnum):
     SDF = "sdf"
 
 
-@dataclass(frozen=True, slots=True)
-class Collision:
+class Collision(_Described, frozen=True):
     """Collision shape.
 
     Attributes:
@@ -232,9 +241,9 @@ class Collision:
     name: str | None
     origin: Pose
     geometry: Geometry
-    location: Location | None = field(default=None, compare=False, repr=False)
-    custom: Custom = field(default=NO_CUSTOM, compare=False)
-    approximation: Approximation | None = field(default=None, compare=False)
+    location: Location | None = None
+    custom: Custom = NO_CUSTOM
+    approximation: Approximation | None = None
 
 
 Shape: TypeAlias = Visual | Collision
@@ -244,16 +253,15 @@ Shape: TypeAlias = Visual | Collision
 WORLD_LINK = "world"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(_Described, frozen=True):
     """A named frame with mass and shapes fixed to it."""
 
     name: str
     inertial: Inertial | None = None
     visuals: tuple[Visual, ...] = ()
     collisions: tuple[Collision, ...] = ()
-    location: Location | None = field(default=None, compare=False, repr=False)
-    custom: Custom = field(default=NO_CUSTOM, compare=False)
+    location: Location | None = None
+    custom: Custom = NO_CUSTOM
 
     @property
     def mass(self) -> float:
@@ -266,8 +274,7 @@ class Link:
         return (*self.visuals, *self.collisions)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Allowed joint positions [rad or m]; +-inf is unlimited on that side."""
 
     lower: float
@@ -277,53 +284,45 @@ class Range:
 UNLIMITED = Range(float("-inf"), float("inf"))
 
 
-@dataclass(frozen=True, slots=True)
-class Revolute:
+class Revolute(Struct, frozen=True):
     """Rotation about ``axis`` (unit vector in the child frame) within ``range``."""
 
     axis: Vec3
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Continuous:
+class Continuous(Struct, frozen=True):
     """Rotation about ``axis`` (unit vector in the child frame) without limits."""
 
     axis: Vec3
 
 
-@dataclass(frozen=True, slots=True)
-class Prismatic:
+class Prismatic(Struct, frozen=True):
     """Translation along ``axis`` (unit vector in the child frame) within ``range``."""
 
     axis: Vec3
     range: Range
 
 
-@dataclass(frozen=True, slots=True)
-class Planar:
+class Planar(Struct, frozen=True):
     """Translation in the plane normal to ``axis`` and rotation about it."""
 
     axis: Vec3
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Struct, frozen=True):
     """No motion."""
 
 
-@dataclass(frozen=True, slots=True)
-class Floating:
+class Floating(Struct, frozen=True):
     """Six degrees of freedom."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spherical:
+class Spherical(Struct, frozen=True):
     """Three rotations: an extension of URDF that Bullet and MuJoCo read."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenericAxis:
+class GenericAxis(Struct, frozen=True):
     """One axis of a joint of several axes.
 
     Attributes:
@@ -337,8 +336,7 @@ class GenericAxis:
     effort: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Generic:
+class Generic(Struct, frozen=True):
     """Several axes of a joint frame: a D6 joint, which URDF cannot represent.
 
     Only :func:`~urdf_usd.converter.robot.joint_chains.merge_chains` makes it, for the
@@ -363,8 +361,7 @@ JointKind: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mimic:
+class Mimic(Struct, frozen=True):
     """Position = multiplier * position of ``joint`` + offset [rad or m]."""
 
     joint: str
@@ -372,8 +369,7 @@ class Mimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Dynamics:
+class Dynamics(Struct, frozen=True):
     """Passive joint forces.
 
     Attributes:
@@ -385,8 +381,7 @@ class Dynamics:
     friction: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SafetyController:
+class SafetyController(Struct, frozen=True):
     """Soft limits of a real controller; no simulator applies them."""
 
     k_velocity: float | None = None
@@ -395,16 +390,14 @@ class SafetyController:
     soft_upper_limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """Positions of reference edges [rad or m]."""
 
     rising: float | None = None
     falling: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Joint:
+class Joint(_Described, frozen=True):
     """Connection of two links.
 
     Attributes:
@@ -432,12 +425,11 @@ class Joint:
     safety: SafetyController | None = None
     calibration: Calibration | None = None
     dont_collapse: bool = False
-    location: Location | None = field(default=None, compare=False, repr=False)
-    custom: Custom = field(default=NO_CUSTOM, compare=False)
+    location: Location | None = None
+    custom: Custom = NO_CUSTOM
 
 
-@dataclass(frozen=True, slots=True)
-class LoopJoint:
+class LoopJoint(Struct, frozen=True):
     """A joint of a USD that closes a loop, which URDF cannot represent.
 
     Attributes:
@@ -455,12 +447,11 @@ class LoopJoint:
     axis: Vec3 | None
 
 
-@dataclass(frozen=True, slots=True)
-class Robot:
+class Robot(_Described, frozen=True):
     """Links and joints; ``topology`` checks and orders the tree."""
 
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
-    location: Location | None = field(default=None, compare=False, repr=False)
-    custom: Custom = field(default=NO_CUSTOM, compare=False)
+    location: Location | None = None
+    custom: Custom = NO_CUSTOM

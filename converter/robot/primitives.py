@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from scipy.spatial import ConvexHull
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Pose, Sphere
@@ -25,8 +25,7 @@ _STEPS_SKIPPED = 16
 _Candidate: TypeAlias = "tuple[Box | Cylinder | Capsule | Sphere, int, Matrix]"
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """A primitive that fits a convex hull.
 
     Attributes:

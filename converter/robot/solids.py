@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import pi
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
@@ -17,8 +17,7 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solid:
+class Solid(Struct, frozen=True, eq=False):
     """A solid of density one.
 
     Attributes:

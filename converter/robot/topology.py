@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
@@ -15,8 +16,7 @@ _MOST_OFFERED = 10
 _LONGEST_LOOP = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """A robot's links and joints, ordered from the root outwards.
 
     Attributes:
@@ -110,7 +110,7 @@ def subtree(robot: Robot, root: str) -> Robot:
         ]
         reached.update(below)
         pending.extend(below)
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(link for link in robot.links if link.name in reached),
         joints=tuple(joint for joint in robot.joints if joint.parent in reached),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -23,8 +24,7 @@ _SELF_COLLIDE = ("selfCollide", "self_collide")
 _CONTACTS = ("kp", "kd")
 
 
-@dataclass(frozen=True, slots=True)
-class Actuation:
+class Actuation(Struct, frozen=True):
     """What ``<ros2_control>`` or ``<transmission>`` state of joints.
 
     Attributes:

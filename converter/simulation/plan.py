@@ -6,9 +6,10 @@ Conversions import this module; the structure of the file needs msgspec.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location
 
@@ -25,8 +26,7 @@ def located(
     return Location(file, *places.get(place, (1, 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """A description file that was read.
 
     Attributes:
@@ -53,8 +53,7 @@ class Description:
         return str(Path(self.file).parent / name)
 
 
-@dataclass(frozen=True, slots=True)
-class JointDrive:
+class JointDrive(Struct, frozen=True):
     """A drive with gains.
 
     The force is ``stiffness * (target_position - position) + damping *
@@ -75,8 +74,7 @@ class JointDrive:
     target_velocity: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ContactMaterial:
+class ContactMaterial(Struct, frozen=True):
     """Contact material of the colliders of a link.
 
     Attributes:
@@ -92,8 +90,7 @@ class ContactMaterial:
     restitution: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """All settings of a robot that do not come from its URDF alone.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -50,8 +51,7 @@ _OSCILLATION = frozenset({"natural_frequency", "damping_ratio"})
 _MOST_NAMES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What tables and elements of the URDF state for one joint; None is not stated.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Wanted:
         elif "natural_frequency" in given:
             dropped = _GAINS
         cleared = dict.fromkeys(dropped)
-        return replace(self, location=location, **{**cleared, **given})
+        return structs.replace(self, location=location, **{**cleared, **given})
 
     @property
     def mode(self) -> Control:

@@ -7,7 +7,8 @@ ignored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -15,8 +16,7 @@ from urdf_usd.converter.urdf.xml.elements import Element
 from urdf_usd.converter.urdf.xml.source import parse_markup
 
 
-@dataclass(frozen=True, slots=True)
-class GroupState:
+class GroupState(Struct, frozen=True):
     """A named pose.
 
     Attributes:
@@ -32,8 +32,7 @@ class GroupState:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Srdf:
+class Srdf(Struct, frozen=True):
     """What an SRDF states.
 
     Attributes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
@@ -20,8 +21,7 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 _ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
 
 
-@dataclass(frozen=True, slots=True)
-class Decimals:
+class Decimals(Struct, frozen=True):
     """Numbers found in a text.
 
     Attributes:

@@ -7,8 +7,9 @@ elements, such as ``<limit>`` or ``<mesh>``, belongs to the enclosing owner.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from urdf_usd.converter.robot.model import (
     Custom,
@@ -75,8 +76,12 @@ def written(
 def nest_custom(custom: Custom, tag: str) -> Custom:
     """Return custom data as that of the enclosing owner."""
     return Custom(
-        tuple(replace(one, within=(tag, *one.within)) for one in custom.attributes),
-        tuple(replace(one, within=(tag, *one.within)) for one in custom.elements),
+        tuple(
+            structs.replace(one, within=(tag, *one.within)) for one in custom.attributes
+        ),
+        tuple(
+            structs.replace(one, within=(tag, *one.within)) for one in custom.elements
+        ),
     )
 
 
@@ -96,14 +101,16 @@ def assign_gazebo_elements(robot: Robot) -> Robot:
     def with_share(part: Link | Joint) -> Custom:
         return part.custom + Custom(elements=tuple(addressed[part.name]))
 
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(
-            replace(link, custom=with_share(link)) if link.name in addressed else link
+            structs.replace(link, custom=with_share(link))
+            if link.name in addressed
+            else link
             for link in robot.links
         ),
         joints=tuple(
-            replace(joint, custom=with_share(joint))
+            structs.replace(joint, custom=with_share(joint))
             if joint.name in addressed and joint.name in joints
             else joint
             for joint in robot.joints

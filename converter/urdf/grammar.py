@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from urdf_usd.converter.robot.model import Vec3, Vec4
 from urdf_usd.converter.urdf.kinds import Flag, Kind, Name, Number, Text, Vector
@@ -18,8 +20,7 @@ T = TypeVar("T")
 _RGB = 3
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeType(Generic[T]):
+class AttributeType(Struct, Generic[T], frozen=True):
     """An attribute of the language.
 
     Attributes:
@@ -40,8 +41,7 @@ class AttributeType(Generic[T]):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A child element.
 
     Attributes:
@@ -60,24 +60,22 @@ class Child:
     since: tuple[int, int] = (1, 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ElementType:
+class ElementType(Struct, frozen=True, eq=False):
     """An element of the language; compared by identity."""
 
     tag: str
     clause: str
     attributes: tuple[AttributeType[Any], ...] = ()
     children: tuple[Child, ...] = ()
-    _child: Mapping[str, Child] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Index the children by tag, for fast lookup."""
-        by_tag = {child.type.tag: child for child in self.children}
-        object.__setattr__(self, "_child", by_tag)
 
     def child(self, tag: str) -> Child | None:
         """Find a child by tag."""
-        return self._child.get(tag)
+        return _children_by_tag(self).get(tag)
+
+
+@cache
+def _children_by_tag(element: ElementType) -> Mapping[str, Child]:
+    return {child.type.tag: child for child in element.children}
 
 
 def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:

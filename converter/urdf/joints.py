@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -124,7 +125,7 @@ def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]
         found = _mimic_fault(joint, named, leaders)
         if found:
             yield found
-            kept.append(replace(joint, mimic=None))
+            kept.append(structs.replace(joint, mimic=None))
         else:
             # Joints without name are not tracked: they would form a loop.
             if joint.mimic and joint.mimic.joint:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, cast
+
+from msgspec import Struct
 
 from urdf_usd.converter.urdf import decimals
 
@@ -13,16 +14,14 @@ T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V", bound=tuple[float, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Struct, frozen=True):
     """A problem of a value; ``rule`` is the id of its diagnostic."""
 
     rule: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Value(Generic[T_co]):
+class Value(Struct, Generic[T_co], frozen=True):
     """A parsed value; ``content`` is None if it is unusable."""
 
     content: T_co | None
@@ -36,8 +35,7 @@ class Kind(Protocol[T_co]):
         """Parse the text of an attribute; never raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Any text that is not blank."""
 
     def read(self, text: str) -> Value[str]:
@@ -45,13 +43,11 @@ class Text:
         return Value(text if text.strip() else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Text):
+class Name(Text, frozen=True):
     """A name, or a reference by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """A truth value: ``true`` or ``false``, ``1`` or ``0``, in any case."""
 
     def read(self, text: str) -> Value[bool]:
@@ -64,8 +60,7 @@ class Flag:
         return Value(None, (Flaw("flag-invalid", "is neither true nor false"),))
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     """One number.
 
     Attributes:
@@ -85,8 +80,7 @@ class Number:
         return Value(number, _flaws(found, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Vector(Generic[V]):
+class Vector(Struct, Generic[V], frozen=True):
     """Several numbers.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import Findings, drain
@@ -23,8 +24,7 @@ from urdf_usd.converter.urdf.xml.elements import Element, describe
 from urdf_usd.converter.urdf.xml.source import load, parse_markup
 
 
-@dataclass(frozen=True, slots=True)
-class Markup:
+class Markup(Struct, frozen=True):
     """The elements of a URDF or xacro file.
 
     Attributes:
@@ -146,7 +146,7 @@ def _find_needed(root: Element) -> Diagnostic | None:
     no links.
     """
     needed = _find_xacro(root, elements=not _has_links(root), files=False)
-    return replace(needed, rule="xacro-unexpanded") if needed else None
+    return structs.replace(needed, rule="xacro-unexpanded") if needed else None
 
 
 def _find_xacro(

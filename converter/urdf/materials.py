@@ -8,7 +8,8 @@ a reference uses the definition in the robot, otherwise the first in a visual.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -26,8 +27,7 @@ from urdf_usd.converter.urdf.grammar import (
 from urdf_usd.converter.urdf.reader import Node
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """A material as one element writes it."""
 
     material: Material

@@ -10,9 +10,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
@@ -52,8 +53,7 @@ _DEFORMABLE = "deformable"
 _LARGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """A parsed URDF.
 
     Attributes:
@@ -175,7 +175,7 @@ def _robot(
     if tree_root is not None:
         robot = yield from _tree_below(robot, tree_root)
     coupled = yield from drop_broken_mimics(robot.joints)
-    robot = replace(robot, joints=coupled)
+    robot = structs.replace(robot, joints=coupled)
     if _is_connected(robot):
         yield from topology.problems(robot)
     moving = sum(not isinstance(joint.kind, Fixed) for joint in robot.joints)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar, cast
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings, drain
@@ -19,8 +20,7 @@ T = TypeVar("T")
 _NAMED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """An element of the language with typed values.
 
     Attributes:
@@ -221,7 +221,7 @@ def _flaws(
         found = Diagnostic(rule, f"{what}: {truncate(repr(text))}", element.location)
         if found.severity is not Severity.ERROR:
             used = attribute.default if value.content is None else value.content
-            found = replace(found, message=f"{found.message}; {_use(used)}")
+            found = structs.replace(found, message=f"{found.message}; {_use(used)}")
         yield found
     if attribute.required and value.content is None and not value.flaws:
         message = f"{_subject(element, attribute)} is empty"

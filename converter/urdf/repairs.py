@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -30,7 +31,7 @@ def drop_repeated(root: Element) -> Findings[Element]:
         line = original.location.line
         message = f"{describe(element)} is written as in line {line}; one is kept"
         yield Diagnostic("part-repeated", message, element.location)
-    return replace(root, children=tuple(kept))
+    return structs.replace(root, children=tuple(kept))
 
 
 def define_world(

@@ -14,11 +14,12 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from importlib import util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from msgspec import structs
 
 from urdf_usd.corpus.checkouts import head_commit
 from urdf_usd.corpus.packages import first_of_each, ros_packages
@@ -97,7 +98,9 @@ def fetch(
         path=Path(path),
         packages=_packages(module),
         arguments=arguments,
-        origin=replace(download.origin, commit=commit or download.origin.commit),
+        origin=structs.replace(
+            download.origin, commit=commit or download.origin.commit
+        ),
         mirrored=mirror is not None,
     )
 

@@ -6,10 +6,11 @@ import difflib
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.references import Scheme
@@ -25,8 +26,7 @@ DISTRIBUTION = "example-robot-data"
 _EXTRA = "example-robot-data"
 
 
-@dataclass(frozen=True, slots=True)
-class _Data:
+class _Data(Struct, frozen=True):
     """What the wheel contains.
 
     Attributes:

@@ -6,11 +6,11 @@ xacro arguments, packages, the kind of base, a licence and notes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, structs
 
 from urdf_usd.corpus.packages import first_of_each
 from urdf_usd.corpus.references import Reference, Scheme, parse_reference
@@ -34,8 +34,7 @@ class _Row(msgspec.Struct, frozen=True):
     notes: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Additions:
+class Additions(Struct, frozen=True):
     """Properties that a list states for a robot; they override those of its source.
 
     Attributes:
@@ -53,10 +52,12 @@ class Additions:
 
     def to(self, robot: Candidate) -> Candidate:
         """Return the robot with these properties."""
-        origin = replace(robot.origin, license=self.license or robot.origin.license)
+        origin = structs.replace(
+            robot.origin, license=self.license or robot.origin.license
+        )
         if not isinstance(robot, RobotSource):
-            return replace(robot, origin=origin)
-        return replace(
+            return structs.replace(robot, origin=origin)
+        return structs.replace(
             robot,
             packages=first_of_each(*self.packages, *robot.packages),
             arguments=tuple({**dict(robot.arguments), **dict(self.arguments)}.items()),
@@ -66,8 +67,7 @@ class Additions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One table of a list.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from urdf_usd.conformance.records.history import (
     KEPT_CHECKS,
@@ -34,8 +34,7 @@ _SMALLEST, _LARGEST = 1e-9, 1.0
 _STEP, _HEIGHT = 8, 20
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run, and what changed since the run before.
 
     Attributes:
@@ -57,8 +56,7 @@ class Run:
         return sum(one.worse for one in self.results if one.candidate == candidate)
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """One robot and converter over all runs.
 
     Attributes:

@@ -6,13 +6,13 @@ import base64
 import hashlib
 import json
 import shlex
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec import Struct
 
 from urdf_usd.conformance.records.coverage_record import CoverageStatus
 from urdf_usd.conformance.records.record import (
@@ -48,8 +48,7 @@ _RUN_FLAGS = ("merge-fixed", "keep-chains", "physics-variants")
 _REPEATED_OPTIONS = ("arg", "env")
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """A script of a page: in a file, or inline.
 
     Attributes:

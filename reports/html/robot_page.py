@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from jinja2 import Environment
 from markupsafe import Markup
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     CheckRecord,
@@ -41,8 +41,7 @@ _PLOTTED_LINKS = 40
 _NAME_LIMIT = 80
 
 
-@dataclass(frozen=True, slots=True)
-class PageScripts:
+class PageScripts(Struct, frozen=True):
     """The scripts of a page.
 
     Attributes:
@@ -54,8 +53,7 @@ class PageScripts:
     viewer: Script
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The 3D scene of a robot.
 
     Attributes:
@@ -139,8 +137,7 @@ def render_page(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementTable:
+class AgreementTable(Struct, frozen=True):
     """Distances between the readings of every two engines.
 
     Attributes:

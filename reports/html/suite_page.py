@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
     ConverterRecord,
@@ -51,8 +51,7 @@ OUTCOMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One case.
 
     Attributes:
@@ -73,8 +72,7 @@ class Row:
         return next(iter(self.results.values()))[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(Struct, frozen=True):
     """The cases of one chapter.
 
     Attributes:

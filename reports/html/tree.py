@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
@@ -11,8 +11,7 @@ from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
 _DEEPEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """float32 bound and tolerance of one check.
 
     Attributes:
@@ -39,8 +38,7 @@ class Limits:
         return Grade.CLOSE if value <= self.tolerance else Grade.FAILS
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
+class TreeRow(Struct, frozen=True):
     """One link of the tree.
 
     Attributes:
@@ -94,7 +92,7 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
             row = _with_errors(row, errors, places[link], position, rotation)
         parent = rows[above.parent].grade if above else None
         fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
-        rows[link] = replace(row, first=fails_first)
+        rows[link] = structs.replace(row, first=fails_first)
         children = reversed(below.get(link, []))
         waiting += [(child.child, child, depth + 1) for child in children]
     return tuple(rows.values())
@@ -123,7 +121,7 @@ def _with_errors(
     order = (Grade.EXACT, Grade.CLOSE, Grade.FAILS)
     # Show the configuration of the worse of the two errors.
     turn = order.index(grades[1]) > order.index(grades[0])
-    return replace(
+    return structs.replace(
         row,
         position=moved,
         rotation=turned,

@@ -21,10 +21,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from pxr import Usd, UsdPhysics
 
 from tests.behaviour.assessment import (
@@ -343,7 +343,9 @@ def _compared(
 def configurations_at_rest(parsed: Parsed) -> Configurations:
     """Return configurations of a robot for link frames alone."""
     whole = configurations(structure(parsed.robot), 1)
-    return replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
+    return structs.replace(
+        whole, velocities=(), root=None, rollout=None, motion_count=0
+    )
 
 
 def joint_names(usd: Path) -> dict[str, str]:

@@ -16,10 +16,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
+
+from msgspec import structs
 
 from tests.conformance import misbehaviour
 from urdf_usd.conformance.engines.protocol import (
@@ -42,13 +44,13 @@ def _change_request(request: Request) -> object:
     for values in request.configurations.positions:
         with contextlib.suppress(ValueError):
             values[:] = 7.0
-    object.__setattr__(request.configurations, "joints", ())
-    object.__setattr__(request, "path", "elsewhere")
+    structs.force_setattr(request.configurations, "joints", ())
+    structs.force_setattr(request, "path", "elsewhere")
     return 7
 
 
 def _with_notes(*notes: object) -> Observation:
-    return replace(_ROBOT, notes=cast("tuple[str, ...]", notes))
+    return structs.replace(_ROBOT, notes=cast("tuple[str, ...]", notes))
 
 
 # What the engine returns, and the begin of the reason that is reported.
@@ -56,7 +58,9 @@ ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
     "wrong-type": (lambda _: 7, "TypeError: the engine returned int instead of an obs"),
     "none": (lambda _: None, "TypeError: the engine returned NoneType instead of an"),
     "wrong-content": (
-        lambda _: replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
+        lambda _: structs.replace(
+            _ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))
+        ),
         "TypeError: observation.links[0] is int instead of LinkObservation",
     ),
     "unpicklable": (lambda _: _with_notes(_Local("")), "_pickle.PicklingError: Can't"),

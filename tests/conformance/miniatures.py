@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 from scipy.spatial.transform import Rotation
 
-from tests.replacing import replaced
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.engines.mujoco.model import with_motion
 from urdf_usd.conformance.engines.reference.engine import observe_robot
@@ -235,10 +235,12 @@ def usd_reading(
     body = {link.name: link.name if link.inertial else None for link in robot.links}
     for joint in robot.joints:
         body[joint.child] = body[joint.child] or body[joint.parent]
-    return replace(
+    return structs.replace(
         reading,
         engine="usd",
-        links=tuple(replace(link, body=body[link.name]) for link in reading.links),
+        links=tuple(
+            structs.replace(link, body=body[link.name]) for link in reading.links
+        ),
         base=Base.FLOATING,
         articulation_roots=1,
         up=(0.0, 0.0, 1.0),
@@ -254,36 +256,36 @@ def usd_reading(
 
 def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
     """Return the observation of an engine without deviations."""
-    return replace(observe_robot(robot, CONFIGURATIONS), engine=name)
+    return structs.replace(observe_robot(robot, CONFIGURATIONS), engine=name)
 
 
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with one joint changed."""
     joints = tuple(
-        replaced(joint, **changes) if joint.name == name else joint
+        structs.replace(joint, **changes) if joint.name == name else joint
         for joint in robot.joints
     )
-    return replace(robot, joints=joints)
+    return structs.replace(robot, joints=joints)
 
 
 def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with the inertial of one link changed."""
     links = tuple(
-        replace(link, inertial=replaced(link.inertial, **changes))
+        structs.replace(link, inertial=structs.replace(link.inertial, **changes))
         if link.name == name and link.inertial
         else link
         for link in robot.links
     )
-    return replace(robot, links=links)
+    return structs.replace(robot, links=links)
 
 
 def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
     """Return an observation with one joint changed."""
     joints = tuple(
-        replaced(joint, **changes) if joint.name == name else joint
+        structs.replace(joint, **changes) if joint.name == name else joint
         for joint in reading.joints
     )
-    return replace(reading, joints=joints)
+    return structs.replace(reading, joints=joints)
 
 
 def restating_mass(
@@ -291,10 +293,10 @@ def restating_mass(
 ) -> Observation:
     """Return an observation with the mass of one link changed."""
     links = tuple(
-        replace(link, mass=mass) if link.name == name else link
+        structs.replace(link, mass=mass) if link.name == name else link
         for link in reading.links
     )
-    return replace(reading, links=links)
+    return structs.replace(reading, links=links)
 
 
 def joint_of(reading: Observation, name: str) -> JointObservation:
@@ -380,17 +382,17 @@ def _parents_swapped() -> Observation:
 def _without_link(name: str) -> Observation:
     reading = usd_reading()
     links = tuple(link for link in reading.links if link.name != name)
-    return replace(reading, links=links)
+    return structs.replace(reading, links=links)
 
 
 def _without_joint(name: str) -> Observation:
     reading = usd_reading()
     joints = tuple(joint for joint in reading.joints if joint.name != name)
-    return replace(reading, joints=joints)
+    return structs.replace(reading, joints=joints)
 
 
 def _mimic(**changes: object) -> Observation:
-    coupling = replaced(MimicObservation("finger_a", -12.5, 0.125), **changes)
+    coupling = structs.replace(MimicObservation("finger_a", -12.5, 0.125), **changes)
     return restating_joint(usd_reading(), "finger_b", mimic=coupling)
 
 
@@ -400,14 +402,14 @@ def _gap(position: float, rotation: float) -> Observation:
         AssemblyGap(gap.joint, position, rotation) if gap.joint == "elbow" else gap
         for gap in reading.assembly
     )
-    return replace(reading, assembly=gaps)
+    return structs.replace(reading, assembly=gaps)
 
 
 def _with_joint(name: str) -> Observation:
     """Add fixed joints that the URDF does not have."""
     reading = usd_reading()
     brace = JointObservation(name, JointType.FIXED, "arm", "wheel")
-    return replace(reading, joints=(*reading.joints, brace))
+    return structs.replace(reading, joints=(*reading.joints, brace))
 
 
 def _inertia_stated_twice() -> Observation:
@@ -423,35 +425,35 @@ def _restating(second: tuple[float, ...]) -> Observation:
     first = mass_of(reading, "arm").inertia
     assert first is not None
     restated = Restatement("arm", "newton:inertia", first, second)  # type: ignore[arg-type]  # six numbers
-    return replace(reading, restated=(restated,))
+    return structs.replace(reading, restated=(restated,))
 
 
 def _without_finger_inertia() -> Observation:
     light = with_inertial(ROBOT, "finger_b", inertia=(0.0,) * 6)
-    return replace(usd_reading(), dynamics=usd_reading(light).dynamics)
+    return structs.replace(usd_reading(), dynamics=usd_reading(light).dynamics)
 
 
 def _without_velocities() -> Observation:
     """Bias forces without the velocity term."""
-    still = replace(CONFIGURATIONS, velocities=())
+    still = structs.replace(CONFIGURATIONS, velocities=())
     reading = usd_reading()
-    return replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)
+    return structs.replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)
 
 
 def _with_setting(kind: SettingKind, subject: str) -> Observation:
     setting = UnimpliedSetting(kind, subject, "something is 5, not 0", "0", "5")
-    return replace(usd_reading(), unimplied=(setting,))
+    return structs.replace(usd_reading(), unimplied=(setting,))
 
 
 def _with_ground() -> Observation:
     """Give a collider of the base to a plane that is no link."""
     reading = usd_reading()
-    ground = replace(
+    ground = structs.replace(
         next(shape for shape in reading.shapes if shape.role is Role.COLLISION),
         link="ground",
         source="/ground",
     )
-    return replace(reading, shapes=(*reading.shapes, ground))
+    return structs.replace(reading, shapes=(*reading.shapes, ground))
 
 
 def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
@@ -629,7 +631,7 @@ MINIATURES = (
     ),
     Miniature(
         "mass left to the colliders",
-        lambda: replace(usd_reading(), invented=("arm",)),
+        lambda: structs.replace(usd_reading(), invented=("arm",)),
         {"mass.stated": "link arm"},
         "without an authored mass",
     ),
@@ -665,37 +667,37 @@ MINIATURES = (
     ),
     Miniature(
         "base welded",
-        lambda: replace(usd_reading(), base=Base.FIXED),
+        lambda: structs.replace(usd_reading(), base=Base.FIXED),
         {"structure.base": "link base"},
         "fixed, not floating",
     ),
     Miniature(
         "written as scenery",
-        lambda: replace(usd_reading(), base=Base.STATIC),
+        lambda: structs.replace(usd_reading(), base=Base.STATIC),
         {"structure.base": "link base"},
         "static, not floating",
     ),
     Miniature(
         "no articulation root",
-        lambda: replace(usd_reading(), articulation_roots=0),
+        lambda: structs.replace(usd_reading(), articulation_roots=0),
         {"structure.articulation": "robot"},
         "0 articulation roots instead of 1",
     ),
     Miniature(
         "two articulation roots",
-        lambda: replace(usd_reading(), articulation_roots=2),
+        lambda: structs.replace(usd_reading(), articulation_roots=2),
         {"structure.articulation": "robot"},
         "2 articulation roots instead of 1",
     ),
     Miniature(
         "joint excluded from the articulation",
-        lambda: replace(usd_reading(), unarticulated=("elbow",)),
+        lambda: structs.replace(usd_reading(), unarticulated=("elbow",)),
         {"structure.articulation": "joint elbow"},
         "belongs to no articulation",
     ),
     Miniature(
         "joint of a base without body tied to the world",
-        lambda: replace(usd_reading(), at_world=("wheel",)),
+        lambda: structs.replace(usd_reading(), at_world=("wheel",)),
         {"structure.world": "joint wheel"},
         "connects a body to the world",
     ),
@@ -785,7 +787,7 @@ MINIATURES = (
     ),
     Miniature(
         "articulation root on a link amid the robot",
-        lambda: replace(usd_reading(), articulation_starts=("forearm",)),
+        lambda: structs.replace(usd_reading(), articulation_starts=("forearm",)),
         {"structure.articulation": "link forearm"},
         "as if it were a floating base",
     ),
@@ -803,13 +805,13 @@ MINIATURES = (
     ),
     Miniature(
         "body made kinematic",
-        lambda: replace(usd_reading(), nondynamic=("arm",)),
+        lambda: structs.replace(usd_reading(), nondynamic=("arm",)),
         {"structure.bodies": "link arm"},
         "kinematic or disabled",
     ),
     Miniature(
         "robot lying on its side",
-        lambda: replace(usd_reading(), up=(0.0, 1.0, 0.0)),
+        lambda: structs.replace(usd_reading(), up=(0.0, 1.0, 0.0)),
         {"kinematics.up": "link base"},
         "1.57 rad from the up axis",
     ),
@@ -851,4 +853,4 @@ def _with_nan(link: str) -> Observation:
     assert frames is not None
     positions = frames.positions.copy()
     positions[3, frames.links.index(link)] = np.nan
-    return replace(reading, frames=replace(frames, positions=positions))
+    return structs.replace(reading, frames=structs.replace(frames, positions=positions))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec import structs
 
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
-from tests.replacing import replaced
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
 from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
@@ -23,11 +23,13 @@ def with_geometry(
             continue
         visuals, collisions = list(one.visuals), list(one.collisions)
         if role is Role.VISUAL:
-            visuals[index] = replace(visuals[index], geometry=geometry)
+            visuals[index] = structs.replace(visuals[index], geometry=geometry)
         else:
-            collisions[index] = replace(collisions[index], geometry=geometry)
-        links.append(replace(one, visuals=tuple(visuals), collisions=tuple(collisions)))
-    return replace(robot, links=tuple(links))
+            collisions[index] = structs.replace(collisions[index], geometry=geometry)
+        links.append(
+            structs.replace(one, visuals=tuple(visuals), collisions=tuple(collisions))
+        )
+    return structs.replace(robot, links=tuple(links))
 
 
 def restating_shapes(
@@ -39,7 +41,7 @@ def restating_shapes(
     """Return an observation with the shapes of one link changed."""
     own = [s for s in reading.shapes if s.link == link and s.role is role]
     rest = [s for s in reading.shapes if s not in own]
-    return replace(reading, shapes=(*rest, *edit(own)))
+    return structs.replace(reading, shapes=(*rest, *edit(own)))
 
 
 def _otherwise(role: Role, link: str, index: int, geometry: Geometry) -> Observation:
@@ -57,8 +59,8 @@ def _moved_pen(role: Role) -> Observation:
         surface = own[1].surface
         assert surface is not None
         x, y, z = surface.center
-        moved = replace(surface, center=(x, y + 1e-3, z))
-        return [own[0], replace(own[1], surface=moved)]
+        moved = structs.replace(surface, center=(x, y + 1e-3, z))
+        return [own[0], structs.replace(own[1], surface=moved)]
 
     return restating_shapes(usd_reading(), "forearm", role, edit)
 
@@ -69,7 +71,7 @@ def _surfaced(role: Role, **changes: object) -> Observation:
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         surface = own[0].surface
         assert surface is not None
-        return [replace(own[0], surface=replaced(surface, **changes))]
+        return [structs.replace(own[0], surface=structs.replace(surface, **changes))]
 
     return restating_shapes(usd_reading(), "arm", role, edit)
 
@@ -88,7 +90,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
         if link.name == "arm"
     )
     assert isinstance(wedge, MeshFile)
-    unscaled = replace(wedge, scale=(1.0, 1.0, 1.0))
+    unscaled = structs.replace(wedge, scale=(1.0, 1.0, 1.0))
     shapes, support = f"{role}.shapes", f"{role}.support"
     return (
         Miniature(
@@ -138,7 +140,7 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
 def _flipped_normals() -> Observation:
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
         shading = Shading(True, -1.0, 1.0, (0.0, 0.0, 0.0))
-        return [replace(own[0], shading=shading)]
+        return [structs.replace(own[0], shading=shading)]
 
     return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
 
@@ -162,8 +164,12 @@ def _flipped_mapping() -> Observation:
             z - along[5],
         )
         oriented = -look.mapping.oriented
-        mapping = replace(look.mapping, moments=moments, oriented=oriented)
-        return [replace(own[0], appearances=(replace(look, mapping=mapping),))]
+        mapping = structs.replace(look.mapping, moments=moments, oriented=oriented)
+        return [
+            structs.replace(
+                own[0], appearances=(structs.replace(look, mapping=mapping),)
+            )
+        ]
 
     return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
 
@@ -172,8 +178,8 @@ def _with_appearance(**changes: object) -> Observation:
     """Change the material of the base."""
 
     def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
-        looks = tuple(replaced(look, **changes) for look in own[0].appearances)
-        return [replace(own[0], appearances=looks)]
+        looks = tuple(structs.replace(look, **changes) for look in own[0].appearances)
+        return [structs.replace(own[0], appearances=looks)]
 
     return restating_shapes(usd_reading(), "base", Role.VISUAL, edit)
 

@@ -20,11 +20,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
@@ -198,7 +199,7 @@ def _measure(
             text = standalone_urdf(str(source.path), packages, arguments, ()).text
             path.write_bytes(text)
         chosen = configurations(structure(parsed.robot), _COUNT)
-        chosen = replace(chosen, velocities=(), root=None)
+        chosen = structs.replace(chosen, velocities=(), root=None)
         start = time.perf_counter()
         try:
             expected = _expected(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
+from msgspec import structs
 
 from urdf_usd.converter.robot.model import (
     Box,
@@ -191,7 +191,7 @@ def scaled(robot: Robot, length: float, mass: float) -> Robot:
 
     def moved(pose: Pose) -> Pose:
         x, y, z = (length * c for c in pose.position)
-        return replace(pose, position=(x, y, z))
+        return structs.replace(pose, position=(x, y, z))
 
     def grown(geometry: Geometry) -> Geometry:
         match geometry:
@@ -217,27 +217,33 @@ def scaled(robot: Robot, length: float, mass: float) -> Robot:
         if not isinstance(kind, Prismatic):
             return kind
         lower, upper = length * kind.range.lower, length * kind.range.upper
-        return replace(kind, range=Range(lower, upper))
+        return structs.replace(kind, range=Range(lower, upper))
 
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(
-            replace(
+            structs.replace(
                 link,
                 inertial=link.inertial and heavier(link.inertial),
                 visuals=tuple(
-                    replace(v, origin=moved(v.origin), geometry=grown(v.geometry))
+                    structs.replace(
+                        v, origin=moved(v.origin), geometry=grown(v.geometry)
+                    )
                     for v in link.visuals
                 ),
                 collisions=tuple(
-                    replace(c, origin=moved(c.origin), geometry=grown(c.geometry))
+                    structs.replace(
+                        c, origin=moved(c.origin), geometry=grown(c.geometry)
+                    )
                     for c in link.collisions
                 ),
             )
             for link in robot.links
         ),
         joints=tuple(
-            replace(joint, origin=moved(joint.origin), kind=reaching(joint.kind))
+            structs.replace(
+                joint, origin=moved(joint.origin), kind=reaching(joint.kind)
+            )
             for joint in robot.joints
         ),
     )
@@ -252,12 +258,12 @@ def with_bare_frames(robot: Robot, choices: Sequence[int]) -> Robot:
     """
     nothing = Inertial(0.0, Pose(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     links = tuple(
-        replace(link, inertial=nothing)
+        structs.replace(link, inertial=nothing)
         if index in choices and link.inertial is None
         else link
         for index, link in enumerate(robot.links)
     )
-    return replace(robot, links=links)
+    return structs.replace(robot, links=links)
 
 
 def any_scale(**options: bool) -> st.SearchStrategy[Robot]:

@@ -10,12 +10,12 @@ import math
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from pxr import Sdf, Usd, Vt
 
 from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
@@ -105,9 +105,9 @@ def _numbers(value: object) -> Iterator[float]:
         case tuple():
             for part in value:
                 yield from _numbers(part)
-        case _ if is_dataclass(value):
-            for field in fields(value):
-                yield from _numbers(getattr(value, field.name))
+        case Struct():
+            for name in value.__struct_fields__:
+                yield from _numbers(getattr(value, name))
 
 
 def fuzz_stl(data: bytes) -> None:

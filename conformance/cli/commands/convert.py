@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.cli.options.conversion import (
     ConversionChoices,
@@ -135,8 +135,7 @@ def _names_several(texts: tuple[str, ...]) -> bool:
     return len(texts) > 1 or parse_reference(texts[0]).whole
 
 
-@dataclass(frozen=True, slots=True)
-class _AddedOptions:
+class _AddedOptions(Struct, frozen=True):
     """Options of this command alone."""
 
     root: str | None
@@ -158,7 +157,7 @@ def _options_for(
         if chosen.profile.value == "simready":
             stated["author"] = robot.origin.maker
         metadata = tuple((name, text) for name, text in stated.items() if text)
-    return replace(
+    return structs.replace(
         chosen,
         # The last entry of a name counts: the user's.
         metadata=(*metadata, *chosen.metadata),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from urdf_usd.conformance.cli.options.parameters import HelpfulCommand
 from urdf_usd.conformance.cli.output.console import long_stdout
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A package, engine or corpus, and whether it is available."""
 
     available: bool

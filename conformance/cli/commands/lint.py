@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
 from urdf_usd.conformance.cli.options.parameters import (
     Arguments,
@@ -159,7 +159,7 @@ def lint_command(
         (robot,) = robots
         repaired = output or robot.path
         _write_repaired(robot, repaired, rules, packages)
-        robots = (replace(robot, reference=str(repaired), path=repaired),)
+        robots = (structs.replace(robot, reference=str(repaired), path=repaired),)
     examined = [_examined(robot, packages, arguments, environment) for robot in robots]
     robots_alone = [file for file in examined if file is not None]
     files = [file.narrowed(rules) for file in robots_alone]

@@ -120,7 +120,7 @@ def _page(
     Raises:
         CommandError: Nothing can be drawn.
     """
-    from dataclasses import replace
+    from msgspec import structs
 
     from urdf_usd.conformance.execution.run import check
     from urdf_usd.converter.conversion import convert
@@ -129,7 +129,7 @@ def _page(
 
     with temporary_folder() as folder:
         if usd is None:
-            conversion = replace(
+            conversion = structs.replace(
                 choices.options(),
                 packages=options.packages,
                 arguments=options.arguments,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from urdf_usd.conformance.cli.options.parameters import (
     ISAAC_METADATA,
@@ -44,8 +44,7 @@ MASSLESS = ("regularise", "error")
 MATERIALS = ("preview", "openpbr")
 
 
-@dataclass(frozen=True, slots=True)
-class ConversionChoices:
+class ConversionChoices(Struct, frozen=True):
     """Options of a conversion as given on the command line.
 
     Raises:

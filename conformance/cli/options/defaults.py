@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from urdf_usd.conformance.cli.output.failures import CommandError
 
@@ -31,8 +31,7 @@ _REPOSITORY = ".git"
 _PACKAGES = "packages"
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(Struct, frozen=True):
     """The tables of a file.
 
     Attributes:

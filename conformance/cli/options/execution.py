@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from urdf_usd.conformance.cli.options.parameters import (
     fail_on_option,
@@ -44,8 +44,7 @@ memory_option = click.option(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """How the robots of a run are processed.
 
     Attributes:
@@ -127,8 +126,7 @@ execution_options = options_as(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Converters:
+class Converters(Struct, frozen=True):
     """The converters under test.
 
     Attributes:
@@ -147,8 +145,7 @@ class Converters:
         return self.candidates == (OWN,)
 
 
-@dataclass(frozen=True, slots=True)
-class ConverterChoices:
+class ConverterChoices(Struct, frozen=True):
     """The converters under test as given on the command line.
 
     Attributes:
@@ -233,8 +230,7 @@ converter_options = options_as(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GateOptions:
+class GateOptions(Struct, frozen=True):
     """What makes a run fail.
 
     Attributes:
@@ -288,8 +284,7 @@ gate_options = options_as(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryChoices:
+class HistoryChoices(Struct, frozen=True):
     """The history of a run as given on the command line.
 
     Attributes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import click
+from msgspec import Struct
 
 from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import EXIT_CODES, CommandError
@@ -105,16 +105,16 @@ def add_options(*options: Decorator) -> Callable[[_Command], _Command]:
 
 
 def options_as(
-    kind: type[Any], parameter: str, options: Sequence[Decorator]
+    kind: type[Struct], parameter: str, options: Sequence[Decorator]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds options and passes their values as one object.
 
     Args:
-        kind: Dataclass with one field per option.
+        kind: Struct with one field per option.
         parameter: Parameter of the command that receives the object.
         options: In the order of the help text.
     """
-    names = [field.name for field in fields(kind)]
+    names = kind.__struct_fields__
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter import (
     ConversionError,
@@ -24,8 +25,7 @@ UNKNOWN = "unknown"
 _SHORT_COMMIT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One robot of a list; unknown values are None.
 
     Attributes:
@@ -52,7 +52,7 @@ class Row:
 
     def as_plain(self) -> dict[str, object]:
         """Return the row for JSON."""
-        return {**asdict(self), "license": self.license or UNKNOWN}
+        return {**structs.asdict(self), "license": self.license or UNKNOWN}
 
 
 COLUMNS = (

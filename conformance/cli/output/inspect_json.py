@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 from typing import TypeAlias
+
+import msgspec
 
 from urdf_usd.converter.inspection import Inspection, kind_name
 from urdf_usd.converter.robot.model import Joint, Link, MeshFile, Pose, Shape, Visual
@@ -23,7 +24,7 @@ def robot_json(inspection: Inspection) -> str:
         "schema_version": SCHEMA_VERSION,
         "robot": inspection.robot.name,
         "root": tree.root,
-        "totals": asdict(inspection.totals),
+        "totals": msgspec.to_builtins(inspection.totals),
         "links": [_link(tree.link[name], inspection) for name in tree.links],
         "joints": [_joint(joint) for joint in joints],
     }
@@ -58,7 +59,7 @@ def _shape(shape: Shape, inspection: Inspection) -> Json:
             "triangles": extent.triangles if extent else None,
         }
     else:
-        described |= asdict(geometry)
+        described |= msgspec.to_builtins(geometry)
     if isinstance(shape, Visual):
         material = shape.material
         described["material"] = material and {
@@ -84,7 +85,7 @@ def _joint(joint: Joint) -> Json:
         "velocity": joint.velocity,
         "damping": joint.dynamics.damping if joint.dynamics else None,
         "friction": joint.dynamics.friction if joint.dynamics else None,
-        "mimic": asdict(joint.mimic) if joint.mimic else None,
+        "mimic": msgspec.to_builtins(joint.mimic) if joint.mimic else None,
     }
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
+from msgspec import Struct, structs
 from rich.text import Text
 
 from urdf_usd.conformance.cli.output.console import SEVERITY_STYLES
@@ -30,8 +30,7 @@ _SARIF_VERSION = "2.1.0"
 _LONGEST = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class LintedFile:
+class LintedFile(Struct, frozen=True):
     """The findings in one file.
 
     Attributes:
@@ -49,7 +48,7 @@ class LintedFile:
     def narrowed(self, rules: Collection[str]) -> LintedFile:
         """Keep the findings of some rules, by identifier."""
         kept = tuple(finding for finding in self.findings if finding.rule.id in rules)
-        return replace(self, findings=kept)
+        return structs.replace(self, findings=kept)
 
 
 def counts(files: Iterable[LintedFile]) -> dict[Severity, int]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.cli.output.console import say, stdout
 from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
@@ -55,8 +54,7 @@ if TYPE_CHECKING:
     from urdf_usd.corpus import Resolved
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousRun:
+class PreviousRun(Struct, frozen=True):
     """A previous run, read before its folder may be emptied for the next.
 
     Attributes:
@@ -68,8 +66,7 @@ class PreviousRun:
     run: StoredRun
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """How the records of a run are reported and judged.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 from rich import box
 from rich.console import Console, Group
 from rich.table import Table
@@ -63,7 +63,7 @@ def run_sensitivity(
 def as_json(found: Sensitivity) -> str:
     """Return the result as JSON; equal results give equal bytes."""
     document = {"schema_version": SCHEMA_VERSION, "passed": found.passed}
-    return json.dumps(document | asdict(found), indent=1) + "\n"
+    return json.dumps(document | msgspec.to_builtins(found), indent=1) + "\n"
 
 
 def rendered(found: Sensitivity) -> Group:

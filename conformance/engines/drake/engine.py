@@ -13,10 +13,10 @@ import logging
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.optional_engine import optional_engine
@@ -95,8 +95,7 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DrakeEngine:
+class DrakeEngine(Struct, frozen=True):
     """Reads a URDF with Drake's parser and multibody plant."""
 
     name: str = "drake"
@@ -135,8 +134,7 @@ class DrakeEngine:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Robot:
+class _Robot(Struct, frozen=True, eq=False):
     """A finished plant with one robot, with the names of its parts in the file.
 
     Attributes:

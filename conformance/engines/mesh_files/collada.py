@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeAlias
 from zipfile import is_zipfile
 
 import collada
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.bounds import MOST_INSTANCES, MOST_NUMBERS
@@ -96,7 +96,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
     mesh = joined_parts(part for part, _ in found)
     has_coordinates = any(has for _, has in found)
     with_normals = sum(part.normals is not None for part, _ in found)
-    return replace(
+    return structs.replace(
         mesh,
         materials=materials,
         has_coordinates=has_coordinates,

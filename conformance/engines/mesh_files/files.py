@@ -6,12 +6,12 @@ No reader shares a library with the converter's of the same format.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from zipfile import is_zipfile
 
 import numpy as np
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_MESH,
@@ -44,8 +44,7 @@ _KEPT = 64
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     """A mesh file, before files that it names are read.
 
     Attributes:
@@ -79,7 +78,7 @@ def load_mesh(path: str) -> LoadedMesh:
         materials = read_libraries(read.libraries, read.names, folder)
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
-    return replace(read.mesh, materials=materials)
+    return structs.replace(read.mesh, materials=materials)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -89,7 +88,7 @@ def _load_mesh(path: str, changed: int, size: int) -> _Read:
     file = Path(path)
     content = read_bounded(file, LARGEST_MESH)
     read = _read(content, _format(content, file), str(file.parent))
-    return replace(read, mesh=_finite(read.mesh))
+    return structs.replace(read, mesh=_finite(read.mesh))
 
 
 def _read(content: bytes, form: str, folder: str) -> _Read:
@@ -145,7 +144,7 @@ def _finite(mesh: LoadedMesh) -> LoadedMesh:
     kept = np.logical_and.reduce(finite[mesh.triangles], axis=(1, 2))
     if not kept.any():
         raise UnreadMeshError("no triangle is finite")
-    return replace(
+    return structs.replace(
         mesh,
         points=np.where(finite, mesh.points, 0.0),
         triangles=mesh.triangles[kept],

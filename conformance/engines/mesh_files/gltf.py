@@ -12,12 +12,12 @@ import json
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
+from msgspec import structs
 
 from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_MESH,
@@ -127,10 +127,12 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         message = f"trimesh reads {scene.geometries} of {len(read)} primitives"
         raise UnreadMeshError(message)
     mesh = joined_parts(
-        replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
+        structs.replace(
+            part, transform=_UPRIGHT @ part.transform, material=read[number]
+        )
         for number, part in scene.parts
     )
-    return replace(
+    return structs.replace(
         mesh,
         materials=materials,
         has_coordinates=has_coordinates,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.bounds import MOST_NUMBERS
@@ -29,8 +29,7 @@ class UnreadMeshError(Exception):
     """A mesh file cannot be read; the message says why, in one line."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FaceGroup:
+class FaceGroup(Struct, frozen=True, eq=False):
     """Triangles of one group.
 
     Attributes:
@@ -42,8 +41,7 @@ class FaceGroup:
     triangles: Indices
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LoadedMesh:
+class LoadedMesh(Struct, frozen=True, eq=False):
     """The content of a mesh file.
 
     Attributes:
@@ -79,8 +77,7 @@ class LoadedMesh:
         return len(self.groups) or 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeshPart:
+class MeshPart(Struct, frozen=True, eq=False):
     """Triangles with one transform and one material.
 
     Attributes:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_IMAGE,
@@ -27,8 +28,7 @@ _RGB = 3
 _REFUSED = (errno.EINVAL, errno.EFBIG)
 
 
-@dataclass(frozen=True, slots=True)
-class ImageFile:
+class ImageFile(Struct, frozen=True):
     """A texture of a material.
 
     Attributes:
@@ -39,7 +39,7 @@ class ImageFile:
 
     reference: str
     folder: str
-    content: bytes | None = field(default=None, repr=False)
+    content: bytes | None = None
 
     @property
     def name(self) -> str:
@@ -75,8 +75,7 @@ class ImageFile:
         return reason
 
 
-@dataclass(frozen=True, slots=True)
-class FileMaterial:
+class FileMaterial(Struct, frozen=True):
     """A material of a mesh file.
 
     Attributes:

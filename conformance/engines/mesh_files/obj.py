@@ -9,9 +9,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
@@ -48,8 +48,7 @@ _NONE = 0
 _TRIANGLE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ObjFile:
+class ObjFile(Struct, frozen=True):
     """An OBJ file, before the libraries that it names are read.
 
     Attributes:
@@ -63,8 +62,7 @@ class ObjFile:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Faces:
+class _Faces(Struct, frozen=True, eq=False):
     """Consecutive faces with one material.
 
     Attributes:
@@ -81,8 +79,7 @@ class _Faces:
     group: int
 
 
-@dataclass(slots=True, eq=False)
-class _Statements:
+class _Statements(Struct, eq=False):
     """The statements of a file.
 
     Attributes:
@@ -136,7 +133,7 @@ def read_obj(content: bytes) -> ObjFile:
         ]
     )
     fans = [np.maximum(each.sizes - 2, 0).sum() for each in stated.faces]
-    mesh = replace(
+    mesh = structs.replace(
         mesh,
         material_of=np.repeat([each.material for each in stated.faces], fans),
         has_coordinates=bool((corners[:, 1] != _NONE).any()),

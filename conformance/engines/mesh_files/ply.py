@@ -11,10 +11,10 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
@@ -43,8 +43,7 @@ _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE
 _Row = dict[str, tuple[float, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Property:
+class _Property(Struct, frozen=True):
     """A property of an element.
 
     Attributes:
@@ -58,8 +57,7 @@ class _Property:
     count: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _ElementType:
+class _ElementType(Struct, frozen=True):
     """An element in the header, with its number of rows and its properties."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH, require_bounded
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import trimesh
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrimeshScene:
+class TrimeshScene(Struct, frozen=True, eq=False):
     """A scene as trimesh reads it.
 
     Attributes:

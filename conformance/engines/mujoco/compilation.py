@@ -7,10 +7,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
@@ -21,8 +21,7 @@ from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 WORLD = "world"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compiled:
+class Compiled(Struct, frozen=True, eq=False):
     """A compiled model, and the URDF names of its parts.
 
     Attributes:
@@ -145,8 +144,7 @@ def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
         return spec.compile()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Inertial:
+class _Inertial(Struct, frozen=True, eq=False):
     """The ``<inertial>`` as MuJoCo reads it, before compilation.
 
     Attributes:

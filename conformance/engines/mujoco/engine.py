@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -92,8 +92,7 @@ _STATES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MujocoEngine:
+class MujocoEngine(Struct, frozen=True):
     """Reads a URDF with MuJoCo's reader and compiler."""
 
     name: str = "mujoco"
@@ -136,7 +135,7 @@ def _with_shapes(reading: Observation, request: Request) -> Observation:
     shapes = state_shapes(request)
     if shapes is None:
         return reading
-    return replace(
+    return structs.replace(
         reading,
         shapes=shapes[0],
         notes=(*reading.notes, *shapes[1]),
@@ -155,7 +154,7 @@ def _moving(
         model, unknown = compile_freed(urdf, held)
     except AbstentionError as error:
         note = f"MuJoCo cannot simulate it: {error}"
-        return replace(reading, notes=(*reading.notes, note))
+        return structs.replace(reading, notes=(*reading.notes, note))
     bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
     mechanism = Mechanism(
         model=model,
@@ -163,7 +162,7 @@ def _moving(
         free_root=bodies[reading.root] != 0,
         unknown=joints_moving(reading, unknown),
     )
-    return replace(
+    return structs.replace(
         reading,
         dynamics=equations_of_motion(mechanism, configurations),
         rollout=roll_out(mechanism, configurations),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -63,8 +63,8 @@ def with_motion(
         mechanism = build(observation, configurations)
     except UnbuildableError as error:
         note = f"MuJoCo cannot simulate the observation: {error}"
-        return replace(observation, notes=(*observation.notes, note))
-    return replace(
+        return structs.replace(observation, notes=(*observation.notes, note))
+    return structs.replace(
         observation,
         dynamics=observation.dynamics or equations_of_motion(mechanism, configurations),
         rollout=roll_out(mechanism, configurations, perturbed=perturbed),
@@ -219,8 +219,7 @@ def _bodies(
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Inertials:
+class _Inertials(Struct, frozen=True, eq=False):
     """Mass properties of links; moments of a massless link are set to zero.
 
     Attributes:

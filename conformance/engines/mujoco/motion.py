@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
@@ -31,8 +31,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JointPlace:
+class JointPlace(Struct, frozen=True, eq=False):
     """Location and form of the coordinates of a joint in a model.
 
     Attributes:
@@ -138,8 +137,7 @@ _SEED = 20_240_229
 _GYRATION = 0.4 * 0.1**2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mechanism:
+class Mechanism(Struct, frozen=True, eq=False):
     """A model with the URDF names of its joints.
 
     Attributes:

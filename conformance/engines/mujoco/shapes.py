@@ -6,12 +6,12 @@ the geom compensates for both.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import mujoco
 import numpy as np
 from lxml import etree
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mujoco.compilation import (
@@ -124,7 +124,7 @@ def _shape(
             measured[place] = mesh_surface(*_mesh(model, mesh), transform)
         surface = measured[place]
         # It leaves out degenerate triangles, so their number is not the file's.
-        surface = replace(surface, triangles=0) if surface else None
+        surface = structs.replace(surface, triangles=0) if surface else None
     else:
         kind, places, factors = _KINDS[int(model.geom_type[index])]
         own = model.geom_size[index]

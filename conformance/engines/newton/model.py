@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
@@ -66,8 +66,7 @@ _D6_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NewtonModel:
+class NewtonModel(Struct, frozen=True, eq=False):
     """A finished model with the URDF names of its parts.
 
     Attributes:

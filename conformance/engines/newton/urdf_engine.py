@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
@@ -70,8 +71,7 @@ _STATES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NewtonEngine:
+class NewtonEngine(Struct, frozen=True):
     """Reads a URDF with Newton's importer."""
 
     name: str = "newton"
@@ -159,4 +159,4 @@ def _mass(robot: NewtonModel, link: str, urdf: UrdfText) -> MassProperties | Non
     mass = mass_of(robot, link)
     if mass is None or link in urdf.mass_unknown:
         return None
-    return replace(mass, inertia=None) if link in urdf.inertia_unknown else mass
+    return structs.replace(mass, inertia=None) if link in urdf.inertia_unknown else mass

@@ -8,10 +8,10 @@ if it is no body, are taken from the OpenUSD engine.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.newton.model import (
     NewtonModel,
@@ -92,8 +92,7 @@ _SI = Units(1.0, 1.0)
 _AT_REST = Configurations((), (), ("zero",))
 
 
-@dataclass(frozen=True, slots=True)
-class NewtonUsdEngine:
+class NewtonUsdEngine(Struct, frozen=True):
     """Reads a USD with Newton's importer."""
 
     name: str = "newton-usd"
@@ -142,7 +141,7 @@ class NewtonUsdEngine:
             links=tuple(
                 LinkObservation(link.name, mass_of(robot, link.name), link.name)
                 if link.name in robot.bodies
-                else replace(link, mass=None)
+                else structs.replace(link, mass=None)
                 for link in names.links
             ),
             joints=joints,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
 
@@ -72,8 +72,7 @@ _LEAST, _MOST = -1e-4, 1.0 + 1e-4
 _RGB = 3
 
 
-@dataclass(frozen=True, eq=False)
-class MeshFaces:
+class MeshFaces(Struct, frozen=True, eq=False, dict=True):
     """The faces of a mesh.
 
     Attributes:
@@ -104,8 +103,7 @@ class MeshFaces:
         return found[:, ::-1] if self.mirrored else found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MaterialLook:
+class MaterialLook(Struct, frozen=True, eq=False):
     """What a preview surface shows on any Gprim.
 
     Attributes:
@@ -239,8 +237,7 @@ def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np
     return chosen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _Part(Struct, frozen=True, eq=False):
     """A part of a Gprim with one material.
 
     Attributes:
@@ -283,7 +280,7 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
             faces.points, faces.triangles[chosen], faces.areas[chosen], faces.to_link
         )
     properties = tuple(sorted((*look.properties, *others)))
-    return replace(look, properties=properties, center=center)
+    return structs.replace(look, properties=properties, center=center)
 
 
 def _material_look(material: UsdShade.Material) -> MaterialLook | None:
@@ -339,7 +336,7 @@ def _shown(
     if not mask and opacity is not None and look.opacity is not None:
         opaque = _differ((look.opacity,), (opacity,))
         properties += [("primvars:displayOpacity", (opacity,))] if opaque else []
-    return replace(
+    return structs.replace(
         look, area=part.area, properties=tuple(sorted(properties)), mapping=mapping
     )
 
@@ -558,8 +555,7 @@ def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
     return float(known[0]) if known else fallback
 
 
-@dataclass(frozen=True, slots=True)
-class _Texture:
+class _Texture(Struct, frozen=True):
     """A texture that an input is connected to.
 
     Attributes:

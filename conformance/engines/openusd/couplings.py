@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
@@ -41,8 +41,7 @@ _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
 _PHYSX_UNLIMITED = 0.5e38
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Couplings:
+class Couplings(Struct, frozen=True, eq=False):
     """All joints, to resolve leaders.
 
     Attributes:
@@ -109,8 +108,7 @@ def coupling(
     return mimic
 
 
-@dataclass(frozen=True, slots=True)
-class _MimicSchema:
+class _MimicSchema(Struct, frozen=True):
     """A simulator's schema for couplings.
 
     Attributes:

@@ -9,9 +9,9 @@ no place for them, and numbers only where no schema does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
@@ -403,7 +403,7 @@ def attach_to(
     return tuple(
         joint
         if joint.parent in links.by_name or joint.parent in links.by_path
-        else replace(joint, parent=root)
+        else structs.replace(joint, parent=root)
         for joint in joints
     )
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 from pxr import Usd
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
@@ -73,8 +73,7 @@ _SAME = 1e-6
 _SMALLEST = 2.0**-126
 
 
-@dataclass(frozen=True, slots=True)
-class Freedom:
+class Freedom(Struct, frozen=True):
     """The degree of freedom of a joint that has exactly one.
 
     Attributes:
@@ -107,8 +106,7 @@ def freedom_of(
     return Freedom(angular, "angular" if angular else "linear")
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """An attribute that is read if a schema is applied, or always.
 
     Braces stand for the instance of the joint's freedom.
@@ -118,8 +116,7 @@ class _Source:
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _FamilySources:
+class _FamilySources(Struct, frozen=True):
     """The attributes from which one schema family takes a number.
 
     Attributes:
@@ -153,8 +150,7 @@ class _FamilySources:
         return self.family in families
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
+class _Number(Struct, frozen=True):
     """One number of a joint.
 
     Attributes:
@@ -235,8 +231,7 @@ _PHYSX_VELOCITY = _physx(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JointNumbers:
+class JointNumbers(Struct, frozen=True):
     """The numbers of one joint, in SI units; None is absent."""
 
     effort: float | None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct, structs
 from pxr import Gf, Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrim, LinkPrims
@@ -53,8 +53,7 @@ ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 LINEAR = frozenset({JointType.PRISMATIC})
 
 
-@dataclass(frozen=True, slots=True)
-class Mobility:
+class Mobility(Struct, frozen=True):
     """Motion that a joint allows its second side relative to its first.
 
     Attributes:
@@ -72,8 +71,7 @@ class Mobility:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Connection:
+class Connection(Struct, frozen=True, eq=False):
     """A joint as the parser resolves it; frames in metres.
 
     Attributes:
@@ -124,7 +122,7 @@ class Connection:
 
     def turned(self) -> Connection:
         """Return the same joint with the roles of parent and child exchanged."""
-        return replace(self, reversed=not self.reversed)
+        return structs.replace(self, reversed=not self.reversed)
 
 
 def connections(
@@ -253,7 +251,7 @@ def _with_static_colliders(
         if path and path not in physics.bodies:
             bodies[side] = WORLD
             anchors[side] = world.rigid(path) @ anchors[side]
-    return replace(
+    return structs.replace(
         connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
     )
 
@@ -368,7 +366,9 @@ def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
             found = Mobility(_AXISLESS.get((len(slides), len(spins))))
     free = [_TRANSLATIONS[a] for a in slides] + [_ROTATIONS[a] for a in spins]
     if found.type is None:
-        return replace(found, note=f"it leaves {', '.join(f.name for f in free)} free")
+        return structs.replace(
+            found, note=f"it leaves {', '.join(f.name for f in free)} free"
+        )
     if any(freedom in limits for freedom in free):
-        return replace(found, note="some of its free axes have limits")
+        return structs.replace(found, note="some of its free axes have limits")
     return found

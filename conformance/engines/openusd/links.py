@@ -12,8 +12,8 @@ the URDF. Of prims with the same name a body comes first, then an Xform with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdGeom
 
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -29,8 +29,7 @@ WORLD = ""
 _WELDS = {"fixed": JointType.FIXED, "floating": JointType.FLOATING}
 
 
-@dataclass(frozen=True, slots=True)
-class Weld:
+class Weld(Struct, frozen=True):
     """A URDF joint without a joint prim, from custom attributes on its child.
 
     Attributes:
@@ -44,8 +43,7 @@ class Weld:
     parent: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkPrim:
+class LinkPrim(Struct, frozen=True):
     """A prim that is a candidate for a link.
 
     Attributes:
@@ -68,8 +66,7 @@ class LinkPrim:
         return self.path == self.body
 
 
-@dataclass(frozen=True, slots=True)
-class LinkPrims:
+class LinkPrims(Struct, frozen=True):
     """The candidates, one per URDF name, in the order of the stage.
 
     Attributes:

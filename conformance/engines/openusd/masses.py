@@ -14,9 +14,8 @@ Measured on usd-core 26.11:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -48,8 +47,7 @@ _NEWTON_INERTIA = "newton:inertia"
 _TENSOR_VALUES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class BodyMass:
+class BodyMass(Struct, frozen=True):
     """One body's mass properties, in SI units and in its own frame.
 
     Attributes:
@@ -269,8 +267,7 @@ def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
     return polyhedron(points[fans(counts, corners)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Solid:
+class Solid(Struct, frozen=True, eq=False):
     """A solid of density one; lengths in units of the stage.
 
     Attributes:

@@ -11,9 +11,9 @@ visibility. A visual is a Gprim that is visible and whose purpose is default or 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -106,8 +106,7 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     return tuple(drawing for drawings in drawn.values() for drawing in drawings)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Placed:
+class _Placed(Struct, frozen=True, eq=False):
     """A shape in the frame of one of the candidates above it.
 
     Attributes:
@@ -171,8 +170,7 @@ def carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
         prim = prim.GetParent()
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(Struct, frozen=True):
     """What was measured before: meshes by the identity of their geometry, materials.
 
     Attributes:
@@ -191,8 +189,7 @@ _NO_TRIANGLES = np.zeros((0, 3), np.int64)
 _NO_FACES = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Geometry:
+class _Geometry(Struct, frozen=True, eq=False):
     """Geometry of a Gprim, in units of the stage and in its own frame.
 
     Attributes:
@@ -384,7 +381,7 @@ def _in_role(
         if placed.geometry.kind is ShapeKind.MESH:
             found = _measured(placed, measured)
             faces = _faces(placed, found[1]) if found else None
-        return replace(
+        return structs.replace(
             stated,
             appearances=state_appearances(
                 prim, stated.surface.area, faces, measured.materials
@@ -396,7 +393,7 @@ def _in_role(
         token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
     is_mesh = stated.kind is ShapeKind.MESH
     is_hull = is_mesh and token == UsdPhysics.Tokens.convexHull
-    return replace(
+    return structs.replace(
         stated,
         role=role,
         surface=(
@@ -425,4 +422,4 @@ def _hull_surface(placed: _Placed, surface: Surface) -> Surface:
     if not len(points):
         return surface
     support = np.maximum(surface.support, support_of(points, placed.to_link))
-    return replace(surface, support=tuple(support.tolist()))
+    return structs.replace(surface, support=tuple(support.tolist()))

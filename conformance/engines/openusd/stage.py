@@ -21,11 +21,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
+from msgspec import Struct
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
@@ -71,8 +71,7 @@ _SHAPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Struct, frozen=True):
     """SI value of one unit of the stage: length [m], mass [kg]."""
 
     length: float
@@ -102,8 +101,7 @@ class Authored(NamedTuple):
     value: object
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Physics:
+class Physics(Struct, frozen=True, eq=False):
     """Descriptors of the parser below the default prim; keys are prim paths.
 
     Attributes:

@@ -8,9 +8,9 @@ connected to the world.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import Connection
@@ -32,8 +32,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BodyTree:
+class BodyTree(Struct, frozen=True):
     """Bodies ordered by joints.
 
     Attributes:

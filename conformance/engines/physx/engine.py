@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
@@ -136,8 +136,7 @@ _ROOT_VELOCITIES = 6
 _Array: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
+class _Answer(Struct, frozen=True, eq=False):
     """What PhysX reports, in the units of :mod:`.program`.
 
     Attributes:
@@ -150,8 +149,7 @@ class _Answer:
     numbers: Mapping[str, _Array]
 
 
-@dataclass(frozen=True, slots=True)
-class PhysxEngine:
+class PhysxEngine(Struct, frozen=True):
     """PhysX through ovphysx, on the CPU, in a process of its own, which is kept."""
 
     name: str = "physx"
@@ -228,7 +226,7 @@ class PhysxEngine:
             links=tuple(
                 LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
                 if link.name in rows
-                else replace(link, mass=None)
+                else structs.replace(link, mass=None)
                 for link in names.links
             ),
             joints=reported,
@@ -592,7 +590,7 @@ def _joints(
             continue
         row = rows.get(paths.get(joint.name, ""))
         if row is None or not answer.numbers["joint_axes"][row]:
-            found.append(replace(plain, type=JointType.FIXED))
+            found.append(structs.replace(plain, type=JointType.FIXED))
             continue
         angular = joint.type in _ANGULAR
         lower, upper = (_limit(v, angular) for v in answer.numbers["joint_limit"][row])
@@ -606,7 +604,7 @@ def _joints(
         damping = float(answer.numbers["joint_damping"][row, 0]) / _unit(joint)
         friction = float(answer.numbers["joint_friction"][row, 0])
         found.append(
-            replace(
+            structs.replace(
                 plain,
                 type=kind,
                 lower=lower,

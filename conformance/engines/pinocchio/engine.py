@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
@@ -96,8 +96,7 @@ _TYPES = {
 _SLIDES = "JointModelP"
 
 
-@dataclass(frozen=True, slots=True)
-class PinocchioEngine:
+class PinocchioEngine(Struct, frozen=True):
     """Reads a URDF with Pinocchio's parser."""
 
     name: str = "pinocchio"
@@ -130,8 +129,7 @@ class PinocchioEngine:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Robot:
+class _Robot(Struct, frozen=True, eq=False):
     """A model, and the indices of its frames.
 
     Attributes:

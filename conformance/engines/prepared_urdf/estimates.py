@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.hulls import hull_triangles
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
@@ -39,8 +39,7 @@ _THIN, _TRIANGLE = 1e-12, 1e-4
 _LEAST, _ROUNDING = 1e-3, 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedUrdf:
+class EstimatedUrdf(Struct, frozen=True):
     """The copy.
 
     Attributes:
@@ -52,8 +51,7 @@ class EstimatedUrdf:
     links: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Integrals:
+class _Integrals(Struct, frozen=True, eq=False):
     """Integrals over a solid in the frame of a link.
 
     Attributes:

@@ -6,8 +6,9 @@ Every joint is fixed and no link has mass, so that an engine can only reject sha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH
 from urdf_usd.conformance.engines.prepared_urdf.text import (
@@ -25,8 +26,7 @@ _PACKAGED = ("package://", "model://")
 _FILE = "file://"
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeText:
+class ShapeText(Struct, frozen=True):
     """The copy, and the shapes that were left out.
 
     Attributes:

@@ -8,11 +8,11 @@ the links and joints concerned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from lxml import etree
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
@@ -20,8 +20,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError
 UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One change of the copy.
 
     Attributes:
@@ -51,8 +50,7 @@ _WORLD = "world"
 Step: TypeAlias = Callable[["UrdfElement"], Change | None]
 
 
-@dataclass(frozen=True, slots=True)
-class UrdfText:
+class UrdfText(Struct, frozen=True):
     """The prepared copy.
 
     Attributes:

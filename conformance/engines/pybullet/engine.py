@@ -10,12 +10,12 @@ import importlib.metadata
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
@@ -98,8 +98,7 @@ _SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
 _SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 
-@dataclass(frozen=True, slots=True)
-class PybulletEngine:
+class PybulletEngine(Struct, frozen=True):
     """Reads a URDF with Bullet's importer."""
 
     name: str = "pybullet"

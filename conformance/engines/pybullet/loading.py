@@ -11,13 +11,13 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
@@ -38,8 +38,7 @@ class PoseError(Exception):
     """PyBullet does not state the poses of the links."""
 
 
-@dataclass(frozen=True, slots=True)
-class JointRow:
+class JointRow(Struct, frozen=True):
     """What ``getJointInfo`` returns about a joint; SI units.
 
     Attributes:
@@ -69,8 +68,7 @@ class JointRow:
     parent: int
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
+class LinkRow(Struct, frozen=True):
     """What ``getDynamicsInfo`` returns about a link; SI units.
 
     Attributes:
@@ -86,8 +84,7 @@ class LinkRow:
     quat_xyzw: Quat
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeRow:
+class ShapeRow(Struct, frozen=True):
     """What ``getCollisionShapeData`` or ``getVisualShapeData`` returns about a shape.
 
     Attributes:
@@ -106,8 +103,7 @@ class ShapeRow:
     quat_xyzw: Quat
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class Body(Struct, frozen=True, eq=False):
     """One robot in a PyBullet world.
 
     Attributes:

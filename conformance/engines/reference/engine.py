@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import MappingProxyType
 
 import numpy as np
 from lxml import etree
+from msgspec import structs
 
 from urdf_usd.conformance.engines.mujoco.model import with_motion
 from urdf_usd.conformance.engines.protocol import (
@@ -123,7 +123,7 @@ class ReferenceEngine:
             raise AbstentionError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
             reading = with_motion(reading, request.configurations, perturbed=True)
-        return replace(reading, quaternions=_quaternions(request.path))
+        return structs.replace(reading, quaternions=_quaternions(request.path))
 
 
 def read_kept(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
 import numpy as np
+from msgspec import structs
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
@@ -98,10 +98,10 @@ def _convex_pieces(
         return (stated,)
     factor = abs(math.prod(geometry.scale))
     if stated.pieces == 1:
-        return (replace(stated, hull_volume=_hull_volume(content) * factor),)
+        return (structs.replace(stated, hull_volume=_hull_volume(content) * factor),)
     transform = _placement(shape, geometry)
     return tuple(
-        replace(
+        structs.replace(
             stated,
             source=f"{stated.source} group {number}",
             surface=surface,
@@ -129,7 +129,7 @@ def _with_appearance(
         placed = _placement(shape, geometry)
         shading = _shading(mesh, placed)
     looks = state_appearances(shape, stated.surface.area, mesh, areas, placed)
-    return replace(stated, appearances=looks, shading=shading)
+    return structs.replace(stated, appearances=looks, shading=shading)
 
 
 def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
@@ -244,10 +244,10 @@ def _mesh(
         meshes[geometry.path] = _load(geometry.path)
     content = meshes[geometry.path]
     if isinstance(content, UnreadMeshError):
-        return replace(unstated, problem=f"it cannot be read: {content}")
+        return structs.replace(unstated, problem=f"it cannot be read: {content}")
     measured = _measured(content, shape, geometry)
     problem = None if measured else "it has points that are not finite"
-    return replace(
+    return structs.replace(
         unstated,
         surface=measured[0] if measured else None,
         problem=problem,
@@ -308,9 +308,9 @@ def state_appearances(
     own = _of_urdf(visual.material)
     if mesh is None:
         # Texture coordinates of primitives are not defined.
-        return (_look(replace(own, image=None, mask=None), area),)
+        return (_look(structs.replace(own, image=None, mask=None), area),)
     found = (
-        replace(
+        structs.replace(
             _part_appearance(mesh, own, material, part_area, placed),
             center=_part_center(mesh, material, areas, placed),
         )
@@ -345,7 +345,7 @@ def _part_appearance(
     stated = mesh.materials[material] if material >= 0 else _EMPTY
     shown = stated if stated.defines_appearance else own
     if not mesh.has_coordinates:
-        shown = replace(shown, image=None, mask=None)
+        shown = structs.replace(shown, image=None, mask=None)
     look = _look(shown, area)
     if look.texture is None or mesh.coordinates is None:
         return look
@@ -355,7 +355,7 @@ def _part_appearance(
         return look
     triangles = mesh.triangles[part]
     mapping = measured_mapping(mesh.points, triangles, coordinates, placed)
-    return replace(look, mapping=mapping)
+    return structs.replace(look, mapping=mapping)
 
 
 def _of_urdf(material: Material | None) -> FileMaterial:
@@ -384,7 +384,7 @@ def _look(material: FileMaterial, area: float) -> Appearance:
     if material.image is not None:
         content = material.image.read()
         if isinstance(content, bytes):
-            look = replace(
+            look = structs.replace(
                 look,
                 color=material.factor,
                 texture=hashlib.sha256(content).hexdigest(),
@@ -395,7 +395,7 @@ def _look(material: FileMaterial, area: float) -> Appearance:
     if material.mask is not None:
         content = material.mask.read()
         if isinstance(content, bytes):
-            look = replace(look, mask=hashlib.sha256(content).hexdigest())
+            look = structs.replace(look, mask=hashlib.sha256(content).hexdigest())
         else:
             problems.append(f"texture {material.mask.name} {content}")
-    return replace(look, problem=problems[0] if problems else None)
+    return structs.replace(look, problem=problems[0] if problems else None)

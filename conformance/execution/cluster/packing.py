@@ -13,8 +13,9 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.execution.assembly import source_record
 from urdf_usd.conformance.execution.examination.assignment import (
@@ -40,8 +41,7 @@ _MANIFEST = "package.xml"
 _REPOSITORY = ".git"
 
 
-@dataclass(frozen=True, slots=True)
-class PackedRobot:
+class PackedRobot(Struct, frozen=True):
     """One robot with its files.
 
     Attributes:
@@ -61,8 +61,7 @@ class PackedRobot:
     variables: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PackedResult:
+class PackedResult(Struct, frozen=True):
     """The result of a robot.
 
     Attributes:
@@ -92,7 +91,7 @@ def pack(assignment: Assignment) -> PackedRobot | None:
     contents |= dict(_marks({*contents, *paths}))
     return PackedRobot(
         assignment=assignment,
-        source=source_record(replace(subject, inputs=reading.inputs)),
+        source=source_record(structs.replace(subject, inputs=reading.inputs)),
         files=tuple((str(path), content) for path, content in contents.items()),
         links=tuple((str(path), str(path.resolve())) for path in _links(paths)),
         folders=tuple(str(_normalised(path)) for path in subject.packages.values()),
@@ -155,14 +154,14 @@ def _moved_places(root: Path, value: str) -> str:
 
 def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
     source, options = assignment.source, assignment.options
-    return replace(
+    return structs.replace(
         assignment,
-        source=replace(
+        source=structs.replace(
             source,
             path=_below(root, source.path),
             packages=tuple((n, _below(root, folder)) for n, folder in source.packages),
         ),
-        options=replace(
+        options=structs.replace(
             options,
             packages=tuple(
                 (name, str(_below(root, folder))) for name, folder in options.packages

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
@@ -16,8 +17,7 @@ from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """One conversion.
 
     Attributes:

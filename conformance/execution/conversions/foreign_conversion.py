@@ -12,8 +12,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import (
     CommandConverter,
@@ -43,8 +44,7 @@ class ConverterCrashError(NoUsdError):
     """A converter crashed, or was stopped at its time limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Struct, frozen=True):
     """A USD that another converter made.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never, cast
+
+from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import (
     Candidate,
@@ -43,8 +44,7 @@ CONVERTER_CRASHED = "the converter crashed"
 _WORKER = "converter"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Input and output of one conversion.
 
     Attributes:
@@ -66,8 +66,7 @@ class Order:
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """A USD was written.
 
     Attributes:
@@ -85,8 +84,7 @@ class Written:
     output: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unwritten:
+class Unwritten(Struct, frozen=True):
     """No USD was written.
 
     Attributes:

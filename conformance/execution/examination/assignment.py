@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.assembly import Subject
@@ -16,8 +17,7 @@ from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """One robot of a run, and how it is examined.
 
     Attributes:
@@ -60,8 +60,7 @@ class Assignment:
         return f"{self.candidate.name}/{name}" if self.compared else name
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """The result in the folder of the run is still valid."""
 
 
@@ -93,7 +92,7 @@ def subject_of(assignment: Assignment) -> Subject:
 def conversion_options(assignment: Assignment) -> ConvertOptions:
     """Return the options with which a robot is converted."""
     subject = subject_of(assignment)
-    return replace(
+    return structs.replace(
         assignment.options,
         base=_base_option(assignment.options.base, assignment.source),
         packages=tuple(subject.packages.items()),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from urdf_usd.conformance.engines.protocol import Crashed, Side
 from urdf_usd.conformance.execution.assembly import Subject
@@ -65,7 +66,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     urdf = subject.urdf
     if urdf is None:
         raise ValueError("there is nothing to compare with")
-    subject = replace(subject, scratch=workers.folder)
+    subject = structs.replace(subject, scratch=workers.folder)
     composing = start_composing(workers, subject, usd, options)
     ending = read_source(workers, subject)
     if isinstance(ending, Crashed):
@@ -76,7 +77,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     reading = ending.value
     if isinstance(reading, SourceError):
         return reading
-    subject = replace(subject, inputs=reading.inputs)
+    subject = structs.replace(subject, inputs=reading.inputs)
     plain = plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
     compared = compared_urdf(workers, subject, reading, plain, requirements)
     linted = lint_source(workers, subject)

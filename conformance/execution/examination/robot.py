@@ -11,11 +11,10 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN
 from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
@@ -159,7 +158,7 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
         workers: Run the work.
         assignment: The robot.
     """
-    subject = replace(subject_of(assignment), scratch=workers.folder)
+    subject = structs.replace(subject_of(assignment), scratch=workers.folder)
     workers.call(cache_meshes)
     ending = read_source(workers, subject)
     subject = identified(workers, subject, ending, own=assignment.candidate == OWN)
@@ -187,8 +186,7 @@ def examine(workers: RobotWorkers, assignment: Assignment) -> RobotRecord | Unch
     return structs.replace(record, fingerprint=in_limits if broke else without_limits)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Examined:
+class _Examined(Struct, frozen=True, eq=False):
     """What became of a robot.
 
     Attributes:
@@ -202,8 +200,7 @@ class _Examined:
     results: EngineResults | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Examination:
+class _Examination(Struct, frozen=True):
     """The conversion and comparison of a robot that was read.
 
     Attributes:

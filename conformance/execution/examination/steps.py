@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
@@ -78,12 +77,12 @@ def identified(
     if isinstance(ending, Completed) and isinstance(ending.value, Reading):
         reading = ending.value
         ledger = reading.ledger if own else ()
-        return replace(subject, inputs=reading.inputs, ledger=ledger)
+        return structs.replace(subject, inputs=reading.inputs, ledger=ledger)
     digest = workers.call(file_digest, str(subject.urdf))
     return (
         subject
         if isinstance(digest, Crashed)
-        else replace(subject, digest=digest.value)
+        else structs.replace(subject, digest=digest.value)
     )
 
 
@@ -103,11 +102,10 @@ def lint_source(workers: RobotWorkers, subject: Subject) -> Subject | RobotRecor
     )
     if isinstance(ending, Crashed):
         return crashed_record(subject, _LINT_CRASHED, ending)
-    return replace(subject, findings=ending.value)
+    return structs.replace(subject, findings=ending.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """What the USD of a robot has to have by options, and not by the URDF.
 
     Attributes:
@@ -179,8 +177,7 @@ def plain_urdf(urdf: Path, reading: Reading, file: Path) -> Path:
     return file
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ComparedUrdf:
+class _ComparedUrdf(Struct, frozen=True, eq=False):
     """The URDF that engines read.
 
     Attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import structs
 
 from urdf_usd.conformance.converters.candidates import OWN, ReadyUsds
 from urdf_usd.conformance.execution.assembly import Subject, source_record
@@ -34,9 +35,9 @@ def is_unchanged(assignment: Assignment, inputs: FormerInputs) -> bool:
     subject = subject_of(assignment)
     reading = inputs.reading
     if isinstance(reading, Reading):
-        subject = replace(subject, inputs=reading.inputs)
+        subject = structs.replace(subject, inputs=reading.inputs)
     else:
-        subject = replace(subject, digest=inputs.digest)
+        subject = structs.replace(subject, digest=inputs.digest)
     return is_former(assignment, *fingerprints(assignment, subject, reading))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 DEFAULT_TIMEOUT = 120.0
 # A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
@@ -19,8 +20,7 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of the processes that work on one robot.
 
     Attributes:

@@ -19,11 +19,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import Crashed
 
@@ -54,8 +55,7 @@ _OWN_THREAD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Completed(Generic[_Result]):
+class Completed(Struct, Generic[_Result], frozen=True, eq=False):
     """The function returned a value.
 
     Attributes:

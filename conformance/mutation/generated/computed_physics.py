@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 # Results: numbers, text, and tuples and mappings of them.
@@ -64,8 +64,7 @@ USERS = frozenset(
 """Schemas that make a prim one that physics is computed from."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComputedPhysics:
+class ComputedPhysics(Struct, frozen=True, eq=False):
     """Results for one stage.
 
     Attributes:

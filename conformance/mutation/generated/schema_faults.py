@@ -20,9 +20,9 @@ A kind of prims is their type and their physics schemas; all shapes are of one t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pxr import Plug, Sdf, Usd, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
@@ -80,8 +80,7 @@ _INSTANCES = ("angular", "linear", "distance", "rotX", "transZ")
 _MATERIALS = {"PhysicsMaterialAPI"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wrong:
+class _Wrong(Struct, frozen=True, eq=False):
     """A wrong value of a property, and the edit that authors it."""
 
     edit: Edit
@@ -103,8 +102,7 @@ def schema_seeds(
     return tuple({seed.key: seed for seed in found}.values())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Generator:
+class _Generator(Struct, frozen=True, eq=False):
     """The prims of a good stage.
 
     Attributes:

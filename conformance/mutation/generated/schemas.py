@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from msgspec import Struct
 from pxr import Plug, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.settings.coverage import plugin_schemas
@@ -15,8 +15,7 @@ FAMILIES = ("usdPhysics", "newton", "physx")
 _INSTANCE = "__INSTANCE_NAME__"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SchemaProperty:
+class SchemaProperty(Struct, frozen=True, eq=False):
     """A property of a schema.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdShade
 
 # Groups of seeds that concern no schema.
@@ -17,8 +17,7 @@ _PHYSICS = "physics"
 Edit: TypeAlias = "Callable[[Usd.Prim], None]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SchemaSeed:
+class SchemaSeed(Struct, frozen=True, eq=False):
     """One wrong value, or another change of one prim.
 
     Attributes:
@@ -45,8 +44,7 @@ class SchemaSeed:
         return f"{self.schema}: {self.edit}"
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Struct, frozen=True):
     """A prim of the good stage, or one to be added.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.fault import (
@@ -31,8 +31,7 @@ _CUSTOM = (_CUSTOM_LEADER, _CUSTOM_MULTIPLIER, "urdf:mimic:offset")
 _OFFSET_SHOWS = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class _MimicSchema:
+class _MimicSchema(Struct, frozen=True):
     """A simulator's schema for couplings.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pxr import Sdf, Usd
 
 from urdf_usd.conformance.mutation.fault import (
@@ -25,8 +25,7 @@ _FORCE = Tolerance().force
 _AXES = ("angular", "linear")
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(Struct, frozen=True):
     """One value of a joint, and the attributes that may state it.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 from pxr import Usd
 from scipy.spatial.transform import Rotation
 
@@ -37,18 +37,18 @@ def _reversed(frames: JointFrames) -> JointFrames:
 
 
 def _other_token(frames: JointFrames) -> JointFrames:
-    return replace(frames, axis=(frames.axis + 1) % 3)
+    return structs.replace(frames, axis=(frames.axis + 1) % 3)
 
 
 def _conjugated(side: int, frames: JointFrames) -> JointFrames:
     turns = list(frames.turns)
     turns[side] = turns[side].inv()
-    return replace(frames, turns=tuple(turns))
+    return structs.replace(frames, turns=tuple(turns))
 
 
 def _reordered(frames: JointFrames) -> JointFrames:
     """Read a quaternion xyzw as wxyz."""
-    return replace(
+    return structs.replace(
         frames,
         turns=tuple(
             Rotation.from_quat(turn.as_quat(), scalar_first=True)
@@ -58,21 +58,21 @@ def _reordered(frames: JointFrames) -> JointFrames:
 
 
 def _without_position(frames: JointFrames) -> JointFrames:
-    return replace(frames, positions=(np.zeros(3), frames.positions[1]))
+    return structs.replace(frames, positions=(np.zeros(3), frames.positions[1]))
 
 
 def _without_turn(frames: JointFrames) -> JointFrames:
-    return replace(frames, turns=(Rotation.identity(), frames.turns[1]))
+    return structs.replace(frames, turns=(Rotation.identity(), frames.turns[1]))
 
 
 def _swapped(frames: JointFrames) -> JointFrames:
     """Exchange the bodies and leave the frames."""
-    return replace(frames, swapped=True)
+    return structs.replace(frames, swapped=True)
 
 
 def _turned_about(frames: JointFrames) -> JointFrames:
     """Exchange the bodies with their frames."""
-    return replace(
+    return structs.replace(
         frames,
         positions=(frames.positions[1], frames.positions[0]),
         turns=(frames.turns[1], frames.turns[0]),

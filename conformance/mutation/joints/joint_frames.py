@@ -6,9 +6,8 @@ The code is independent of the tested engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
@@ -20,8 +19,7 @@ AXES = ("X", "Y", "Z")
 _MATTERS = 5e-5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JointFrames:
+class JointFrames(Struct, frozen=True, eq=False):
     """The frames and the axis of a joint, as authored.
 
     Attributes:
@@ -106,14 +104,14 @@ def turned(frames: JointFrames, side: int, turn: Rotation) -> JointFrames:
     """Return a copy whose frame on one side is rotated about its own axes."""
     turns = list(frames.turns)
     turns[side] = turns[side] * turn
-    return replace(frames, turns=(turns[0], turns[1]))
+    return structs.replace(frames, turns=(turns[0], turns[1]))
 
 
 def shifted(frames: JointFrames, side: int, shift: NDArray[np.float64]) -> JointFrames:
     """Return a copy whose origin on one side is moved along the body's axes."""
     positions = list(frames.positions)
     positions[side] = positions[side] + shift
-    return replace(frames, positions=(positions[0], positions[1]))
+    return structs.replace(frames, positions=(positions[0], positions[1]))
 
 
 def quaternion(turn: Rotation) -> Gf.Quatf:

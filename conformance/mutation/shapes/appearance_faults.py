@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, Vt
 
@@ -29,8 +29,7 @@ _EXTREME = 5e-3
 _LEAST = 1e-3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Painted:
+class _Painted(Struct, frozen=True, eq=False):
     """A visual, or a part of one, with a preview surface of its own.
 
     Attributes:

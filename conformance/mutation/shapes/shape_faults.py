@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
@@ -30,8 +30,7 @@ _WORDS = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
 _SHOWN = (UsdGeom.Tokens.default_, UsdGeom.Tokens.render)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShapeSite:
+class ShapeSite(Struct, frozen=True, eq=False):
     """A shape of a link.
 
     Attributes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import unquote
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
 from urdf_usd.converter.meshes.corner_values import SiblingReader
@@ -67,8 +67,7 @@ _ACCEPTED_EXTENSIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GltfDocument:
+class GltfDocument(Struct, frozen=True):
     """A glTF file.
 
     Attributes:
@@ -78,8 +77,8 @@ class GltfDocument:
     """
 
     root: Root
-    read_sibling: SiblingReader = field(repr=False)
-    chunk: bytes | None = field(default=None, repr=False)
+    read_sibling: SiblingReader
+    chunk: bytes | None = None
 
     def get(self, key: str, index: int | None, kind: type[_Object]) -> _Object:
         """Decode an object of one of the document's lists.

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from urllib.parse import unquote
+
+from msgspec import structs
 
 from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.meshes.gltf import schema
@@ -107,7 +108,7 @@ class _Textures:
             # The image is only there in a format that an extension adds.
             others = texture.extensions.values()
             source = next((one.source for one in others), None)
-        return replace(self._image(source), sampling=_sampling(info, sampler))
+        return structs.replace(self._image(source), sampling=_sampling(info, sampler))
 
     def _image(self, index: int | None) -> MeshTexture:
         image = self._document.get("images", index, schema.Image)
@@ -124,8 +125,8 @@ def _component(
 ) -> MeshTexture | None:
     if texture is None:
         return None
-    sampling = replace(texture.sampling, components=components, gain=gain)
-    return replace(texture, sampling=sampling)
+    sampling = structs.replace(texture.sampling, components=components, gain=gain)
+    return structs.replace(texture, sampling=sampling)
 
 
 def _sampling(info: schema.TextureInfo, sampler: schema.Sampler) -> Sampling:

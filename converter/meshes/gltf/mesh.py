@@ -10,10 +10,10 @@ texture transforms, further sets of texture coordinates, emission and double-sid
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
@@ -55,8 +55,7 @@ _POSITION = 3
 _PLANE = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _Part(Struct, frozen=True, eq=False):
     """Triangles of one primitive, placed in the scene.
 
     Attributes:
@@ -294,7 +293,7 @@ def _materials(
             continue
         if colored and _has_image(material):
             skipped["colours of vertices are not multiplied with textures"] = None
-        found[key] = replace(
+        found[key] = structs.replace(
             material, shows_corners=colored and not _has_image(material)
         )
     return found

@@ -11,8 +11,9 @@ import math
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.corner_values import SiblingReader
@@ -68,8 +69,7 @@ _OF_NUMBERS = frozenset({"-mm", "-o", "-s", "-t"})
 _CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
 
 
-@dataclass(frozen=True, slots=True)
-class MaterialLibraries:
+class MaterialLibraries(Struct, frozen=True):
     """Material libraries.
 
     Attributes:
@@ -201,7 +201,12 @@ def _with_alpha(
     """Use the alpha of an image for opacity if it is also the colour texture."""
     images = {texture.reference for slot, texture in textures if slot is Slot.COLOR}
     return tuple(
-        (slot, replace(texture, sampling=replace(texture.sampling, components="a")))
+        (
+            slot,
+            structs.replace(
+                texture, sampling=structs.replace(texture.sampling, components="a")
+            ),
+        )
         if slot is Slot.OPACITY and texture.reference in images
         else (slot, texture)
         for slot, texture in textures
@@ -221,7 +226,12 @@ def _tinted(
     red, green, blue = linear_from_srgb(color).tolist()
     gain = (red, green, blue, 1.0)
     return tuple(
-        (slot, replace(texture, sampling=replace(texture.sampling, gain=gain)))
+        (
+            slot,
+            structs.replace(
+                texture, sampling=structs.replace(texture.sampling, gain=gain)
+            ),
+        )
         if slot is Slot.COLOR
         else (slot, texture)
         for slot, texture in textures

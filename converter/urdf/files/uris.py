@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from urdf_usd.converter.urdf.files.packages import (
     declared_name,
@@ -36,8 +37,7 @@ _SCHEME = re.compile(
 _OF_PACKAGES = {"package", "model"}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The file that a reference resolves to.
 
     Attributes:
@@ -53,8 +53,7 @@ class Found:
     read_as: str | None = None
 
 
-@dataclass(frozen=True)
-class FileResolver:
+class FileResolver(Struct, frozen=True, dict=True):
     """Resolves the file references of one URDF.
 
     Attributes:

@@ -8,8 +8,9 @@ a model with these constraints.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from xml.etree import ElementTree as ET
+
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -73,7 +74,7 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robo
         robot.custom.attributes,
         (extension, *others, *(CustomElement(_element(joint)) for joint in loops)),
     )
-    return replace(robot, custom=custom)
+    return structs.replace(robot, custom=custom)
 
 
 def mjcf_text(urdf: str, robot: Robot, loops: Iterable[LoopJoint], mark: str) -> bytes:

@@ -12,9 +12,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
@@ -28,8 +29,7 @@ _NOT_EXPANDED = frozenset({"xacro-error", "xacro-file-missing"})
 _PROGRAM = Path(__file__).with_name("xacro_process.py")
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(Struct, frozen=True):
     """An expanded xacro file.
 
     Attributes:
@@ -45,8 +45,7 @@ class Expansion:
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of an expansion.
 
     Attributes:
@@ -220,7 +219,7 @@ def _origins(
     origins = []
     for file, line, column in places:
         place = Location(files[file], line, column)
-        origins.append(replace(place, copy=copies[place]))
+        origins.append(structs.replace(place, copy=copies[place]))
         copies[place] += 1
     return tuple(origins)
 
@@ -234,7 +233,7 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
     """
     place = next(origins)
     children = tuple(relocated(child, origins) for child in root.children)
-    return replace(root, location=place, children=children)
+    return structs.replace(root, location=place, children=children)
 
 
 def _request(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lxml import etree
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar as g
@@ -16,8 +16,7 @@ from urdf_usd.converter.urdf.markup import expanded_markup
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
 
 
-@dataclass(frozen=True, slots=True)
-class Standalone:
+class Standalone(Struct, frozen=True):
     """The URDF of a xacro file.
 
     Attributes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
@@ -18,8 +19,7 @@ _DECLARED = "xmlns"
 _PREDEFINED = {"xml", _DECLARED}
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """An XML element.
 
     Attributes:
@@ -62,8 +62,7 @@ class Element:
         return True
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An element whose end tag has not been read yet."""
 
     tag: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from urdf_usd.converter.urdf.xml.scanning import EndTag, StartTag, Token
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """Unmatched tags of a document, by index among the tokens.
 
     Attributes:

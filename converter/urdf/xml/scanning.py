@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import Findings
@@ -59,8 +60,7 @@ _INSTRUCTION = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][^\s]*(?:\s|$)")
 _SECTIONS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 
 
-@dataclass(frozen=True, slots=True)
-class StartTag:
+class StartTag(Struct, frozen=True):
     """A start tag; ``empty`` for an empty-element tag."""
 
     tag: str
@@ -69,16 +69,14 @@ class StartTag:
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EndTag:
+class EndTag(Struct, frozen=True):
     """An end tag."""
 
     tag: str
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Text between tags; references are resolved if ``raw``."""
 
     content: str

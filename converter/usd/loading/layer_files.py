@@ -17,18 +17,17 @@ import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import NoReturn
 
+from msgspec import Struct, field
 from pxr import Ar, Sdf, Tf, UsdUtils
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 
 
-@dataclass(frozen=True, slots=True)
-class LayerBounds:
+class LayerBounds(Struct, frozen=True):
     """Limits of the layers of one USD.
 
     Attributes:
@@ -50,8 +49,7 @@ _SPECIAL = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenLayers:
+class OpenLayers(Struct, frozen=True, eq=False):
     """The layers of a USD.
 
     Attributes:
@@ -96,8 +94,7 @@ def open_layers(
     return OpenLayers(layers, outside)
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """A file that a layer refers to.
 
     Attributes:
@@ -119,8 +116,7 @@ class _Named:
         return f"{self.layer} refers to @{self.asset}@, which"
 
 
-@dataclass(frozen=True, slots=True)
-class _Outside:
+class _Outside(Struct, frozen=True):
     """A file outside the folder of the root layer.
 
     Attributes:
@@ -136,8 +132,7 @@ class _Outside:
     how: str
 
 
-@dataclass
-class _Visit:
+class _Visit(Struct):
     """A traversal of the layers of a USD.
 
     Attributes:
@@ -337,8 +332,7 @@ def _asset_paths(value: object) -> Iterator[str]:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """An existing file, and its size [bytes]."""
 
     path: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import StageError
@@ -26,8 +26,7 @@ _DEEPEST = 64
 _MOST_TARGETS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """A level of nested references with too many targets.
 
     Attributes:

@@ -8,9 +8,9 @@ it is selected.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
@@ -24,8 +24,7 @@ _NONE = "none"
 _PHYSICS, _COLLIDERS = "physics", "colliders"
 
 
-@dataclass(frozen=True, slots=True)
-class VariantSet:
+class VariantSet(Struct, frozen=True):
     """A variant set of a prim.
 
     Attributes:
@@ -44,8 +43,7 @@ class VariantSet:
         return f"{self.prim}:{self.name} ({', '.join(self.variants)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
+class Combination(Struct, frozen=True):
     """A combination of variants of a robot.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from math import degrees
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.robot.model import Joint
@@ -16,8 +16,7 @@ from urdf_usd.converter.usd.writer.prims import Prims
 DEGREES = degrees(1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class JointAttribute:
+class JointAttribute(Struct, frozen=True):
     """An attribute of a schema with a number of a joint.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import isclose, isfinite, radians
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -19,8 +19,7 @@ _PHYSX = "PhysxMimicJointAPI:"
 _MUJOCO = "MjcEqualityJointAPI"
 
 
-@dataclass(frozen=True, slots=True)
-class JointNames:
+class JointNames(Struct, frozen=True):
     """URDF names of the joints of a stage.
 
     Attributes:

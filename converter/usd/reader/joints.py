@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdPhysics
 
@@ -32,8 +32,7 @@ _JOINTS = (
 _OTHER_JOINTS = (_KINDS.DistanceJoint, _KINDS.CustomJoint)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Connection:
+class Connection(Struct, frozen=True, eq=False):
     """A joint between two bodies, or a body and the world.
 
     Attributes:
@@ -133,8 +132,7 @@ def _disabled(prim: Usd.Prim) -> Diagnostic:
     return Diagnostic("joint-disabled", message)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Side:
+class _Side(Struct, frozen=True, eq=False):
     """One side of a joint, from OpenUSD's physics parser.
 
     Attributes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -25,8 +25,7 @@ from urdf_usd.converter.usd.reader.transforms import PrimTransforms, rigid_part
 from urdf_usd.converter.usd.urdf_attributes import read_flag, read_text
 
 
-@dataclass(frozen=True, slots=True)
-class LinkPrim:
+class LinkPrim(Struct, frozen=True):
     """A prim that is a link.
 
     Attributes:
@@ -44,16 +43,14 @@ class LinkPrim:
     above: Sdf.Path | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkShapes:
+class LinkShapes(Struct, frozen=True, eq=False):
     """Shapes of one link, in the frame of its prim."""
 
     visuals: tuple[Visual, ...]
     collisions: tuple[Collision, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shapes:
+class Shapes(Struct, frozen=True, eq=False):
     """All shapes of a stage.
 
     Attributes:
@@ -182,7 +179,9 @@ def read_shapes(
                 to_body = pose_from_transform(
                     rigid_part(transforms.within(owner, body))
                 )
-                colliders[path] = replace(shape, pose=compose(to_body, shape.pose))
+                colliders[path] = structs.replace(
+                    shape, pose=compose(to_body, shape.pose)
+                )
         if visible:
             visual = yield from _read_visual(prim, name, shape, texture, textures)
             visuals.setdefault(owner, []).append(visual)

@@ -7,10 +7,10 @@ densities, and reported.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdPhysics, Vt
 
@@ -113,8 +113,7 @@ def states_inertial(body: Usd.Prim) -> bool:
     return all(part is not None for part in _stated(body))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tensor:
+class _Tensor(Struct, frozen=True, eq=False):
     """An inertia tensor in units of the stage.
 
     Attributes:
@@ -225,8 +224,7 @@ def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
     return mesh_solid(scaled, shape.mesh.face_counts, shape.mesh.face_indices)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinkInertial:
+class LinkInertial(Struct, frozen=True, eq=False):
     """The inertial of a link that belongs to a body.
 
     Attributes:

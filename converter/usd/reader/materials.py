@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pxr import Ar, Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.converter.colors import srgb_from_linear
@@ -25,8 +25,7 @@ _MDL_IMAGE = "diffuse_texture"
 _REPEATING = {"repeat", "useMetadata"}
 
 
-@dataclass(frozen=True, slots=True)
-class Texture:
+class Texture(Struct, frozen=True):
     """An image that gives the colour of a mesh.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import radians
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
@@ -41,8 +41,7 @@ _FREEDOMS = tuple(f"{motion}{axis}" for motion in ("Trans", "Rot") for axis in "
 _AT_ORIGIN = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class AxisChain:
+class AxisChain(Struct, frozen=True):
     """A joint of several degrees of freedom as a chain of one-axis joints.
 
     From parent to child, the chain translates along X, Y and Z of the joint frame and

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import NoReturn
 
+from msgspec import Struct, field, structs
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
@@ -70,8 +70,7 @@ from urdf_usd.converter.usd.reader.tree import StageTree, read_tree
 _MOST_REASONS = 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StageReading:
+class StageReading(Struct, frozen=True, eq=False):
     """A robot read from a USD.
 
     Attributes:
@@ -138,7 +137,7 @@ def read_usd(
     except StageError as error:
         raise StageError(_without_repeats(opened, error)) from error
     diagnostics = (*opened.diagnostics, *reading.diagnostics)
-    return replace(reading, diagnostics=diagnostics)
+    return structs.replace(reading, diagnostics=diagnostics)
 
 
 def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic, ...]:
@@ -152,8 +151,7 @@ def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic
     return (*kept, *error.diagnostics)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenedStage:
+class OpenedStage(Struct, frozen=True, eq=False):
     """A stage with all payloads.
 
     Attributes:
@@ -242,7 +240,7 @@ def read_stage(
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return replace(reading, diagnostics=diagnostics)
+    return structs.replace(reading, diagnostics=diagnostics)
 
 
 def _read(
@@ -364,8 +362,8 @@ def _has_nan(value: object) -> bool:
         return math.isnan(value)
     if isinstance(value, tuple):
         return any(map(_has_nan, value))
-    if is_dataclass(value):
-        return any(_has_nan(getattr(value, one.name)) for one in fields(value))
+    if isinstance(value, Struct):
+        return any(_has_nan(getattr(value, name)) for name in value.__struct_fields__)
     return False
 
 
@@ -394,10 +392,10 @@ def _without_second_world(robot: Robot, world: str | None) -> Robot:
     if root.mass > HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0):
         return robot
     links = (link for link in robot.links if link.name != world)
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(
-            replace(link, inertial=None) if link is root and link.mass else link
+            structs.replace(link, inertial=None) if link is root and link.mass else link
             for link in links
         ),
         joints=tuple(joint for joint in robot.joints if joint is not weld),
@@ -440,15 +438,16 @@ def _moved(link: Link, to_link: Matrix) -> Link:
     """
     step = pose_from_transform(to_link)
     inertial = link.inertial
-    return replace(
+    return structs.replace(
         link,
-        inertial=inertial and replace(inertial, origin=compose(step, inertial.origin)),
+        inertial=inertial
+        and structs.replace(inertial, origin=compose(step, inertial.origin)),
         visuals=tuple(
-            replace(visual, origin=compose(step, visual.origin))
+            structs.replace(visual, origin=compose(step, visual.origin))
             for visual in link.visuals
         ),
         collisions=tuple(
-            replace(collision, origin=compose(step, collision.origin))
+            structs.replace(collision, origin=compose(step, collision.origin))
             for collision in link.collisions
         ),
     )

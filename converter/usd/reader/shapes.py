@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom
 
@@ -50,8 +50,7 @@ _ROUND = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlacedShape:
+class PlacedShape(Struct, frozen=True, eq=False):
     """A shape in a link.
 
     Attributes:

@@ -7,14 +7,14 @@ a URDF must.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # The world as a node; no prim path is empty.
 WORLD = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """A joint between two bodies.
 
     Attributes:
@@ -28,8 +28,7 @@ class Edge:
     closes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEdge:
+class TreeEdge(Struct, frozen=True):
     """An edge of the spanning tree, directed away from its root.
 
     Attributes:

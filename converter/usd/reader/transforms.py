@@ -6,10 +6,10 @@ without scale; the scale is applied to the content of the prim.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
@@ -30,8 +30,7 @@ _STANDING = np.array(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Struct, frozen=True):
     """Units of a stage.
 
     Attributes:
@@ -53,8 +52,7 @@ class Units:
         return self.mass * self.length
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrimTransforms:
+class PrimTransforms(Struct, frozen=True, eq=False):
     """Computes transforms of prims.
 
     Attributes:

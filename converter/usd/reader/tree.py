@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NoReturn, TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Sdf, Usd, UsdPhysics
 
@@ -63,8 +63,7 @@ _ONE_AXIS = {
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StageTree:
+class StageTree(Struct, frozen=True, eq=False):
     """The links of one robot and its joints.
 
     Attributes:
@@ -129,7 +128,7 @@ def read_tree(  # what is known of a stage
         "link", [transforms.stage.GetPrimAtPath(link.path) for link in kept]
     )
     kept = tuple(
-        replace(link, name=name) for link, name in zip(kept, names, strict=True)
+        structs.replace(link, name=name) for link, name in zip(kept, names, strict=True)
     )
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
@@ -137,7 +136,7 @@ def read_tree(  # what is known of a stage
     link_frames = _LinkFrames(root, world, moved, transforms, robot)
     tree = yield from _assembled(kept, tree_joints, link_frames)
     cut = [one for index, one in enumerate(held) if index not in chosen]
-    return replace(tree, loops=_loop_joints(cut, tree, link_frames))
+    return structs.replace(tree, loops=_loop_joints(cut, tree, link_frames))
 
 
 def _refuse(message: str) -> NoReturn:
@@ -183,8 +182,7 @@ def _members(
     return frozenset(map(Sdf.Path, chosen[0].bodies))
 
 
-@dataclass(frozen=True, slots=True)
-class _StageRobot:
+class _StageRobot(Struct, frozen=True):
     """Bodies that joints connect.
 
     Attributes:
@@ -340,8 +338,7 @@ def _root(
     return (marked or free)[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _TreeJoint:
+class _TreeJoint(Struct, frozen=True, eq=False):
     """A joint of the tree.
 
     Attributes:
@@ -428,8 +425,7 @@ def _moved_frames(
     return moved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _LinkFrames:
+class _LinkFrames(Struct, frozen=True, eq=False):
     """Computes the frames of links.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, isclose, isfinite, pi
 from typing import TypedDict
 
+from msgspec import Struct
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.robot.model import (
@@ -60,8 +60,7 @@ class UnsupportedAttributes(TypedDict):
     dont_collapse: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     """Units of the schemas in SI, for one joint."""
 
     position: float

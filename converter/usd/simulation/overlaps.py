@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 from scipy.optimize import linprog, nnls
@@ -26,8 +26,7 @@ _WEIGHT = 1e4
 _AXES = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solid:
+class _Solid(Struct, frozen=True, eq=False):
     """The convex hull of points, grown by a radius, in the world.
 
     Attributes:

@@ -12,8 +12,8 @@ Scope. A name that is invalid in USD or already used is changed, and kept as
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
+from msgspec import structs
 from pxr import Sdf, Usd
 
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
@@ -66,7 +66,7 @@ def author_extensions(
         prims: Paths of all prims.
     """
     default = stage.GetPrimAtPath(prims.robot)
-    _author(layer, default, replace(robot.custom, elements=()))
+    _author(layer, default, structs.replace(robot.custom, elements=()))
     if robot.custom.elements:
         scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
         _author_elements(scope, (), robot.custom.elements)

@@ -28,10 +28,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import structs
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
@@ -476,7 +476,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                     key, MeshUse(link.location, visual=False, collider=False)
                 )
                 in_groups = isinstance(shape, Collision) and shape.approximation is None
-                uses[key] = replace(
+                uses[key] = structs.replace(
                     use,
                     visual=use.visual or not in_groups,
                     collider=use.collider or in_groups,

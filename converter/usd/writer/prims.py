@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.options import BodyNesting
@@ -20,8 +19,7 @@ ANCHOR = "base_anchor"
 SCENE = "PhysicsScene"
 
 
-@dataclass(frozen=True, slots=True)
-class Prims:
+class Prims(Struct, frozen=True):
     """Paths of a robot's prims.
 
     Attributes:

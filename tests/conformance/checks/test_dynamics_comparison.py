@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     ROBOT,
@@ -64,7 +63,7 @@ def test_wrong_frame_is_traced_to_its_joint() -> None:
 
 def test_order_of_joints_does_not_matter() -> None:
     """Velocities of one joint stay together."""
-    shuffled = replace(ROBOT, joints=tuple(reversed(ROBOT.joints)))
+    shuffled = structs.replace(ROBOT, joints=tuple(reversed(ROBOT.joints)))
     reading = usd_reading(shuffled)
 
     assert _dynamics(reading).joints != _dynamics(urdf_reading()).joints
@@ -77,14 +76,14 @@ def test_unstated_joint_is_not_comparable() -> None:
     """Others are compared; a fixed root has no coordinates."""
     whole = _dynamics(usd_reading())
     kept = [i for i, name in enumerate(whole.joints) if name not in {"elbow", ""}]
-    part = replace(
+    part = structs.replace(
         whole,
         joints=tuple(whole.joints[i] for i in kept),
         inertia=whole.inertia[:, kept][:, :, kept],
         bias=whole.bias[:, kept],
         velocities=whole.velocities[:, kept],
     )
-    found = _by_item(inertia_matrices, replace(usd_reading(), dynamics=part))
+    found = _by_item(inertia_matrices, structs.replace(usd_reading(), dynamics=part))
 
     assert found["elbow"].grade is Grade.NOT_COMPARABLE
     assert ROOT_MOTION not in found
@@ -97,14 +96,14 @@ def test_force_that_is_not_finite_fails() -> None:
     whole = _dynamics(usd_reading())
     bias = whole.bias.copy()
     bias[2, whole.joints.index("wheel")] = np.nan
-    broken = replace(usd_reading(), dynamics=replace(whole, bias=bias))
+    broken = structs.replace(usd_reading(), dynamics=structs.replace(whole, bias=bias))
 
     assert _by_item(bias_forces, broken)["wheel"].grade is Grade.FAILS
 
 
 def test_side_without_rollout_is_not_comparable() -> None:
     """The URDF's or the USD's."""
-    spec, unstated = urdf_reading(), replace(usd_reading(), dynamics=None)
+    spec, unstated = urdf_reading(), structs.replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
@@ -119,9 +118,9 @@ def test_side_without_rollout_is_not_comparable() -> None:
 def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
     """Zero is exact; a kilogram fails."""
     bare = Robot(
-        "bare", tuple(replace(link, inertial=None) for link in ROBOT.links), ()
+        "bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ()
     )
-    bare = replace(bare, joints=ROBOT.joints)
+    bare = structs.replace(bare, joints=ROBOT.joints)
     spec = urdf_reading(bare)
     measure = derive_tolerance_model(spec, Tolerance())
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from urdf_usd.conformance.checks import settings
 from urdf_usd.conformance.observation.robot import (
@@ -39,15 +38,15 @@ _NONE = ContactMaterialObservation("a", None, None, None)
 
 def _found(*colliders: ContactMaterialObservation) -> SimulationObservation:
     """Return what is found of the colliders of a link."""
-    return replace(
+    return structs.replace(
         _PROMISE,
         contact_materials=tuple(
             carried
             for index, one in enumerate(colliders)
             # Below an Xform that is no link.
             for carried in (
-                replace(one, link="shapes", source=str(index)),
-                replace(one, source=str(index)),
+                structs.replace(one, link="shapes", source=str(index)),
+                structs.replace(one, source=str(index)),
             )
         ),
     )
@@ -62,14 +61,14 @@ def _model() -> ToleranceModel:
     [
         (_found(_MATERIAL), 0),
         (_found(_MATERIAL, _MATERIAL), 0),
-        (_found(replace(_MATERIAL, static=0.7)), 1),
-        (_found(replace(_MATERIAL, dynamic=0.8)), 1),
-        (_found(replace(_MATERIAL, restitution=0.0)), 1),
-        (_found(_MATERIAL, replace(_MATERIAL, static=0.7)), 1),
+        (_found(structs.replace(_MATERIAL, static=0.7)), 1),
+        (_found(structs.replace(_MATERIAL, dynamic=0.8)), 1),
+        (_found(structs.replace(_MATERIAL, restitution=0.0)), 1),
+        (_found(_MATERIAL, structs.replace(_MATERIAL, static=0.7)), 1),
         (_found(_NONE), 3),
         (_found(_MATERIAL, _NONE), 3),
-        (replace(_found(_MATERIAL), self_collision=True), 1),
-        (replace(_found(_MATERIAL), self_collision=None), 1),
+        (structs.replace(_found(_MATERIAL), self_collision=True), 1),
+        (structs.replace(_found(_MATERIAL), self_collision=None), 1),
     ],
 )
 def test_contact_materials_and_self_collision_are_compared(
@@ -77,8 +76,8 @@ def test_contact_materials_and_self_collision_are_compared(
 ) -> None:
     """Each coefficient, and the flag."""
     compared = settings.contacts(
-        replace(_BARE, simulation=_PROMISE),
-        replace(_BARE, simulation=found),
+        structs.replace(_BARE, simulation=_PROMISE),
+        structs.replace(_BARE, simulation=found),
         _model(),
     )
 
@@ -90,14 +89,18 @@ def test_contact_materials_and_self_collision_are_compared(
 
 def test_differences_of_contact_materials_name_the_link() -> None:
     """Here of the friction that differs, and of the link that has no promise."""
-    found = replace(_found(replace(_MATERIAL, static=0.7)), self_collision=False)
-    other = replace(_MATERIAL, link="b", source="b")
-    found = replace(found, contact_materials=(*(found.contact_materials or ()), other))
+    found = structs.replace(
+        _found(structs.replace(_MATERIAL, static=0.7)), self_collision=False
+    )
+    other = structs.replace(_MATERIAL, link="b", source="b")
+    found = structs.replace(
+        found, contact_materials=(*(found.contact_materials or ()), other)
+    )
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
 
     compared = settings.contacts(
-        replace(_BARE, links=welded, simulation=_PROMISE),
-        replace(_BARE, links=welded, simulation=found),
+        structs.replace(_BARE, links=welded, simulation=_PROMISE),
+        structs.replace(_BARE, links=welded, simulation=found),
         _model(),
     )
 
@@ -112,8 +115,8 @@ def test_differences_of_contact_materials_name_the_link() -> None:
 def test_links_without_colliders_need_no_contact_material() -> None:
     """That a collider is lost, or removed on request, is the matter of others."""
     compared = settings.contacts(
-        replace(_BARE, simulation=_PROMISE),
-        replace(_BARE, simulation=_found()),
+        structs.replace(_BARE, simulation=_PROMISE),
+        structs.replace(_BARE, simulation=_found()),
         _model(),
     )
 
@@ -139,10 +142,12 @@ def test_only_promised_settings_are_left_out() -> None:
         "0.8",
         attribute="physics:staticFriction",
     )
-    bouncing = replace(friction, attribute="physics:restitution")
-    tuned = replace(friction, attribute="newton:torsionalFriction")
-    other = replace(friction, subject="link b")
-    observation = replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
+    bouncing = structs.replace(friction, attribute="physics:restitution")
+    tuned = structs.replace(friction, attribute="newton:torsionalFriction")
+    other = structs.replace(friction, subject="link b")
+    observation = structs.replace(
+        _BARE, unimplied=(stiff, friction, bouncing, tuned, other)
+    )
 
     left = settings.without_promised(observation, _PROMISE)
 
@@ -163,13 +168,16 @@ def test_contact_material_of_another_link_of_the_body_is_found(
 ) -> None:
     """Apart from one that simulators use where there is none."""
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
-    side = replace(_BARE, links=welded)
-    colliders = replace(_MATERIAL, source="1"), replace(found, link="b", source="2")
-    settings_found = replace(_PROMISE, contact_materials=colliders)
+    side = structs.replace(_BARE, links=welded)
+    colliders = (
+        structs.replace(_MATERIAL, source="1"),
+        structs.replace(found, link="b", source="2"),
+    )
+    settings_found = structs.replace(_PROMISE, contact_materials=colliders)
 
     compared = settings.contacts(
-        replace(side, simulation=_PROMISE),
-        replace(side, simulation=settings_found),
+        structs.replace(side, simulation=_PROMISE),
+        structs.replace(side, simulation=settings_found),
         _model(),
     )
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.conformance.engines.usd_observations import Array, pose
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from tests.conformance.shape_miniatures import restating_shapes
-from tests.replacing import replaced
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import Observation
@@ -35,7 +34,7 @@ SIZE = (0.2, 0.5, 0.3)
 
 def _shape(name: str, kind: ShapeKind, **stated: object) -> ShapeObservation:
     shape = ShapeObservation("base", Role.COLLISION, name, name, kind)
-    return replaced(shape, **stated)
+    return structs.replace(shape, **stated)
 
 
 def _box(name: str, transform: Array = PLACE) -> ShapeObservation:
@@ -99,7 +98,7 @@ def test_mesh_split_into_two_prims_is_close() -> None:
 def _pieces(*centers: float) -> list[ShapeObservation]:
     """Return balls of different radii along an axis, as groups of one mesh file."""
     return [
-        replace(
+        structs.replace(
             _mesh(
                 f"piece {index}",
                 trimesh.creation.icosphere(2, 0.1 + 0.02 * index),
@@ -114,14 +113,14 @@ def _pieces(*centers: float) -> list[ShapeObservation]:
 
 def _hull(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
     """Return one mesh with the faces of shapes, which collides as its hull."""
-    return replace(_joined(shapes), hull=True)
+    return structs.replace(_joined(shapes), hull=True)
 
 
 def _joined(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
     surfaces = [shape.surface for shape in shapes if shape.surface]
     areas = [surface.area for surface in surfaces]
     centers = np.average([s.center for s in surfaces], axis=0, weights=areas)
-    surface = replace(
+    surface = structs.replace(
         surfaces[0],
         support=tuple(np.max([s.support for s in surfaces], axis=0).tolist()),
         area=sum(areas),
@@ -136,7 +135,7 @@ def _joined(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
 def test_convex_pieces_are_compared_as_a_set() -> None:
     """In any order, under any name; hulls and exact surfaces alike."""
     ours = _pieces(-0.5, 0.0, 0.6)
-    hulls = [replace(shape, name="x", hull=True) for shape in reversed(ours)]
+    hulls = [structs.replace(shape, name="x", hull=True) for shape in reversed(ours)]
 
     for theirs in (hulls, [*ours[1:], ours[0]]):
         assert set(_grades(_judged(ours, theirs)).values()) == {Grade.EXACT}
@@ -145,7 +144,7 @@ def test_convex_pieces_are_compared_as_a_set() -> None:
 def test_one_hull_over_several_pieces_fails() -> None:
     """Over all of them, or over two of three; their surface is the same."""
     ours = _pieces(-0.5, 0.0, 0.6)
-    first, *rest = (replace(shape, hull=True) for shape in ours)
+    first, *rest = (structs.replace(shape, hull=True) for shape in ours)
 
     for theirs in ([_hull(ours)], [first, _hull(rest)]):
         checks = _judged(ours, theirs)
@@ -173,7 +172,7 @@ def test_surface_of_all_pieces_is_close() -> None:
 
 def test_hulls_of_parts_of_one_mesh_are_close() -> None:
     """Of a COLLADA file with several geometries, for example."""
-    parts = [replace(shape, hull=True) for shape in _pieces(-0.5, 0.0, 0.6)]
+    parts = [structs.replace(shape, hull=True) for shape in _pieces(-0.5, 0.0, 0.6)]
 
     assert _grades(_judged([_joined(parts)], parts))["shapes"] is Grade.CLOSE
 
@@ -193,7 +192,7 @@ def _slab(start: float, end: float, name: str = "slab") -> ShapeObservation:
     extents = (end - start, *_BLOCK[1:])
     place = PLACE @ pose(((start + end) / 2.0, 0.0, 0.0))
     mesh = trimesh.creation.box(extents)
-    return replace(
+    return structs.replace(
         _mesh(f"{name} {start}", mesh, place),
         name="block.obj",
         pieces=2,
@@ -202,7 +201,7 @@ def _slab(start: float, end: float, name: str = "slab") -> ShapeObservation:
 
 
 def _of_usd(shape: ShapeObservation, **stated: object) -> ShapeObservation:
-    return replaced(shape, name="prim", pieces=1, hull=True, **stated)
+    return structs.replace(shape, name="prim", pieces=1, hull=True, **stated)
 
 
 _CUT = (-0.3, -0.1, 0.3)
@@ -221,10 +220,12 @@ _WHOLE_VOLUME = 0.6 * 0.5 * 0.3
             id="merged with the faces between them",
         ),
         pytest.param(
-            [replace(_slab(-0.3, 0.3), pieces=1)], list(map(_of_usd, _SLABS)), id="cut"
+            [structs.replace(_slab(-0.3, 0.3), pieces=1)],
+            list(map(_of_usd, _SLABS)),
+            id="cut",
         ),
         pytest.param(
-            [replace(_box("box"), surface=_slab(-0.3, 0.3).surface)],
+            [structs.replace(_box("box"), surface=_slab(-0.3, 0.3).surface)],
             list(map(_of_usd, _SLABS)),
             id="cut primitive",
         ),
@@ -256,12 +257,16 @@ def test_same_solid_in_other_convex_pieces_is_close(
             [_SLABS[0], _slab(-0.101, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="overlap"
         ),
         pytest.param(
-            [replace(_slab(-0.3, 0.3), pieces=1)],
+            [structs.replace(_slab(-0.3, 0.3), pieces=1)],
             [_of_usd(_SLABS[0]), _of_usd(_slab(-0.05, 0.3))],
             id="cut with a gap",
         ),
         pytest.param(
-            [replace(_slab(-0.3, 0.3), pieces=1, hull_volume=2 * _WHOLE_VOLUME)],
+            [
+                structs.replace(
+                    _slab(-0.3, 0.3), pieces=1, hull_volume=2 * _WHOLE_VOLUME
+                )
+            ],
             list(map(_of_usd, _SLABS)),
             id="cut of a concave mesh",
         ),
@@ -278,12 +283,12 @@ def test_convex_pieces_of_another_solid_fail(
 def test_piece_that_is_missing_added_or_moved_fails(change: str) -> None:
     """The outline of the link is the same: the piece is inside others."""
     ours = _pieces(0.0, 0.0, 0.0)
-    inner, *outer = (replace(shape, hull=True) for shape in ours)
+    inner, *outer = (structs.replace(shape, hull=True) for shape in ours)
     (moved, *_) = _pieces(0.001)
     theirs = {
         "dropped": outer,
-        "added": [replace(inner, source="again"), inner, *outer],
-        "moved": [replace(moved, hull=True), *outer],
+        "added": [structs.replace(inner, source="again"), inner, *outer],
+        "moved": [structs.replace(moved, hull=True), *outer],
     }[change]
 
     assert Grade.FAILS in _grades(_judged(ours, theirs)).values()
@@ -293,7 +298,9 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
     """Its support functions are compared, not area and volume, which are unknown."""
     ours = _pieces(-0.5, 0.0, 0.6)
     hulls = [
-        replace(shape, surface=replace(shape.surface, area=0.0, support_alone=True))
+        structs.replace(
+            shape, surface=structs.replace(shape.surface, area=0.0, support_alone=True)
+        )
         for shape in reversed(ours)
         if shape.surface
     ]
@@ -301,7 +308,7 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
     judgement = judge(
         {
             "reference": Observed(spec),
-            "engine": Observed(replace(engine, engine="engine")),
+            "engine": Observed(structs.replace(engine, engine="engine")),
         },
         Observed(_with(usd_reading(), ours)),
     )
@@ -379,7 +386,7 @@ def test_unmeasurable_shape_of_the_usd_fails() -> None:
 
 def test_bounding_volume_fails() -> None:
     """For every mesh below it."""
-    stands_in = replace(_box("a"), problem="collides as its bounding cube")
+    stands_in = structs.replace(_box("a"), problem="collides as its bounding cube")
 
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 
@@ -388,7 +395,7 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     """Its missing values are neither equal nor different."""
     unstated = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
-    engine = replace(_with(urdf_reading(), [unstated]), engine="engine")
+    engine = structs.replace(_with(urdf_reading(), [unstated]), engine="engine")
     judgement = judge(
         {"reference": Observed(spec), "engine": Observed(engine)},
         Observed(_with(usd_reading(), [_box("a")])),
@@ -445,7 +452,7 @@ def test_difference_above_the_bound_is_not_exact() -> None:
 
 
 def _visual(*looks: Appearance) -> ShapeObservation:
-    return replace(_box("v"), role=Role.VISUAL, appearances=looks)
+    return structs.replace(_box("v"), role=Role.VISUAL, appearances=looks)
 
 
 def _visual_checks(

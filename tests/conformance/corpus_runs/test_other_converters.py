@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     joint_of,
@@ -37,7 +36,7 @@ def _judged(
     urdf = {"reference": Observed(expected)}
     back = None
     if trip:
-        before, after = (replace(one, engine=engine) for one in trip)
+        before, after = (structs.replace(one, engine=engine) for one in trip)
         urdf[engine] = Observed(before)
         back = RoundTripOutcomes({engine: Observed(after)})
     judgement = judge(urdf, Observed(actual), back=back)
@@ -93,10 +92,10 @@ def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
     """Return a USD whose root link is no body, with three trees connected to it."""
     reading = usd_reading()
     links = tuple(
-        replace(link, body=None) if link.name == "base" else link
+        structs.replace(link, body=None) if link.name == "base" else link
         for link in reading.links
     )
-    return replace(reading, links=links, base=base, articulation_roots=roots)
+    return structs.replace(reading, links=links, base=base, articulation_roots=roots)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,10 @@ def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
         (_with_static_root(3), Grade.EXACT),
         (_with_static_root(4), Grade.FAILS),
         (_with_static_root(3, Base.FLOATING), Grade.FAILS),
-        (replace(usd_reading(), articulation_roots=3, base=Base.FIXED), Grade.FAILS),
+        (
+            structs.replace(usd_reading(), articulation_roots=3, base=Base.FIXED),
+            Grade.FAILS,
+        ),
     ],
 )
 def test_static_root_may_have_several_articulations(
@@ -130,11 +132,11 @@ def test_mass_given_to_a_fixed_base_is_not_counted(
     mass: float, base: Base, total: Grade, link: Grade
 ) -> None:
     """Up to a millionth of the robot's mass; the link is reported as regularised."""
-    expected = replace(restating_mass(urdf_reading(), "base", None), base=base)
+    expected = structs.replace(restating_mass(urdf_reading(), "base", None), base=base)
     own = mass * sum(link.mass.mass for link in expected.links if link.mass)
     tiny = own * 0.01
     given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
-    actual = replace(restating_mass(usd_reading(), "base", given), base=base)
+    actual = structs.replace(restating_mass(usd_reading(), "base", given), base=base)
     checks = _judged(expected, actual)
 
     assert checks["mass.total"].grade is total
@@ -143,7 +145,7 @@ def test_mass_given_to_a_fixed_base_is_not_counted(
 
 def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
     """It matters only to reduced-coordinate solvers."""
-    reading = replace(usd_reading(), articulation_roots=0)
+    reading = structs.replace(usd_reading(), articulation_roots=0)
 
     found = _judged(urdf_reading(), reading)["structure.world"]
 
@@ -153,10 +155,10 @@ def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
 def _renamed(joint: str) -> Observation:
     reading = urdf_reading()
     joints = tuple(
-        replace(one, name="another") if one.name == joint else one
+        structs.replace(one, name="another") if one.name == joint else one
         for one in reading.joints
     )
-    return replace(reading, joints=joints)
+    return structs.replace(reading, joints=joints)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_fixed_joint_may_be_renamed_by_the_round_trip(joint: str, grade: Grade) 
 def _with_moments(*moments: float) -> MassProperties:
     a, b, c = moments
     stated = mass_of(urdf_reading(), "arm")
-    return replace(stated, inertia=(a, 0.0, 0.0, b, 0.0, c))
+    return structs.replace(stated, inertia=(a, 0.0, 0.0, b, 0.0, c))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_engine_may_reject_flat_bodies_in_the_round_trip(
     flat = _with_moments(*moments)
     expected = restating_mass(urdf_reading(), "arm", flat)
     actual = restating_mass(usd_reading(), "arm", flat)
-    refused = replace(flat, inertia=(0.0,) * 6)
+    refused = structs.replace(flat, inertia=(0.0,) * 6)
 
     checks = _judged(
         expected, actual, (expected, restating_mass(expected, "arm", refused))
@@ -203,7 +205,9 @@ def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
     """PyBullet assumes 1 kg for a frame, and the round trip may have no frame."""
     reading = urdf_reading()
     kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    again = replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))
+    again = structs.replace(
+        restating_mass(reading, "sensor", kilogram), invented=("sensor",)
+    )
     checks = _judged(reading, usd_reading(), (reading, again), engine="pybullet")
 
     assert joint_of(reading, "frame").type is JointType.FIXED

@@ -7,10 +7,11 @@ skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from pxr import Sdf, Usd
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
@@ -134,7 +135,9 @@ def _failing(
     path.write_text(_URDF, encoding="utf-8")
     sampled = questions(parse(path).robot)
     assert sampled.rollout is not None
-    sampled = replace(sampled, rollout=replace(sampled.rollout, limit=True))
+    sampled = structs.replace(
+        sampled, rollout=structs.replace(sampled.rollout, limit=True)
+    )
     spec = ReferenceEngine().observe(Request(str(path), sampled))
     usd = convert(path, folder / "usd").root_layer
     if fault is not None:

@@ -6,13 +6,13 @@ import gc
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pybullet_data
 import pytest
+from msgspec import structs
 
 from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
@@ -352,7 +352,7 @@ def test_unchanged_robots_are_read_in_one_process(
     monkeypatch.setattr(execution, "examine_isolated", noted)
     if crashes:
         monkeypatch.setattr(execution, "read_former_inputs", _crash)
-    again = _run(sources, tmp_path, replace(options, resume=True))
+    again = _run(sources, tmp_path, structs.replace(options, resume=True))
 
     assert again == first
     assert sorted(examined) == (sorted(first) if crashes else [])
@@ -435,7 +435,9 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
 
 
 def _weld(path: str, directory: str, options: ConvertOptions) -> object:
-    return convert_robot(path, directory, replace(options, base=BaseOption.FIXED))
+    return convert_robot(
+        path, directory, structs.replace(options, base=BaseOption.FIXED)
+    )
 
 
 class _InProcess(RobotWorkers):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -141,7 +140,7 @@ def test_entries_are_accepted_until_the_day_on_which_they_expire(
     expires: date | None, grade: str, expired: list[tuple[str, str, str]]
 ) -> None:
     """The last day counts."""
-    entry = replace(_expected("bad", MASS, grade), expires=expires)
+    entry = structs.replace(_expected("bad", MASS, grade), expires=expires)
 
     result = apply_gate([GOOD, BAD], baseline=_baseline(entry), today=date(2026, 5, 4))
 
@@ -153,7 +152,7 @@ def test_entries_are_accepted_until_the_day_on_which_they_expire(
 
 def test_entries_that_pass_may_have_expired() -> None:
     """They are listed as passing, and the run passes."""
-    entry = replace(_expected("good", MASS, "fails"), expires=date(2026, 5, 3))
+    entry = structs.replace(_expected("good", MASS, "fails"), expires=date(2026, 5, 3))
 
     result = apply_gate([GOOD], baseline=_baseline(entry), today=date(2026, 5, 4))
 
@@ -271,7 +270,9 @@ def test_expected_close_check_is_no_unexpected_pass() -> None:
 def test_entries_apply_to_their_converter_only() -> None:
     """Those of other converters are neither used nor listed as fixed."""
     ours, theirs = (structs.replace(BAD, candidate=name) for name in (OURS, "peer"))
-    peers = replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
+    peers = structs.replace(
+        BAD_MASS, converter="peer", reason="tells grams", owner="bob"
+    )
     known = _baseline(peers)
 
     assert apply_gate([ours], baseline=known).gate is Gate.FAILS
@@ -280,7 +281,7 @@ def test_entries_apply_to_their_converter_only() -> None:
     assert apply_gate([theirs], baseline=_baseline(BAD_MASS)).gate is Gate.FAILS
     both = updated_baseline([ours], known, apply_gate([ours], baseline=known).new)
     assert both.expectations == (
-        replace(peers, converter="peer"),
+        structs.replace(peers, converter="peer"),
         Expectation("bad", MASS, "fails", REASON, OWNER),
     )
     assert apply_gate([ours, theirs], baseline=both).gate is Gate.PASSES

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pybullet_data
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.conformance.renaming import rename_prims
 from tests.converter.strategies import robots
@@ -156,7 +156,7 @@ def test_geometry_xform_is_not_matched_with_a_link() -> None:
             Joint("turn", "base", "arm", Continuous((1.0, 0.0, 0.0))),
         ),
     )
-    sampled = replace(configurations(structure(robot)), root="base")
+    sampled = structs.replace(configurations(structure(robot)), root="base")
     prims = NamedPrims(
         (
             NamedPrim("/base", "base", is_body=True, mass=5.5),
@@ -191,7 +191,7 @@ def test_random_names_change_no_other_check(
     assume(not any(isinstance(joint.kind, Floating) for joint in robot.joints))
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
-    sampled = replace(configurations(structure(robot)), root=tree.root)
+    sampled = structs.replace(configurations(structure(robot)), root=tree.root)
     spec = observe_robot(robot, sampled)
     with tempfile.TemporaryDirectory() as folder:
         author_asset(robot, tree, body_assignment, nesting, Path(folder))
@@ -205,7 +205,7 @@ def test_random_names_change_no_other_check(
         labelled.write_text(labels.text, encoding="utf-8")
         reading = OpenusdEngine().observe(Request(str(labelled), sampled))
 
-    changed = _judged(spec, replace(reading, renamed=labels.inferred))
+    changed = _judged(spec, structs.replace(reading, renamed=labels.inferred))
     # Massless welded links are no bodies, and without names their joints cannot be
     # distinguished. Without joints to compare, that is the grade.
     found = {joint.name for joint in reading.joints}

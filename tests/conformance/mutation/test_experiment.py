@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pybullet_data
 import pytest
+from msgspec import structs
 from pxr import Usd
 
 from urdf_usd.conformance import mutation
@@ -201,8 +202,8 @@ class _Simulator:
     def observe(self, request: Request) -> Observation:
         if not self.reads_changes:
             good = Path(request.path).with_name("good.usda")
-            request = replace(request, path=str(good))
-        return replace(OpenusdEngine().observe(request), engine=self.name)
+            request = structs.replace(request, path=str(good))
+        return structs.replace(OpenusdEngine().observe(request), engine=self.name)
 
 
 def test_simulators_show_faults_that_they_read(

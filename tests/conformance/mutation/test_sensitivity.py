@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 from rich.console import Console
 
 from urdf_usd.conformance.cli.main import main
@@ -49,10 +49,10 @@ GOOD = _caught("a")
 
 def _changed(found: RobotTrials, fault: str, **changes: object) -> RobotTrials:
     trials = tuple(
-        replace(trial, **changes) if trial.fault == fault else trial  # type: ignore[arg-type]  # fields of Trial, by name
+        structs.replace(trial, **changes) if trial.fault == fault else trial
         for trial in found.trials
     )
-    return replace(found, trials=trials)
+    return structs.replace(found, trials=trials)
 
 
 def _text(found: Sensitivity) -> str:
@@ -89,7 +89,7 @@ def test_missed_fault_fails_and_is_named() -> None:
 
 def test_false_positive_fails_and_is_named() -> None:
     """A harness that fails everything would catch every fault."""
-    found = summary([replace(GOOD, raised=("limits.upper",))])
+    found = summary([structs.replace(GOOD, raised=("limits.upper",))])
 
     assert not found.passed
     assert "a: false alarm without a fault: limits.upper" in _text(found)
@@ -98,7 +98,7 @@ def test_false_positive_fails_and_is_named() -> None:
 def test_fault_that_fits_no_robot_fails() -> None:
     """Nothing is measured of it."""
     rest = tuple(trial for trial in GOOD.trials if trial.fault != "asset.up")
-    found = summary([replace(GOOD, trials=rest)])
+    found = summary([structs.replace(GOOD, trials=rest)])
 
     assert not found.passed
     assert "up axis Y: no place to seed it" in _text(found)
@@ -177,8 +177,8 @@ def test_missed_generated_seed_fails_and_is_named() -> None:
 def test_each_generated_seed_is_assigned_to_one_robot_in_turn() -> None:
     """To those that have a place for it, or to all of them."""
     robots = [
-        replace(GOOD, robot="a", schema_seeds=("x", "y", "z")),
-        replace(GOOD, robot="b", schema_seeds=("x", "y")),
+        structs.replace(GOOD, robot="a", schema_seeds=("x", "y", "z")),
+        structs.replace(GOOD, robot="b", schema_seeds=("x", "y")),
     ]
 
     assert assigned_seeds(robots, every=False) == {"a": ("x", "z"), "b": ("y",)}

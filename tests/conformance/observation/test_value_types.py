@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Request
@@ -65,7 +65,7 @@ def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
     links: Any = [LinkObservation("a"), LinkObservation("b")]
     single: Any = np.float32(1e-7)
 
-    require_types(replace(_ARM, links=links, precision=single))
+    require_types(structs.replace(_ARM, links=links, precision=single))
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,11 @@ def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
         ({"up": (1.0, 2.0)}, "observation.up has 2 items instead of 3"),
         ({"precision": True}, "observation.precision is bool instead of float"),
         (
-            {"links": (replace(_ARM.links[0], name=3),)},  # type: ignore[arg-type]  # wrong
+            {"links": (structs.replace(_ARM.links[0], name=3),)},
             r"observation.links\[0\].name is int instead of str",
         ),
         (
-            {"joints": (replace(_ARM.joints[0], upper="1"),)},  # type: ignore[arg-type]  # wrong
+            {"joints": (structs.replace(_ARM.joints[0], upper="1"),)},
             r"observation.joints\[0\].upper is str instead of float",
         ),
     ],
@@ -90,4 +90,4 @@ def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
 def test_value_of_wrong_type_is_named(changes: dict[str, Any], message: str) -> None:
     """With its place in the observation."""
     with pytest.raises(TypeError, match=f"^{message}$"):
-        require_types(replace(_ARM, **changes))
+        require_types(structs.replace(_ARM, **changes))

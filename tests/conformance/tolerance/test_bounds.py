@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
@@ -178,7 +178,7 @@ def test_tolerance_model_requires_frames() -> None:
     """Of the reference."""
     spec, _ = _readings(3, 2, welded=False)
     with pytest.raises(ValueError, match="states no frames"):
-        derive_tolerance_model(replace(spec, frames=None), Tolerance())
+        derive_tolerance_model(structs.replace(spec, frames=None), Tolerance())
 
 
 @given(st.floats(1e-30, 1e30))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
+from msgspec import structs
 from scipy.spatial.transform import Rotation
 
 from tests.conformance.miniatures import ROBOT
@@ -71,7 +70,7 @@ def _stored_link(link: Link) -> Link:
         Pose((x, y, z)),
         inertia_values(turned @ kept @ turned.T),
     )
-    return replace(link, inertial=inertial)
+    return structs.replace(link, inertial=inertial)
 
 
 def _stored_joint(joint: Joint) -> Joint:
@@ -82,11 +81,11 @@ def _stored_joint(joint: Joint) -> Joint:
         align, _ = Rotation.align_vectors([joint.kind.axis], [[1.0, 0.0, 0.0]])
     first, second = _stored_rotation(own * align), _stored_rotation(align)
     x, y, z = map(_stored, joint.origin.position)
-    stored = replace(joint, origin=Pose((x, y, z), _quat(first * second.inv())))
+    stored = structs.replace(joint, origin=Pose((x, y, z), _quat(first * second.inv())))
     if not isinstance(joint.kind, _AXIAL):
         return stored
     a, b, c = second.apply([1.0, 0.0, 0.0]).tolist()
-    return replace(stored, kind=replace(joint.kind, axis=(a, b, c)))
+    return structs.replace(stored, kind=structs.replace(joint.kind, axis=(a, b, c)))
 
 
 @settings(deadline=None, max_examples=60)
@@ -98,7 +97,7 @@ def _stored_joint(joint: Joint) -> Joint:
 def test_rounded_storage_is_exact(robot: Robot) -> None:
     """With every joint type, in trees."""
     sampled = configurations(structure(robot), 6)
-    stored = replace(
+    stored = structs.replace(
         robot,
         links=tuple(map(_stored_link, robot.links)),
         joints=tuple(map(_stored_joint, robot.joints)),
@@ -145,7 +144,7 @@ def test_only_massless_joints_may_have_invented_inertia(
 ) -> None:
     """Up to a millionth of the robot's mass at its lever."""
     body = Inertial(3.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
-    light = None if mass is None else replace(body, mass=mass)
+    light = None if mass is None else structs.replace(body, mass=mass)
     origin = Pose((0.0, 0.3, 0.4))
     robot = Robot(
         "r",
@@ -170,13 +169,17 @@ def test_reading_without_equations_has_no_scale() -> None:
     sampled = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, sampled)
     links = tuple(
-        replace(link, mass=replace(link.mass, inertia=None)) if link.mass else link
+        structs.replace(link, mass=structs.replace(link.mass, inertia=None))
+        if link.mass
+        else link
         for link in spec.links
     )
 
     assert (
-        derive_tolerance_model(replace(spec, dynamics=None), Tolerance()).motion is None
+        derive_tolerance_model(structs.replace(spec, dynamics=None), Tolerance()).motion
+        is None
     )
     assert (
-        derive_tolerance_model(replace(spec, links=links), Tolerance()).motion is None
+        derive_tolerance_model(structs.replace(spec, links=links), Tolerance()).motion
+        is None
     )

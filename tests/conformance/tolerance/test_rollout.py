@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.dynamics import rollout_states
@@ -96,7 +96,7 @@ def test_massless_link_between_massive_ones_moves() -> None:
     offset = Pose((0.0, 0.3, -0.4))
     pitch = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), offset)
     roll = Joint("roll", "b", "c", Continuous(_X))
-    twin = replace(pitch, name="twin", parent="b", child="c", origin=Pose())
+    twin = structs.replace(pitch, name="twin", parent="b", child="c", origin=Pose())
     free = _plan(pitch, roll, bare=frozenset({"b"}))
     double = _plan(pitch, twin, bare=frozenset({"b"}))
 
@@ -122,7 +122,7 @@ def test_robot_without_free_joints_is_not_rolled_out(
 
 def test_reading_without_equations_gives_no_plan() -> None:
     """Joints that carry mass are unknown."""
-    spec = replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
+    spec = structs.replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
 
     assert plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion) is None
 
@@ -180,19 +180,21 @@ def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
     """Later moments are not compared."""
     whole = _rollout(urdf_reading())
     first, *others = whole.perturbed
-    torn = replace(whole, perturbed=(first[:2], *others))
+    torn = structs.replace(whole, perturbed=(first[:2], *others))
     joints = {joint.name: joint for joint in urdf_reading().joints}
 
     assert {len(each) for each in rollout_spread(whole, joints).values()} == {5}
     assert {len(each) for each in rollout_spread(torn, joints).values()} == {2}
-    assert rollout_spread(replace(whole, perturbed=()), joints) == {}
+    assert rollout_spread(structs.replace(whole, perturbed=()), joints) == {}
 
 
 def test_divergence_of_the_usd_alone_fails() -> None:
     """Although all earlier moments are equal."""
     usd = usd_reading()
-    torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
-    differences = _compared(urdf_reading(), replace(usd, rollout=torn)).differences
+    torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:2])
+    differences = _compared(
+        urdf_reading(), structs.replace(usd, rollout=torn)
+    ).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
     assert "diverges within 1 s" in differences[0].describe().message
@@ -206,11 +208,13 @@ def _sensitive(spec: Observation, start: int) -> Observation:
     def shifted(state: RolloutState) -> RolloutState:
         positions = list(state.positions)
         positions[wheel] = (positions[wheel][0] + 1.0,)
-        return replace(state, positions=tuple(positions))
+        return structs.replace(state, positions=tuple(positions))
 
     first, *others = whole.perturbed
     apart = (*first[:start], *map(shifted, first[start:]))
-    return replace(spec, rollout=replace(whole, perturbed=(apart, *others)))
+    return structs.replace(
+        spec, rollout=structs.replace(whole, perturbed=(apart, *others))
+    )
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
@@ -223,8 +227,8 @@ def test_divergence_of_a_sensitive_robot_does_not_fail(
     sensitive one: a simulation ends as a whole.
     """
     spec, usd = urdf_reading(), usd_reading()
-    torn = replace(_rollout(usd), states=_rollout(usd).states[:reached])
-    compared = _compared(_sensitive(spec, 1), replace(usd, rollout=torn))
+    torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:reached])
+    compared = _compared(_sensitive(spec, 1), structs.replace(usd, rollout=torn))
     by_joint = {difference.item: difference for difference in compared.differences}
     first, last = (_rollout(spec).states[index].time for index in (0, until - 1))
 
@@ -236,8 +240,8 @@ def test_divergence_of_a_sensitive_robot_does_not_fail(
 def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
     """Nothing in the URDF's rollouts explains it."""
     spec, usd = _sensitive(urdf_reading(), 3), usd_reading()
-    torn = replace(_rollout(usd), states=_rollout(usd).states[:2])
-    differences = _compared(spec, replace(usd, rollout=torn)).differences
+    torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:2])
+    differences = _compared(spec, structs.replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
     assert "diverges within 0.2 s" in differences[0].describe().message
@@ -248,10 +252,10 @@ def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     for diverging in (
-        replace(whole, states=()),
-        replace(whole, perturbed=((), *whole.perturbed[1:])),
+        structs.replace(whole, states=()),
+        structs.replace(whole, perturbed=((), *whole.perturbed[1:])),
     ):
-        comparison = _compared(replace(spec, rollout=diverging), usd)
+        comparison = _compared(structs.replace(spec, rollout=diverging), usd)
 
         assert comparison.differences == ()
         assert comparison.note
@@ -261,8 +265,10 @@ def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
     """It is missing among the moving joints."""
     usd = usd_reading()
     joints = tuple(f"other {name}" for name in _rollout(usd).joints)
-    lost = replace(_rollout(usd), joints=joints)
-    differences = _compared(urdf_reading(), replace(usd, rollout=lost)).differences
+    lost = structs.replace(_rollout(usd), joints=joints)
+    differences = _compared(
+        urdf_reading(), structs.replace(usd, rollout=lost)
+    ).differences
 
     assert {difference.grade for difference in differences} == {Grade.NOT_COMPARABLE}
 
@@ -276,10 +282,12 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
     def as_ball(moment: RolloutState) -> RolloutState:
         positions, velocities = list(moment.positions), list(moment.velocities)
         positions[wheel], velocities[wheel] = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        return replace(moment, positions=tuple(positions), velocities=tuple(velocities))
+        return structs.replace(
+            moment, positions=tuple(positions), velocities=tuple(velocities)
+        )
 
-    ball = replace(rollout, states=tuple(map(as_ball, rollout.states)))
-    found = _compared(urdf_reading(), replace(usd, rollout=ball)).differences
+    ball = structs.replace(rollout, states=tuple(map(as_ball, rollout.states)))
+    found = _compared(urdf_reading(), structs.replace(usd, rollout=ball)).differences
     grades = {difference.item: difference.grade for difference in found}
 
     assert grades.pop("wheel") is Grade.NOT_COMPARABLE
@@ -301,16 +309,16 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
 def test_value_on_one_side_only_is_not_comparable() -> None:
     """Values that both lack are not applicable."""
     spec, usd = urdf_reading(), usd_reading()
-    unstated = replace(usd, rollout=None)
+    unstated = structs.replace(usd, rollout=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
     assert rollout_states(spec, unstated, measure) == Incomparable(
         "usd states no rollout"
     )
-    assert rollout_states(replace(spec, rollout=None), usd, measure) == Incomparable(
-        "reference states no rollout"
-    )
-    nothing = rollout_states(replace(spec, rollout=None), unstated, measure)
+    assert rollout_states(
+        structs.replace(spec, rollout=None), usd, measure
+    ) == Incomparable("reference states no rollout")
+    nothing = rollout_states(structs.replace(spec, rollout=None), unstated, measure)
     assert nothing == Compared((), note="no rollout was planned")
 
 
@@ -320,7 +328,7 @@ def _in_the_limit(
     """Return a reading that states the limit of its rollout alone."""
     rollout = _rollout(reading)
     states = tuple(
-        replace(
+        structs.replace(
             state,
             positions=tuple(
                 (position[0] + shift, *position[1:]) for position in state.positions
@@ -330,13 +338,15 @@ def _in_the_limit(
     )
     errors = tuple((error,) * len(rollout.joints) for _ in states)
     limit = RolloutLimit(states, errors)
-    return replace(reading, rollout=Rollout(rollout.joints, (), limit=limit))
+    return structs.replace(reading, rollout=Rollout(rollout.joints, (), limit=limit))
 
 
 def _with_limit(reading: Observation) -> Observation:
     """Return a reading whose rollout is its own limit."""
     limit = RolloutLimit(_rollout(reading).states, ())
-    return replace(reading, rollout=replace(_rollout(reading), limit=limit))
+    return structs.replace(
+        reading, rollout=structs.replace(_rollout(reading), limit=limit)
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     ROBOT,
@@ -155,16 +155,20 @@ def _drifting(reading: Observation, precision: float) -> Observation:
     bounds = derive_tolerance_model(urdf_reading(FAR), Tolerance()).bounds
     drift = [8 * bounds[link].position for link in frames.links]
     positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
-    return replace(
-        reading, frames=replace(frames, positions=positions), precision=precision
+    return structs.replace(
+        reading,
+        frames=structs.replace(frames, positions=positions),
+        precision=precision,
     )
 
 
 # Consecutive links are 500 m apart.
-FAR = replace(
+FAR = structs.replace(
     ROBOT,
     joints=tuple(
-        replace(joint, origin=replace(joint.origin, position=(300.0, -200.0, 400.0)))
+        structs.replace(
+            joint, origin=structs.replace(joint.origin, position=(300.0, -200.0, 400.0))
+        )
         for joint in ROBOT.joints
     ),
 )

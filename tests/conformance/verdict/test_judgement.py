@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     MINIATURES,
@@ -69,7 +69,7 @@ def test_faithful_usd_is_exact() -> None:
 
 def test_unconfirmed_repair_is_in_the_reason() -> None:
     """An engine that read the file as repaired would confirm it."""
-    repaired = Observed(replace(SPEC.observation, malformed=("xml-comment",)))
+    repaired = Observed(structs.replace(SPEC.observation, malformed=("xml-comment",)))
     usd = Observed(usd_reading())
     engine = Observed(engine_reading("engine"))
     refusal = Abstained("the text is not XML")
@@ -122,7 +122,9 @@ def test_findings_have_the_prims_of_their_subjects() -> None:
     """The robot as a whole has none."""
     heavy = usd_reading(with_inertial(ROBOT, "arm", mass=2.5))
     prims = (("link arm", "/rig/arm"),)
-    judgement = judge({"reference": SPEC}, Observed(replace(heavy, prims=prims)))
+    judgement = judge(
+        {"reference": SPEC}, Observed(structs.replace(heavy, prims=prims))
+    )
     found = {
         finding.subject: finding.prim
         for check in judgement.checks
@@ -136,16 +138,16 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
     """The first does not hide the second."""
     joints = {joint.name: joint for joint in ROBOT.joints}
     elbow, weld = (
-        replace(
+        structs.replace(
             joints[name],
-            origin=replace(joints[name].origin, position=(0.3, 0.2, 0.1)),
+            origin=structs.replace(joints[name].origin, position=(0.3, 0.2, 0.1)),
         )
         for name in ("elbow", "weld")
     )
     changed = tuple(
         {"elbow": elbow, "weld": weld}.get(joint.name, joint) for joint in ROBOT.joints
     )
-    usd = usd_reading(replace(ROBOT, joints=changed))
+    usd = usd_reading(structs.replace(ROBOT, joints=changed))
     judgement = judge({"reference": SPEC}, Observed(usd))
     position = next(c for c in judgement.checks if c.id == "kinematics.position")
 
@@ -155,7 +157,7 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
 def test_verdict_does_not_depend_on_names_or_order() -> None:
     """Renaming and reordering both sides changes only names."""
     renamed = _renamed(ROBOT)
-    robot = replace(
+    robot = structs.replace(
         renamed,
         links=tuple(reversed(renamed.links)),
         joints=tuple(reversed(renamed.joints)),
@@ -178,13 +180,13 @@ def test_verdict_does_not_depend_on_names_or_order() -> None:
 
 def _renamed(robot: Robot) -> Robot:
     def link(part: Link) -> Link:
-        return replace(part, name=f"x_{part.name}")
+        return structs.replace(part, name=f"x_{part.name}")
 
     def joint(part: Joint) -> Joint:
         mimic = part.mimic and Mimic(
             f"y_{part.mimic.joint}", part.mimic.multiplier, part.mimic.offset
         )
-        return replace(
+        return structs.replace(
             part,
             name=f"y_{part.name}",
             parent=f"x_{part.parent}",
@@ -192,7 +194,7 @@ def _renamed(robot: Robot) -> Robot:
             mimic=mimic,
         )
 
-    return replace(
+    return structs.replace(
         robot,
         links=tuple(map(link, robot.links)),
         joints=tuple(map(joint, robot.joints)),
@@ -230,7 +232,7 @@ def _lumped_reading() -> Observation:
 @pytest.mark.parametrize("part", [4e-7, 0.9e-6])
 def test_harmless_invented_mass_is_close(part: float) -> None:
     """OpenUSD requires a mass of a massless link that moves."""
-    bare = replace(
+    bare = structs.replace(
         ROBOT,
         links=tuple(
             Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
@@ -238,7 +240,7 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
     )
     usd = usd_reading(bare)
     total = sum(link.mass for link in bare.links)
-    tiny = replace(mass_of(usd_reading(), "wheel"), mass=part * total)
+    tiny = structs.replace(mass_of(usd_reading(), "wheel"), mass=part * total)
     judgement = judge(
         {"reference": Observed(urdf_reading(bare))},
         Observed(restating_mass(usd, "wheel", tiny)),
@@ -251,13 +253,13 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
 
 def test_harmful_invented_mass_fails() -> None:
     """A hundred-thousandth of the robot's mass is above the bound."""
-    bare = replace(
+    bare = structs.replace(
         ROBOT,
         links=tuple(
             Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
         ),
     )
-    tiny = replace(mass_of(usd_reading(), "wheel"), mass=1.3e-4)
+    tiny = structs.replace(mass_of(usd_reading(), "wheel"), mass=1.3e-4)
     usd = restating_mass(usd_reading(bare), "wheel", tiny)
     judgement = judge({"reference": Observed(urdf_reading(bare))}, Observed(usd))
 
@@ -271,13 +273,13 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
     point = with_inertial(ROBOT, "wheel", inertia=inertia)
     spec, usd = urdf_reading(point), usd_reading(point)
     moment = 1.5 * 1e-7
-    mass = replace(
+    mass = structs.replace(
         mass_of(usd, "wheel"), inertia=(moment, 0.0, 0.0, moment, 0.0, moment)
     )
     small = judge(
         {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass))
     )
-    ball = replace(mass, inertia=(0.006, 0.0, 0.0, 0.006, 0.0, 0.006))
+    ball = structs.replace(mass, inertia=(0.006, 0.0, 0.0, 0.006, 0.0, 0.006))
     large = judge(
         {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball))
     )
@@ -289,15 +291,15 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
 def test_usd_within_engineering_tolerance_is_close() -> None:
     """A micrometre is above rounding and below the tolerance."""
     joints = tuple(
-        replace(
+        structs.replace(
             joint,
-            origin=replace(joint.origin, position=(0.500003, -0.6, 0.7)),
+            origin=structs.replace(joint.origin, position=(0.500003, -0.6, 0.7)),
         )
         if joint.name == "shoulder"
         else joint
         for joint in ROBOT.joints
     )
-    usd = usd_reading(replace(ROBOT, joints=joints))
+    usd = usd_reading(structs.replace(ROBOT, joints=joints))
     judgement = judge({"reference": SPEC}, Observed(usd))
 
     assert judgement.verdict is Verdict.CLOSE
@@ -310,7 +312,7 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
 def test_usd_without_values_is_incomplete() -> None:
     """Values that OpenUSD's reader does not state are not passed."""
     usd = usd_reading()
-    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
+    unstated = structs.replace(usd, states=usd.states - {Quantity.EFFORT})
     judgement = judge({"reference": SPEC}, Observed(unstated))
     effort = next(check for check in judgement.checks if check.id == "limits.effort")
 
@@ -322,9 +324,11 @@ def test_usd_without_values_is_incomplete() -> None:
 def test_check_that_compares_nothing_is_not_applicable() -> None:
     """It has a reason and does not count as passed."""
     plain = [
-        replace(
+        structs.replace(
             reading,
-            joints=tuple(replace(joint, mimic=None) for joint in reading.joints),
+            joints=tuple(
+                structs.replace(joint, mimic=None) for joint in reading.joints
+            ),
         )
         for reading in (urdf_reading(), usd_reading())
     ]
@@ -344,7 +348,10 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
     usd = usd_reading()
     arm = next(link for link in usd.links if link.name == "arm")
     assert arm.mass is not None
-    for lost in (replace(arm.mass, mass=math.nan), replace(arm.mass, inertia=None)):
+    for lost in (
+        structs.replace(arm.mass, mass=math.nan),
+        structs.replace(arm.mass, inertia=None),
+    ):
         judgement = judge(
             {"reference": SPEC}, Observed(restating_mass(usd, "arm", lost))
         )
@@ -357,7 +364,7 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
 def test_failure_outweighs_missing_values() -> None:
     """The verdict is that of the worst check."""
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
-    unstated = replace(usd, states=usd.states - {Quantity.EFFORT})
+    unstated = structs.replace(usd, states=usd.states - {Quantity.EFFORT})
 
     assert judge({"reference": SPEC}, Observed(unstated)).verdict is Verdict.FAILS
 
@@ -387,7 +394,7 @@ def test_without_two_readings_there_are_no_checks(
 
 def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
     """Although everything that could be compared agrees."""
-    usd = replace(usd_reading(), missing=("no asset @hand.usda@",))
+    usd = structs.replace(usd_reading(), missing=("no asset @hand.usda@",))
 
     judgement = judge({"reference": SPEC}, Observed(usd))
 
@@ -439,11 +446,14 @@ def test_number_of_findings_is_capped_and_stated() -> None:
     """The largest come first; the others are counted."""
     usd = usd_reading()
     unknown_links = tuple(
-        replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
+        structs.replace(
+            usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}"
+        )
         for index in range(MOST_FINDINGS + 5)
     )
     judgement = judge(
-        {"reference": SPEC}, Observed(replace(usd, links=(*usd.links, *unknown_links)))
+        {"reference": SPEC},
+        Observed(structs.replace(usd, links=(*usd.links, *unknown_links))),
     )
     links = judgement.checks[0]
 
@@ -454,7 +464,7 @@ def test_number_of_findings_is_capped_and_stated() -> None:
 def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
     """URDF has no element for it."""
     for base in (Base.FIXED, Base.FLOATING):
-        usd = replace(usd_reading(), base=base)
+        usd = structs.replace(usd_reading(), base=base)
         judgement = judge({"reference": SPEC}, Observed(usd))
 
         assert judgement.verdict is Verdict.EXACT
@@ -468,7 +478,7 @@ def test_departure_of_a_further_usd_engine_is_a_deviation() -> None:
         (1.0, 0.0, 0.0, 2.0, -0.5, 2.0),
         "OpenUSD ignores small moments",
     )
-    usd = replace(usd_reading(), departures=(departure,))
+    usd = structs.replace(usd_reading(), departures=(departure,))
     judgement = judge({"reference": SPEC}, Observed(usd))
 
     assert judgement.verdict is Verdict.EXACT
@@ -486,7 +496,8 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
     """It is recorded all the same."""
     departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
     judgement = judge(
-        {"reference": SPEC}, Observed(replace(usd_reading(), departures=(departure,)))
+        {"reference": SPEC},
+        Observed(structs.replace(usd_reading(), departures=(departure,))),
     )
 
     (deviation,) = judgement.deviations
@@ -497,10 +508,10 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
     """OpenUSD connects bodies; the sensor is a frame of the hand."""
     joints = tuple(
-        replace(joint, parent="sensor") if joint.name == "finger_a" else joint
+        structs.replace(joint, parent="sensor") if joint.name == "finger_a" else joint
         for joint in ROBOT.joints
     )
-    robot = replace(ROBOT, joints=joints)
+    robot = structs.replace(ROBOT, joints=joints)
     usd = restating_joint(usd_reading(robot), "finger_a", parent="hand")
     judgement = judge({"reference": Observed(urdf_reading(robot))}, Observed(usd))
 

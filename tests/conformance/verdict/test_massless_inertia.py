@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -76,7 +76,9 @@ def test_other_values_are_not_predicted(
     spec, mujoco = readings
     dynamics = _dynamics(mujoco)
     wrong = getattr(dynamics, field) * 1.001
-    stated = replace(mujoco, dynamics=replace(dynamics, **{field: wrong}))
+    stated = structs.replace(
+        mujoco, dynamics=structs.replace(dynamics, **{field: wrong})
+    )
 
     assert not counts_massless(spec, stated, check)
 
@@ -86,10 +88,10 @@ def test_robot_without_massless_inertia_has_no_prediction(
 ) -> None:
     """MuJoCo and the specification agree on it."""
     spec, mujoco = readings
-    bare = replace(
+    bare = structs.replace(
         spec,
         links=tuple(
-            replace(link, mass=None) if link.name == "plate" else link
+            structs.replace(link, mass=None) if link.name == "plate" else link
             for link in spec.links
         ),
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     MINIATURES,
@@ -40,12 +40,12 @@ def _judged(
     """Judge a faithful USD with one engine; return the checks of the round trip."""
     if not isinstance(back, RoundTripOutcomes):
         if isinstance(back, Observed):
-            back = Observed(replace(back.observation, engine=engine))
+            back = Observed(structs.replace(back.observation, engine=engine))
         back = RoundTripOutcomes({engine: back})
     judgement = judge(
         {
             "reference": Observed(urdf_reading()),
-            engine: Observed(replace(there, engine=engine)),
+            engine: Observed(structs.replace(there, engine=engine)),
         },
         Observed(usd_reading()),
         back=back,
@@ -181,8 +181,8 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
     link: str, mass: float, failing: set[str]
 ) -> None:
     """PyBullet assumes 1 kg for a link without mass, not for one that lost it."""
-    reading = restating_mass(usd_reading(), link, replace(_KILOGRAM, mass=mass))
-    back = Observed(replace(reading, invented=(link,)))
+    reading = restating_mass(usd_reading(), link, structs.replace(_KILOGRAM, mass=mass))
+    back = Observed(structs.replace(reading, invented=(link,)))
     checks = _judged(usd_reading(), back, "pybullet")
 
     wrong = {name for name, check in checks.items() if check.grade is Grade.FAILS}
@@ -193,7 +193,7 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
 def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
     """Give the arm an inertia whose smaller moments add up to the largest."""
     flat = MassProperties(2.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.3, 0.0, 0.4))
-    return restating_mass(reading, "arm", replace(flat, **changes))
+    return restating_mass(reading, "arm", structs.replace(flat, **changes))
 
 
 @pytest.mark.parametrize(
@@ -220,12 +220,12 @@ def test_rejected_tensor_explains_inertia_only(
     judgement = judge(
         {
             "reference": Observed(spec),
-            **{name: Observed(replace(usd, engine=name)) for name in engines},
+            **{name: Observed(structs.replace(usd, engine=name)) for name in engines},
         },
         Observed(usd),
         back=RoundTripOutcomes(
             {
-                name: Observed(replace(_flat(usd, stated), engine=name))
+                name: Observed(structs.replace(_flat(usd, stated), engine=name))
                 for name, stated in zip(engines, (of_mujoco, changes), strict=True)
             }
         ),
@@ -258,12 +258,12 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
     """Judge efforts that PyBullet reads in two files, of which the first is right."""
     judgement = judge(
         {
-            "reference": Observed(replace(first, engine="reference")),
-            "pybullet": Observed(replace(first, engine="pybullet")),
+            "reference": Observed(structs.replace(first, engine="reference")),
+            "pybullet": Observed(structs.replace(first, engine="pybullet")),
         },
         Observed(first),
         back=RoundTripOutcomes(
-            {"pybullet": Observed(replace(second, engine="pybullet"))}
+            {"pybullet": Observed(structs.replace(second, engine="pybullet"))}
         ),
     )
     return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
@@ -273,7 +273,7 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
     """Although each has a known deviation that could explain it."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)
-    twice = replace(
+    twice = structs.replace(
         next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity"),
         id="mujoco-absent-velocity",
         engine="mujoco",
@@ -284,12 +284,18 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
         patch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
         judgement = judge(
             {
-                "reference": Observed(replace(spec, engine="reference")),
-                **{name: Observed(replace(spec, engine=name)) for name in engines},
+                "reference": Observed(structs.replace(spec, engine="reference")),
+                **{
+                    name: Observed(structs.replace(spec, engine=name))
+                    for name in engines
+                },
             },
             Observed(spec),
             back=RoundTripOutcomes(
-                {name: Observed(replace(again, engine=name)) for name in engines}
+                {
+                    name: Observed(structs.replace(again, engine=name))
+                    for name in engines
+                }
             ),
         )
 
@@ -299,7 +305,7 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
 
 def test_value_not_stated_for_the_first_urdf_is_not_applicable() -> None:
     """If only the second is missing, the check is incomplete."""
-    whole, unstated = usd_reading(), replace(usd_reading(), rollout=None)
+    whole, unstated = usd_reading(), structs.replace(usd_reading(), rollout=None)
 
     for there, again, grade in (
         (unstated, whole, Grade.NOT_APPLICABLE),
@@ -317,12 +323,12 @@ def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
     frames = reading.frames
     assert frames is not None
     positions = frames.positions * (1 + 2.0**-24)
-    moved = replace(
+    moved = structs.replace(
         reading,
         precision=SINGLE_PRECISION,
-        frames=replace(frames, positions=positions),
+        frames=structs.replace(frames, positions=positions),
     )
-    reading = replace(reading, precision=SINGLE_PRECISION)
+    reading = structs.replace(reading, precision=SINGLE_PRECISION)
 
     assert (
         _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade
@@ -333,6 +339,6 @@ def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
 def test_check_of_values_that_no_engine_states_is_omitted() -> None:
     """An empty check would look as if it had passed."""
     unstated = usd_reading()
-    unstated = replace(unstated, states=unstated.states - {Quantity.MIMIC})
+    unstated = structs.replace(unstated, states=unstated.states - {Quantity.MIMIC})
 
     assert "round-trip.structure.mimic" not in _judged(unstated, Observed(unstated))

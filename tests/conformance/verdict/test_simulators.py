@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.conformance.miniatures import (
     restating_joint,
@@ -32,7 +32,7 @@ def _with_limit(reading: Observation, upper: float) -> Observation:
 
 
 def _simulated(upper: float = RIGHT, engine: str = "physx") -> Observation:
-    return replace(
+    return structs.replace(
         _with_limit(usd_reading(), upper), engine=engine, precision=SINGLE_PRECISION
     )
 
@@ -112,8 +112,10 @@ def test_base_of_a_simulator_counts() -> None:
     for base, verdict in ((Base.FIXED, Verdict.FAILS), (Base.FLOATING, Verdict.EXACT)):
         judgement = judge(
             {"reference": Observed(urdf_reading())},
-            Observed(replace(usd_reading(), base=Base.FLOATING)),
-            simulators=[Observed(replace(_simulated(), states=states, base=base))],
+            Observed(structs.replace(usd_reading(), base=Base.FLOATING)),
+            simulators=[
+                Observed(structs.replace(_simulated(), states=states, base=base))
+            ],
             expected_base=Base.FLOATING,
         )
 
@@ -122,7 +124,9 @@ def test_base_of_a_simulator_counts() -> None:
 
 def test_quantity_that_a_simulator_does_not_report_is_not_counted() -> None:
     """For example a velocity limit, for which the USD lacks the simulator's schema."""
-    without = replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
+    without = structs.replace(
+        _simulated(WRONG), states=_simulated().states - {Quantity.LIMITS}
+    )
     judgement = _judge(RIGHT, Observed(without))
     (difference,) = (
         one for one in _check(judgement).differences if one.engine == "physx"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from xml.parsers import expat
 
 import pybullet_data
 import pytest
+from msgspec import Struct
 
 from tests.converter.urdf.element_faults import ELEMENT_FAULTS, NO_REPAIRS
 from tests.converter.urdf.faults import FAULTS, Document, Pair
@@ -52,8 +53,8 @@ def _plain(value: object) -> object:
         return None
     if isinstance(value, tuple):
         return tuple(_plain(one) for one in value if not _declares(one))
-    if is_dataclass(value):
-        parts = (getattr(value, field.name) for field in fields(value))
+    if isinstance(value, Struct):
+        parts = (getattr(value, name) for name in value.__struct_fields__)
         return (type(value).__name__, *map(_plain, parts))
     return value
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import robots
@@ -79,8 +79,10 @@ def test_reading_without_shapes_changes_no_links_and_joints(
 
 
 def _without_shapes(robot: Robot) -> Robot:
-    links = tuple(replace(link, visuals=(), collisions=()) for link in robot.links)
-    return replace(robot, links=links)
+    links = tuple(
+        structs.replace(link, visuals=(), collisions=()) for link in robot.links
+    )
+    return structs.replace(robot, links=links)
 
 
 @settings(max_examples=15, deadline=None)

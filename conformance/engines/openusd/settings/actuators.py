@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.settings.parts import Parts
@@ -28,8 +28,7 @@ _TARGETS = {"NewtonActuator": "newton:targets", "MjcActuator": "mjc:target"}
 _ADDED = ("mjc:armature", "mjc:damping")
 
 
-@dataclass(frozen=True, slots=True)
-class _Gains:
+class _Gains(Struct, frozen=True):
     """Gains of a drive or of actuators [SI]."""
 
     stiffness: float = 0.0

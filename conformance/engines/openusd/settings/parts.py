@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
@@ -21,8 +20,7 @@ SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
 """Purposes that renderers show."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Parts(Struct, frozen=True, eq=False):
     """A stage, and the URDF names of its parts."""
 
     physics: Physics

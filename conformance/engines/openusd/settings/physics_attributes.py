@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
@@ -320,8 +320,7 @@ def _is_default_speed(value: object) -> bool:
     return isinstance(value, int | float) and value >= _ANGULAR_SPEED
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """The value that a URDF implies for one attribute.
 
     Attributes:

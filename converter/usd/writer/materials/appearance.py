@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from msgspec import Struct, structs
 from pxr import Gf, Sdf, Usd, UsdShade
 
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
@@ -15,8 +14,7 @@ GREY = (0.18, 0.18, 0.18)
 _ROUGHNESS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Texture:
+class Texture(Struct, frozen=True):
     """A texture of the asset.
 
     Attributes:
@@ -28,8 +26,7 @@ class Texture:
     sampling: Sampling = PLAIN_SAMPLING
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Struct, frozen=True):
     """Appearance of a material.
 
     Attributes:
@@ -66,8 +63,8 @@ class Appearance:
         """
         slots_by_use: dict[tuple[Texture, bool], list[Slot]] = {}
         for slot, texture in self.textures:
-            whole = replace(
-                texture, sampling=replace(texture.sampling, components="rgb")
+            whole = structs.replace(
+                texture, sampling=structs.replace(texture.sampling, components="rgb")
             )
             is_color = slot.is_color or (
                 texture.sampling.components == "a" and (whole, True) in slots_by_use

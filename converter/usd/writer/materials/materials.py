@@ -7,10 +7,10 @@ bound to parts without one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdShade
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
@@ -49,8 +49,7 @@ TEXTURES = "Textures"
 _UNNAMED = "material"
 
 
-@dataclass(frozen=True, slots=True)
-class ImageUse:
+class ImageUse(Struct, frozen=True):
     """An image in a slot of a material.
 
     Attributes:
@@ -64,8 +63,7 @@ class ImageUse:
     sampling: Sampling = PLAIN_SAMPLING
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """The appearance of a part of a visual.
 
     Attributes:
@@ -87,8 +85,7 @@ class Assignment:
     location: Location | None
 
 
-@dataclass(frozen=True, slots=True)
-class MaterialLibrary:
+class MaterialLibrary(Struct, frozen=True):
     """Materials of an asset.
 
     Attributes:
@@ -130,7 +127,7 @@ def author_material_library(
     textures = copy_textures(images, folder / TEXTURES)
     bindings = []
     for assignment in assignments:
-        appearance = replace(
+        appearance = structs.replace(
             assignment.appearance, textures=_textures(assignment, textures.files)
         )
         if assignment.mesh_file or appearance.textures or appearance.color:
@@ -255,7 +252,9 @@ def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
     """Use the first texture coordinates if the surface lacks those of the texture."""
     number = texture.sampling.coordinates
     known = parts is not None and number in parts.coordinate_sets
-    return texture.sampling if known else replace(texture.sampling, coordinates=0)
+    return (
+        texture.sampling if known else structs.replace(texture.sampling, coordinates=0)
+    )
 
 
 def _textures(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
@@ -20,8 +21,7 @@ _FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """An image of a material.
 
     Attributes:
@@ -35,8 +35,7 @@ class Image:
     content: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Textures:
+class Textures(Struct, frozen=True):
     """Images of an asset.
 
     Attributes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
@@ -22,8 +22,7 @@ Mirror: TypeAlias = tuple[bool, bool, bool]
 MeshKey: TypeAlias = tuple[str, Mirror]
 
 
-@dataclass(frozen=True, slots=True)
-class MeshUse:
+class MeshUse(Struct, frozen=True):
     """What a mesh is used for.
 
     Attributes:
@@ -37,8 +36,7 @@ class MeshUse:
     collider: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ColliderGroups:
+class ColliderGroups(Struct, frozen=True):
     """The groups of a mesh file, each of which collides as its own convex hull.
 
     Attributes:
@@ -50,8 +48,7 @@ class ColliderGroups:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MeshLibrary:
+class MeshLibrary(Struct, frozen=True):
     """The meshes of a robot.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Sdf, UsdGeom, UsdShade, Vt
 
@@ -23,8 +23,7 @@ _UNNAMED = "material"
 _ARRAYS = {2: Vt.Vec2fArray, 3: Vt.Vec3fArray}
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceParts:
+class SurfaceParts(Struct, frozen=True):
     """Parts of a mesh with different materials.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import structs
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
@@ -70,7 +70,7 @@ def write_surfaces(
             writer.library.unreadable[file] = reason
             message = f"mesh {Path(file).name!r} cannot be read: {reason}"
             writer.diagnostics.append(Diagnostic("mesh-unreadable", message, location))
-    return replace(writer.library, diagnostics=tuple(writer.diagnostics))
+    return structs.replace(writer.library, diagnostics=tuple(writer.diagnostics))
 
 
 class _Writer:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import mujoco
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
@@ -122,7 +122,7 @@ def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
 def _roll(
     reading: Observation, sampled: Configurations, plan: RolloutPlan
 ) -> dict[str, tuple[float, ...]]:
-    rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
+    rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
     assert rollout is not None
     return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
@@ -132,7 +132,7 @@ def test_pendulum_oscillates_with_its_period() -> None:
     reading = _pendulum(0.0)
     sampled = configurations(reading.joints, 4)
     start = np.full((sampled.count, 1), 1e-3)
-    sampled = replace(
+    sampled = structs.replace(
         sampled, positions=(np.vstack([sampled.positions[0][:1], start[1:]]),)
     )
 
@@ -150,13 +150,13 @@ def test_friction_and_damping_resist_gravity() -> None:
     sampled = configurations(base.joints, 4)
     start = np.ones((sampled.count, 1))
     start[0] = 0.0
-    sampled = replace(sampled, positions=(start,))
+    sampled = structs.replace(sampled, positions=(start,))
     plan = RolloutPlan(3)
     moved = []
     for damping, friction in ((0.0, 0.0), (30.0, 0.0), (0.0, 20.0)):
         (swing,) = base.joints
-        joint = replace(swing, damping=damping, friction=friction)
-        (end,) = _roll(replace(base, joints=(joint,)), sampled, plan)["swing"]
+        joint = structs.replace(swing, damping=damping, friction=friction)
+        (end,) = _roll(structs.replace(base, joints=(joint,)), sampled, plan)["swing"]
         moved.append(1.0 - end)
 
     # Without damping it passes the lowest point; with damping it moves at torque /
@@ -164,7 +164,7 @@ def test_friction_and_damping_resist_gravity() -> None:
     assert moved[0] > 1.0
     assert 0.15 < moved[1] < 9.81 * math.sin(1.0) / 30
     assert moved[2] < 0.05
-    (held,) = _roll(base, sampled, replace(plan, held=("swing",)))["swing"]
+    (held,) = _roll(base, sampled, structs.replace(plan, held=("swing",)))["swing"]
     assert held == pytest.approx(1.0, abs=1e-9)
 
 
@@ -174,13 +174,15 @@ def test_limit_of_a_rollout_is_the_solution_of_the_equations_of_motion() -> None
     sampled = configurations(base.joints, 4)
     start = np.ones((sampled.count, 1))
     start[0] = 0.0
-    sampled = replace(sampled, positions=(start,))
+    sampled = structs.replace(sampled, positions=(start,))
     plan = RolloutPlan(3, steps=(100, 1000), limit=True)
     for damping in (0.0, 0.4, 1e4):
         (swing,) = base.joints
-        joint = replace(swing, damping=damping, friction=3.0)
-        reading = replace(base, joints=(joint,))
-        rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
+        joint = structs.replace(swing, damping=damping, friction=3.0)
+        reading = structs.replace(base, joints=(joint,))
+        rollout = roll_out(
+            build(reading, sampled), structs.replace(sampled, rollout=plan)
+        )
         assert rollout is not None
         assert rollout.limit is not None
 
@@ -209,7 +211,7 @@ def test_couplings_are_rigid_in_the_limit() -> None:
     """Two bodies fall as one: the follower's weight acts on its leader."""
     fall = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
     links = tuple(
-        replace(link, name=name)
+        structs.replace(link, name=name)
         for name, link in zip(("a", "b", "c"), ROBOT.links, strict=False)
     )
     coupled = Joint("follow", "a", "c", fall, mimic=Mimic("lead", -0.2, 0.3))
@@ -217,7 +219,7 @@ def test_couplings_are_rigid_in_the_limit() -> None:
     sampled = configurations(structure(robot), 4)
     plan = RolloutPlan(3, steps=(500,), limit=True)
     reading = observe_robot(robot, sampled)
-    rollout = roll_out(build(reading, sampled), replace(sampled, rollout=plan))
+    rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
     assert rollout is not None
     assert rollout.limit is not None
     masses = [link.mass.mass for link in reading.links[1:] if link.mass]
@@ -235,7 +237,7 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
     """Offset, multiplier and sign, from configurations other than zero."""
     fall = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
     links = tuple(
-        replace(link, name=name)
+        structs.replace(link, name=name)
         for name, link in zip(("a", "b", "c"), ROBOT.links, strict=False)
     )
     robot = Robot(
@@ -259,10 +261,12 @@ def test_solver_tolerance_does_not_change_states(
 ) -> None:
     """With friction and mimic joints, compared with an unlimited solver."""
     rub = Dynamics(damping=0.1, friction=0.4)
-    robot = replace(
+    robot = structs.replace(
         ROBOT,
         joints=tuple(
-            replace(joint, dynamics=None if isinstance(joint.kind, Fixed) else rub)
+            structs.replace(
+                joint, dynamics=None if isinstance(joint.kind, Fixed) else rub
+            )
             for joint in ROBOT.joints
         ),
     )
@@ -295,24 +299,28 @@ def test_perturbed_rollouts_are_close_and_deterministic() -> None:
 
 def test_perturbed_massless_groups_get_some_mass() -> None:
     """A USD needs a mass for them, so perturbed robots have one as well."""
-    bare = replace(
+    bare = structs.replace(
         ROBOT,
         links=tuple(
-            replace(link, inertial=None) if link.name == "wheel" else link
+            structs.replace(link, inertial=None) if link.name == "wheel" else link
             for link in ROBOT.links
         ),
     )
-    point = replace(
+    point = structs.replace(
         ROBOT,
         links=tuple(
-            replace(link, inertial=replace(link.inertial, inertia=(0.0,) * 6))
+            structs.replace(
+                link, inertial=structs.replace(link.inertial, inertia=(0.0,) * 6)
+            )
             if link.name == "wheel" and link.inertial
             else link
             for link in ROBOT.links
         ),
     )
     for robot in (bare, point):
-        sampled = replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
+        sampled = structs.replace(
+            CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",))
+        )
         mechanism = build(observe_robot(robot, sampled), sampled)
         rollout = roll_out(mechanism, sampled, perturbed=True)
         assert rollout is not None
@@ -321,14 +329,14 @@ def test_perturbed_massless_groups_get_some_mass() -> None:
 
 def test_diverging_rollout_is_stopped() -> None:
     """A joint without inertia that is not held."""
-    light = replace(
+    light = structs.replace(
         ROBOT,
         links=tuple(
-            replace(link, inertial=None) if link.name == "wheel" else link
+            structs.replace(link, inertial=None) if link.name == "wheel" else link
             for link in ROBOT.links
         ),
     )
-    sampled = replace(CONFIGURATIONS, rollout=RolloutPlan(3))
+    sampled = structs.replace(CONFIGURATIONS, rollout=RolloutPlan(3))
     rollout = roll_out(build(observe_robot(light, sampled), sampled), sampled)
 
     assert rollout is not None
@@ -337,8 +345,8 @@ def test_diverging_rollout_is_stopped() -> None:
 
 def test_no_rollout_without_a_plan() -> None:
     """The equations of motion are reported nevertheless."""
-    sampled = replace(CONFIGURATIONS, rollout=None)
-    reading = replace(observe_robot(ROBOT, sampled), dynamics=None)
+    sampled = structs.replace(CONFIGURATIONS, rollout=None)
+    reading = structs.replace(observe_robot(ROBOT, sampled), dynamics=None)
     moving = with_motion(reading, sampled, perturbed=False)
 
     assert moving.rollout is None
@@ -356,9 +364,11 @@ def test_robot_with_an_unknown_frame_is_not_simulated() -> None:
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     frames = whole.frames
     assert frames is not None
-    unknown = replace(frames, positions=np.full_like(frames.positions, math.nan))
+    unknown = structs.replace(
+        frames, positions=np.full_like(frames.positions, math.nan)
+    )
 
-    assert "frame of a link" in _unbuildable(replace(whole, frames=unknown))
+    assert "frame of a link" in _unbuildable(structs.replace(whole, frames=unknown))
 
 
 def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
@@ -367,31 +377,39 @@ def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
     frames = whole.frames
     assert frames is not None
     elbow = next(joint for joint in whole.joints if joint.name == "elbow")
-    loop = replace(elbow, name="loop", parent="wheel")
+    loop = structs.replace(elbow, name="loop", parent="wheel")
     lost = tuple(joint for joint in whole.joints if joint.name != "wheel")
-    vague = tuple(replace(joint, axis=None) for joint in whole.joints)
+    vague = tuple(structs.replace(joint, axis=None) for joint in whole.joints)
     unknown = tuple(
-        replace(link, mass=replace(link.mass, inertia=None)) if link.mass else link
+        structs.replace(link, mass=structs.replace(link.mass, inertia=None))
+        if link.mass
+        else link
         for link in whole.links
     )
     renamed = ("?", *frames.links[1:])
 
-    assert _unbuildable(replace(whole, frames=None)) == "no link frames are stated"
-    assert "two joints lead to link forearm" in _unbuildable(
-        replace(whole, joints=(*whole.joints, loop))
+    assert (
+        _unbuildable(structs.replace(whole, frames=None)) == "no link frames are stated"
     )
-    assert "no joint leads to link wheel" in _unbuildable(replace(whole, joints=lost))
-    assert "the axis of joint" in _unbuildable(replace(whole, joints=vague))
-    assert "inertia is not stated" in _unbuildable(replace(whole, links=unknown))
+    assert "two joints lead to link forearm" in _unbuildable(
+        structs.replace(whole, joints=(*whole.joints, loop))
+    )
+    assert "no joint leads to link wheel" in _unbuildable(
+        structs.replace(whole, joints=lost)
+    )
+    assert "the axis of joint" in _unbuildable(structs.replace(whole, joints=vague))
+    assert "inertia is not stated" in _unbuildable(
+        structs.replace(whole, links=unknown)
+    )
     assert "the frame of link base is not stated" in _unbuildable(
-        replace(whole, frames=replace(frames, links=renamed))
+        structs.replace(whole, frames=structs.replace(frames, links=renamed))
     )
 
 
 def test_observation_that_cannot_be_simulated_is_kept() -> None:
     """A note is added."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
-    frameless = replace(whole, frames=None)
+    frameless = structs.replace(whole, frames=None)
     moving = with_motion(frameless, CONFIGURATIONS, perturbed=False)
 
     assert moving.dynamics is frameless.dynamics

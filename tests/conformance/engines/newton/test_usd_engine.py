@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.conformance.engines import oblique_arm
@@ -45,7 +45,7 @@ def engine() -> NewtonUsdEngine:
 def _converted(folder: Path, urdf: str, **positions: object) -> Request:
     requested = request(folder, urdf, **positions)
     layer = convert(requested.path, folder / "usd", _GENERIC).root_layer
-    return replace(requested, path=str(layer))
+    return structs.replace(requested, path=str(layer))
 
 
 def _arm(folder: Path, urdf: str = oblique_arm.URDF) -> Request:
@@ -315,7 +315,7 @@ def test_asset_without_schemas_has_fewer_newton_quantities(
     requested = request(tmp_path, oblique_arm.URDF)
     plain = ConvertOptions(profile=Profile.USDPHYSICS)
     layer = convert(requested.path, tmp_path / "usd", plain).root_layer
-    observation = engine.observe(replace(requested, path=str(layer)))
+    observation = engine.observe(structs.replace(requested, path=str(layer)))
 
     assert not observation.states & {Quantity.EFFORT, Quantity.MIMIC}
     assert any("no joint uses its schemas" in note for note in observation.notes)

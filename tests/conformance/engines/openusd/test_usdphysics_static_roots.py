@@ -5,11 +5,11 @@ Converters that author bodies only for links with mass write this.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.conformance.engines.usd_observations import body, pose, stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
@@ -61,7 +61,7 @@ _BASE_JOINTS += _fixed("neck", "plinth/head", "(0.5, -0.25, 3)", "(1, 0, 0, 0)")
 
 
 def _observe(path: Path, root: str | None) -> Observation:
-    requested = replace(AT_REST, root=root)
+    requested = structs.replace(AT_REST, root=root)
     return OpenusdEngine().observe(Request(str(path), requested))
 
 

@@ -5,11 +5,11 @@ Assets have to avoid it, or it is a row of ``conformance/verdict/deviations.py``
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -91,7 +91,7 @@ def _hinge(observation: Observation) -> JointObservation:
 
 def _end(engine: PhysxEngine, usd: Path, start: float) -> dict[str, float]:
     """Return joint positions after a passive rollout of half a second."""
-    requested = replace(
+    requested = structs.replace(
         _AT_REST,
         joints=("hinge",),
         positions=(np.array([[start]]),),

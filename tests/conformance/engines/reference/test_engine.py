@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
@@ -84,7 +84,7 @@ def test_cached_motion_depends_on_robot_and_configurations(
     copied = pickle.loads(pickle.dumps(few))  # noqa: S301  # of this test
     assert first.dynamics is observe_robot(robot, copied).dynamics
 
-    light = replace(robot, links=robot.links[:1] + parse(path).robot.links[1:])
+    light = structs.replace(robot, links=robot.links[:1] + parse(path).robot.links[1:])
     other = observe_robot(robot, many).frames
     again = observe_robot(light, few).frames
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.mutation.joints.joint_frames import (
@@ -75,15 +74,15 @@ def test_half_turn_is_its_own_inverse(axis: tuple[float, float, float]) -> None:
     less = Rotation.from_rotvec(0.9 * np.pi * direction)
 
     good = _joint_frames(half, OTHER)
-    assert not good.displaces(replace(good, turns=(half.inv(), OTHER)), AT)
+    assert not good.displaces(structs.replace(good, turns=(half.inv(), OTHER)), AT)
     good = _joint_frames(less, OTHER)
-    assert good.displaces(replace(good, turns=(less.inv(), OTHER)), AT)
+    assert good.displaces(structs.replace(good, turns=(less.inv(), OTHER)), AT)
 
 
 def test_fixed_joint_motion_ignores_the_axis() -> None:
     """A joint that stays at zero."""
     good = _joint_frames(OBLIQUE, OTHER)
-    bad = replace(good, axis=0)
+    bad = structs.replace(good, axis=0)
 
     assert not good.displaces(bad, np.zeros(1))
     assert good.displaces(bad, AT)

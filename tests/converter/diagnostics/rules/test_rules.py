@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.converter.diagnostics.rules.smallest_descriptions import (
     SMALLEST_DESCRIPTIONS,
@@ -114,9 +115,9 @@ def test_strict_option_makes_every_warning_an_error(rule: str, tmp_path: Path) -
     """No asset is written."""
     case = SMALLEST_FILES[rule]
 
-    found = _converted(
-        replace(case, options=replace(case.options, strict=True)), tmp_path
-    )
+    strict = structs.replace(case.options, strict=True)
+
+    found = _converted(replace(case, options=strict), tmp_path)
 
     assert rule in {d.rule for d in found}
     assert not (tmp_path / "usd").exists()

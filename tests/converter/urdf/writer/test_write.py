@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from msgspec import structs
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
-from tests.replacing import replaced
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
@@ -64,7 +63,7 @@ def _again(robot: Robot) -> Robot:
 def _pair(kind: JointKind, **fields: object) -> Robot:
     joint = Joint("joint", "a", "b", kind, OBLIQUE)
     links = (Link("a"), Link("b"))
-    return Robot("pair", links, (replaced(joint, **fields),))
+    return Robot("pair", links, (structs.replace(joint, **fields),))
 
 
 def _limit(robot: Robot) -> dict[str, str] | None:
@@ -91,25 +90,25 @@ def _unplaced(robot: Robot) -> Robot:
     """Remove values that are equal only up to rounding: rotations and axes."""
     still = Pose()
     links = tuple(
-        replace(
+        structs.replace(
             link,
-            inertial=link.inertial and replace(link.inertial, origin=still),
-            visuals=tuple(replace(v, origin=still) for v in link.visuals),
-            collisions=tuple(replace(c, origin=still) for c in link.collisions),
+            inertial=link.inertial and structs.replace(link.inertial, origin=still),
+            visuals=tuple(structs.replace(v, origin=still) for v in link.visuals),
+            collisions=tuple(structs.replace(c, origin=still) for c in link.collisions),
         )
         for link in robot.links
     )
     joints = tuple(
-        replace(
+        structs.replace(
             joint,
             origin=still,
-            kind=replace(joint.kind, axis=(1.0, 0.0, 0.0))
+            kind=structs.replace(joint.kind, axis=(1.0, 0.0, 0.0))
             if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar)
             else joint.kind,
         )
         for joint in robot.joints
     )
-    return replace(robot, links=links, joints=joints)
+    return structs.replace(robot, links=links, joints=joints)
 
 
 @settings(max_examples=80, deadline=None)
@@ -212,7 +211,7 @@ def test_other_elements_of_a_joint_are_written() -> None:
         deceleration=0.0,
         jerk=30.0,
     )
-    robot = replace(
+    robot = structs.replace(
         robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader)
     )
 
@@ -290,7 +289,7 @@ def test_custom_data_is_read_back_from_every_owner(
     shape = Collision("c", OBLIQUE, Capsule(0.1, 0.3), custom=shapes)
     inertial = Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
     kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
-    robot = replace(
+    robot = structs.replace(
         _pair(kind, dynamics=Dynamics(0.5), custom=joints),
         links=(Link("a", inertial, (), (shape,), custom=links), Link("b")),
         custom=robots_own,

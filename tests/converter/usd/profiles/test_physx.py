@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from pxr import Sdf, Usd
 
 from tests.converter.usd.authored import applied, authored_values
@@ -171,7 +171,7 @@ def test_attributes_have_the_types_of_the_physx_schema(
 ) -> None:
     """They are not custom, although OpenUSD does not have the schema."""
     leader = Joint("leads", "a", "b", TURN)
-    follower = replace(turning("follows", "b", "c"), mimic=Mimic("leads"))
+    follower = structs.replace(turning("follows", "b", "c"), mimic=Mimic("leads"))
     prim = author_joints(leader, follower)
     properties = [
         p for p in prim.GetAuthoredProperties() if p.GetName().startswith("physx")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
@@ -168,7 +168,7 @@ def test_physics_is_authored_in_layers_of_physics(
         tmp_path, '[[links]]\nmatch = "*"\nstatic_friction = 0.8\n'
     )
     options = with_description(
-        replace(_SIMREADY, physics_variants=variants), load_description(file)
+        structs.replace(_SIMREADY, physics_variants=variants), load_description(file)
     )
     root = convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
     stage = Usd.Stage.Open(str(root))
@@ -190,8 +190,8 @@ def test_physics_is_authored_in_layers_of_physics(
 
 def test_robot_schema_follows_the_type_of_the_robot(tmp_path: Path) -> None:
     """RC.007 to RC.009: a type that is given; without it the asset is neutral."""
-    fixed = replace(_SIMREADY, base=BaseOption.FIXED)
-    typed = replace(fixed, metadata=(*_GIVEN, ("robot_type", "Manipulator")))
+    fixed = structs.replace(_SIMREADY, base=BaseOption.FIXED)
+    typed = structs.replace(fixed, metadata=(*_GIVEN, ("robot_type", "Manipulator")))
     urdf = write_whole_robot(tmp_path)
     paths = []
     for name, options in (("neutral", fixed), ("typed", typed)):
@@ -269,7 +269,7 @@ def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> N
     first = contents()
     convert(tmp_path / "whole.urdf", folder, _SIMREADY)
     assert contents() == first
-    typed = replace(_SIMREADY, metadata=(("robot_type", "Humanoid"),))
+    typed = structs.replace(_SIMREADY, metadata=(("robot_type", "Humanoid"),))
     convert(tmp_path / "whole.urdf", folder, typed)
     assert "payload/Robot.usda" in contents()
     convert(tmp_path / "whole.urdf", folder)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from pxr import Sdf, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, joint_of, rules_of
@@ -146,7 +146,7 @@ def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     again = read_usd(tmp_path / "r.usda")
 
     kept = joint_of(again, "slide")
-    assert replace(kept, kind=kind) == slide
+    assert structs.replace(kept, kind=kind) == slide
     assert joint_of(again, "weld") == weld
     assert not kept.dont_collapse
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
 
 from urdf_usd.converter import convert
@@ -230,7 +230,7 @@ def _sorted(custom: Custom) -> Custom:
     """Attributes have no order in USD."""
 
     def element(one: XmlElement) -> XmlElement:
-        return replace(
+        return structs.replace(
             one,
             attributes=tuple(sorted(one.attributes)),
             children=tuple(map(element, one.children)),
@@ -238,7 +238,10 @@ def _sorted(custom: Custom) -> Custom:
 
     return Custom(
         tuple(sorted(custom.attributes, key=repr)),
-        tuple(replace(one, content=element(one.content)) for one in custom.elements),
+        tuple(
+            structs.replace(one, content=element(one.content))
+            for one in custom.elements
+        ),
     )
 
 
