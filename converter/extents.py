@@ -132,6 +132,15 @@ def bound_meshes(robot: Robot) -> tuple[MeshExtents, MeshExtents]:
     return MeshExtents(inner, diagnostics), MeshExtents(outer, diagnostics)
 
 
+def mesh_points(robot: Robot) -> dict[str, Points]:
+    """Return the (N, 3) points of the readable mesh files of a robot, by path."""
+    return _of_meshes(robot, _points, positions_only=True)[0]
+
+
+def _points(mesh: PolygonMesh) -> Points:
+    return mesh.points
+
+
 def _of_meshes(
     robot: Robot, measure: Callable[[PolygonMesh], _Measured], *, positions_only: bool
 ) -> tuple[dict[str, _Measured], tuple[Diagnostic, ...]]:
@@ -164,6 +173,25 @@ def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | N
         return None
     box = _box_around([(np.eye(4), link)], meshes)
     return LinkExtent(box, _hull_volume(link, points), _reach(link, points))
+
+
+@_QUIET
+def measure_reach(link: Link, points: Mapping[str, Points]) -> float:
+    """Measure the largest distance of a point from a link's centre of mass [m].
+
+    Args:
+        link: A link with shapes.
+        points: (N, 3) points of its mesh files, by path.
+    """
+    return max(
+        _reach(link, _placed(transform_from_pose(shape.origin), outline))
+        for shape in link.shapes
+        for outline in [
+            points[shape.geometry.path or ""] * shape.geometry.scale
+            if isinstance(shape.geometry, MeshFile)
+            else _outline(shape.geometry, {})
+        ]
+    )
 
 
 def _hull_volume(link: Link, points: Points) -> float:

@@ -241,6 +241,21 @@ def test_lint_of_boxes_loads_no_scipy(tmp_path: Path) -> None:
     assert "scipy" not in names
 
 
+def test_lint_of_doubtful_inertia_loads_no_scipy(tmp_path: Path) -> None:
+    """It depends on the extent of a mesh, not on its hull."""
+    (tmp_path / "part.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
+    )
+    file = tmp_path / "arm.urdf"
+    heavy = ROBOT.replace('ixx="1"', 'ixx="9e3"').replace('izz="2.5"', 'izz="9e3"')
+    file.write_text(heavy.replace('<box size="1 2 3"/>', '<mesh filename="part.obj"/>'))
+
+    names = loaded(command("lint", str(file)), tmp_path)
+
+    assert "tinyobjloader" in names
+    assert "scipy" not in names
+
+
 @pytest.mark.parametrize(
     ("arguments", "begun"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
 from urdf_usd.conformance.engines.surfaces import Array, Indices
 
 
@@ -45,11 +46,7 @@ def hull_volume(points: Array, triangles: Indices) -> float:
         points: (N, 3) [m].
         triangles: (M, 3) indices of points.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
-
     used = np.zeros(len(points), dtype=bool)
     used[triangles.reshape(-1)] = True
-    try:
-        return float(ConvexHull(points[used]).volume)
-    except (QhullError, ValueError):
-        return 0.0
+    hull = hull_properties(points[used])
+    return hull.volume if hull else 0.0

@@ -78,22 +78,31 @@ def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
-def is_plausible_within(
+def is_inertia_plausible(
     inertial: Inertial, least: LinkExtent, most: LinkExtent
 ) -> bool:
-    """Return whether an inertial is plausible for all extents between two.
+    """Return whether an inertia is plausible for all extents between two.
 
     Args:
-        inertial: Mass, centre of mass and inertia of a link.
+        inertial: Mass and inertia of a link.
         least: Extent of solids within its shapes.
         most: Extent of solids around its shapes.
     """
     radius = gyration(inertial)
-    if radius and (
+    return radius is None or not (
         is_inertia_too_large(radius, least.reach)
         or is_inertia_too_small(radius, most.reach)
-    ):
-        return False
+    )
+
+
+def is_mass_plausible(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
+    """Return whether density and centre of mass are plausible for all extents between.
+
+    Args:
+        inertial: Mass and centre of mass of a link.
+        least: Extent of solids within its shapes.
+        most: Extent of solids around its shapes.
+    """
     return least.hull_volume > 0.0 and not (
         is_too_dense(inertial.mass, least.hull_volume)
         or is_too_light(inertial.mass, most.hull_volume)

@@ -17,10 +17,16 @@ from urdf_usd.converter.extents import (
     bound_meshes,
     measure_link,
     measure_meshes,
+    measure_reach,
+    mesh_points,
 )
-from urdf_usd.converter.lint.inertials import NEGLIGIBLE, is_plausible_within
+from urdf_usd.converter.lint.inertials import (
+    NEGLIGIBLE,
+    is_inertia_plausible,
+    is_mass_plausible,
+)
 from urdf_usd.converter.robot.mass_properties import size_at_rest
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import Link, Robot
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
@@ -104,7 +110,8 @@ class MeasuredRobot(Struct, frozen=True):
         tree: Its tree.
         groups: Groups of links connected by fixed joints, root group first.
         meshes: Extents of its mesh files, with boxes instead of hulls.
-        extents: Extent by link name, of links whose inertial may be implausible.
+        extents: Extent by link name, of links whose inertial may be implausible; bounds
+            of what decides nothing.
         size: Largest distance of a link or centre of mass from the root [m].
         span: Length of the longest chain of joint origins from the root [m].
     """
@@ -142,17 +149,31 @@ def _extents_in_doubt(
 ) -> dict[str, LinkExtent]:
     """Measure the links whose inertial may be implausible.
 
-    Exact hulls take as long as reading the files, so that bounds are tried first.
+    Exact hulls take as long as reading the files, so that bounds are tried first. An
+    inertia depends on no volume: a lower bound of it stays where only inertia is in
+    doubt.
     """
-    doubtful = []
+    by_volume: list[Link] = []
+    by_reach: list[tuple[Link, LinkExtent]] = []
     for link in robot.links:
         if link.inertial is None or link.mass < NEGLIGIBLE:
             continue
         bounds = bound_link(link, inner, outer)
-        if bounds and not is_plausible_within(link.inertial, *bounds):
-            doubtful.append(link)
-    exact = measure_meshes(structs.replace(robot, links=tuple(doubtful))).by_path
-    measured = {link.name: measure_link(link, exact) for link in doubtful}
+        if bounds is None:
+            continue
+        if not is_mass_plausible(link.inertial, *bounds):
+            by_volume.append(link)
+        elif not is_inertia_plausible(link.inertial, *bounds):
+            by_reach.append((link, bounds[0]))
+    exact = measure_meshes(structs.replace(robot, links=tuple(by_volume))).by_path
+    measured = {link.name: measure_link(link, exact) for link in by_volume}
+    points = mesh_points(
+        structs.replace(robot, links=tuple(link for link, _ in by_reach))
+    )
+    measured |= {
+        link.name: structs.replace(least, reach=measure_reach(link, points))
+        for link, least in by_reach
+    }
     return {name: extent for name, extent in measured.items() if extent}
 
 

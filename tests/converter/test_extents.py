@@ -17,6 +17,8 @@ from urdf_usd.converter.extents import (
     bounds_at_zero,
     measure_link,
     measure_meshes,
+    measure_reach,
+    mesh_points,
 )
 from urdf_usd.converter.robot.model import (
     Box,
@@ -143,6 +145,20 @@ def test_hull_of_a_round_mesh_is_simplified(tmp_path: Path) -> None:
     assert extent.hull_volume == pytest.approx(expected, rel=0.02)
     bounds = turned_bounds(ball.copy().apply_scale((1.0, 0.1, 1.0)))
     assert extent.bounds.size == pytest.approx(bounds[1] - bounds[0], rel=5e-3)
+
+
+def test_reach_is_measured_over_all_points(tmp_path: Path) -> None:
+    """Compared with the transformed points; also beyond those of a box beside them."""
+    cloud = np.random.default_rng(1).normal(size=(500, 3)) * (0.3, 0.02, 0.1)
+    trimesh.convex.convex_hull(cloud).export(tmp_path / "m.ply")
+    robot = mesh_robot(tmp_path / "m.ply", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
+    link = robot.links[0]
+    exact = measure_link(link, measure_meshes(robot).by_path)
+
+    reach = measure_reach(link, mesh_points(robot))
+
+    assert exact is not None
+    assert reach == pytest.approx(exact.reach, rel=1e-12)
 
 
 @pytest.mark.parametrize("points", [5, 40, 3000])

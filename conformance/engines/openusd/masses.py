@@ -18,6 +18,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     Units,
@@ -341,27 +342,8 @@ def polyhedron(triangles: Array) -> Solid:
         return EMPTY
     # Tetrahedra over a point amid the mesh rather than the origin: it may be far away.
     origin = triangles.reshape(-1, 3).mean(axis=0)
-    return _tetrahedra(triangles - origin, origin, oriented=True)
-
-
-def convex_hull(points: Array) -> Solid:
-    """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
-
-    try:
-        hull = ConvexHull(points)
-    except (QhullError, ValueError):
-        return EMPTY
-    origin = points[hull.vertices].mean(axis=0)
-    # Qhull does not orient its facets; the origin lies inside, so every tetrahedron
-    # over it counts as positive.
-    return _tetrahedra(points[hull.simplices] - origin, origin, oriented=False)
-
-
-def _tetrahedra(triangles: Array, origin: Array, *, oriented: bool) -> Solid:
+    triangles = triangles - origin
     determinants = np.linalg.det(triangles)
-    if not oriented:
-        determinants = np.abs(determinants)
     volume = float(determinants.sum() / 6.0)
     if volume < 0.0:
         volume, determinants = -volume, -determinants
@@ -376,3 +358,9 @@ def _tetrahedra(triangles: Array, origin: Array, *, oriented: bool) -> Solid:
     second = squares / 120.0 - volume * np.outer(offset, offset)
     inertia = np.trace(second) * np.eye(3) - second
     return Solid(volume, origin + offset, inertia)
+
+
+def convex_hull(points: Array) -> Solid:
+    """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
+    hull = hull_properties(points)
+    return Solid(hull.volume, hull.center, hull.inertia) if hull else EMPTY
