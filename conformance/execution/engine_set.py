@@ -65,6 +65,10 @@ AT_REST = Configurations((), (), ("zero",))
 _LOADING = 30.0
 
 
+def _no_overlaps() -> None:
+    """Return that nothing is known of overlaps."""
+
+
 class EngineResults(Struct, frozen=True, eq=False):
     """The outcomes of all engines for one robot.
 
@@ -74,6 +78,8 @@ class EngineResults(Struct, frozen=True, eq=False):
         configurations: Number of configurations of the robot.
         back: Outcomes for the URDF written back from the USD, if there are both files.
         files: The file of each side.
+        touching: Waits for the links whose colliders touch or overlap at rest: None if
+            a file cannot be read, or if MuJoCo crashes.
     """
 
     engines: tuple[InstalledEngine, ...]
@@ -81,6 +87,7 @@ class EngineResults(Struct, frozen=True, eq=False):
     configurations: int
     back: RoundTripOutcomes | None = None
     files: Mapping[Side, Path] = field(default_factory=dict)
+    touching: Callable[[], tuple[OverlapRecord, ...] | None] = _no_overlaps
 
     def observation(self, name: str) -> Observation | None:
         """Return the observation of an engine, if there is one."""
@@ -128,6 +135,8 @@ class EngineSet(Struct, frozen=True, eq=False):
         file: Path,
         packages: Mapping[str, str],
         configurations: Configurations = AT_REST,
+        *,
+        reference_last: bool = False,
     ) -> EngineRequests:
         """Request an observation of a file from every available engine of its side.
 
@@ -136,6 +145,8 @@ class EngineSet(Struct, frozen=True, eq=False):
             file: The file.
             packages: Folder of each ROS package, by name.
             configurations: Where link frames are compared.
+            reference_last: Whether the reference, which is a step, begins when its
+                outcome is needed, so that others need not wait for it.
         """
         if configurations.rollout and self._simulates:
             plan = structs.replace(configurations.rollout, limit=True)
@@ -146,7 +157,8 @@ class EngineSet(Struct, frozen=True, eq=False):
             for engine in self.engines
             if engine.side is side and isinstance(engine.availability, Available)
         )
-        return EngineRequests(side, file, self._requests(available, request))
+        requests = self._requests(available, request, reference_last=reference_last)
+        return EngineRequests(side, file, requests)
 
     @property
     def _simulates(self) -> bool:
@@ -159,10 +171,17 @@ class EngineSet(Struct, frozen=True, eq=False):
         )
 
     def _requests(
-        self, engines: Iterable[str], request: Request
+        self,
+        engines: Iterable[str],
+        request: Request,
+        *,
+        reference_last: bool = False,
     ) -> dict[str, Callable[[], Outcome]]:
         def requested(name: str) -> Callable[[], Outcome]:
-            wait = self.workers.request(_purpose(name), observe, name, request)
+            at_once = not (reference_last and name == REFERENCE)
+            wait = self.workers.request(
+                _purpose(name), observe, name, request, at_once=at_once
+            )
             return lambda: _outcome(wait())
 
         return {name: requested(name) for name in engines}
@@ -196,7 +215,10 @@ class EngineSet(Struct, frozen=True, eq=False):
             outcomes |= request.outcomes()
         results = EngineResults(engines, outcomes, configurations.count, files=files)
         named = self._with_names_of_urdf(results, packages, configurations)
-        return structs.replace(named, back=self._round_trip(named, configurations))
+        # In parallel, distances are computed during the round trip and the comparison.
+        touching = self._request_touching_links(named)
+        back = self._round_trip(named, configurations)
+        return structs.replace(named, back=back, touching=touching)
 
     def _round_trip(
         self, results: EngineResults, configurations: Configurations
@@ -338,30 +360,21 @@ class EngineSet(Struct, frozen=True, eq=False):
             str(results.files[Side.URDF]),
         )()
 
-    def touching_links(
+    def _request_touching_links(
         self, results: EngineResults
-    ) -> tuple[OverlapRecord, ...] | None:
-        """Return links whose colliders touch or overlap at rest.
-
-        Returns:
-            None if the URDF or the USD cannot be read, or if MuJoCo crashes.
-        """
+    ) -> Callable[[], tuple[OverlapRecord, ...] | None]:
+        """Request the links whose colliders touch or overlap at rest."""
         spec = results.observation(REFERENCE)
         if spec is None or results.observation(USD_ENGINE) is None:
-            return None
+            return _no_overlaps
         usd = str(results.files[Side.USD])
         found = self.workers.request(USD_ENGINE, find_solids, usd)()
         if isinstance(found, Crashed):
-            return None
+            return _no_overlaps
         if not found.value:
-            return ()
-        near = self.workers.request(_DESCRIPTION, find_touching, spec, found.value)()
-        if isinstance(near, Crashed):
-            return None
-        return tuple(
-            OverlapRecord(links=links, distance=distance)
-            for links, distance in near.value.items()
-        )
+            return lambda: ()
+        near = self.workers.request(_DESCRIPTION, find_touching, spec, found.value)
+        return lambda: _overlaps(near())
 
     def judge(
         self,
@@ -470,6 +483,17 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
         notes=(*outcome.observation.notes, *notes),
     )
     return Observed(observation)
+
+
+def _overlaps(
+    ending: Completed[dict[tuple[str, str], float]] | Crashed,
+) -> tuple[OverlapRecord, ...] | None:
+    if isinstance(ending, Crashed):
+        return None
+    return tuple(
+        OverlapRecord(links=links, distance=distance)
+        for links, distance in ending.value.items()
+    )
 
 
 def _outcome(ending: Completed[Observed | Abstained] | Crashed) -> Outcome:

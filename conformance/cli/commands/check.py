@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.corpus import RobotSource
 
+_TERMINAL = "urdf_usd.reports.terminal"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 # Options that change no result, those of variants, which each page has of its own, and
 # the files of the result.
@@ -173,10 +176,6 @@ def check_command(
             from urdf_usd.converter.options import ColliderRules, InertiaOption
             from urdf_usd.converter.robot.body_options import BaseOption
             from urdf_usd.converter.simulation.description import load_description
-            from urdf_usd.reports.terminal import (
-                terminal_selections,
-                terminal_summary,
-            )
 
         options = CheckOptions(
             base=BaseOption(base),
@@ -197,6 +196,8 @@ def check_command(
             colliders=ColliderRules(colliders, collider_tolerance),
         )
         status.show("Comparing USD with URDF ...")
+        # This process has nothing to do while workers compare.
+        Thread(target=import_module, args=(_TERMINAL,), daemon=True).start()
         selections, skipped = (
             variant_combinations(usd, options) if all_variants else ((options,), ())
         )
@@ -214,6 +215,8 @@ def check_command(
                 files = _numbered(json_file, number), _numbered(html_file, number)
             _write_files(record, scene, (urdf, str(usd), *chosen), *files)
             pages.append(files[1])
+
+    from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
     diagnostics = [
         Diagnostic(each.rule, each.message)

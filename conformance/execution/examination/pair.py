@@ -82,6 +82,14 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     compared = compared_urdf(workers, subject, reading, plain, requirements)
     linted = lint_source(workers, subject)
     engine_set = EngineSet(workers, engines())
+    requests = []
+    if not isinstance(compared, RobotRecord):
+        # They begin while the USD is composed.
+        requests.append(
+            engine_set.request(
+                Side.URDF, compared.file, compared.packages, compared.configurations
+            )
+        )
     try:
         composed = composing()
     except StageError as error:
@@ -92,11 +100,9 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         return linted
     if isinstance(compared, RobotRecord):
         return compared
-    plain, packages = compared.file, compared.packages
-    configurations = compared.configurations
-    requests = (
-        engine_set.request(Side.URDF, plain, packages, configurations),
-        engine_set.request(Side.USD, Path(composed.usd), packages, configurations),
+    packages, configurations = compared.packages, compared.configurations
+    requests.append(
+        engine_set.request(Side.USD, Path(composed.usd), packages, configurations)
     )
     results = engine_set.observe(requests, packages, configurations)
     base = requirements.base

@@ -240,9 +240,10 @@ class _Examination(Struct, frozen=True):
         if isinstance(compared, RobotRecord):
             return _Examined(compared)
         packages, configurations = compared.packages, compared.configurations
-        # In parallel, the engines of the URDF run during lint and conversion.
+        # In parallel, the engines of the URDF run during lint and conversion, but for
+        # the reference, which is a step as these.
         there = self.engine_set.request(
-            Side.URDF, compared.file, packages, configurations
+            Side.URDF, compared.file, packages, configurations, reference_last=True
         )
         linted = lint_source(self.workers, subject)
         if isinstance(linted, RobotRecord):

@@ -148,7 +148,7 @@ def judge_outcomes(
     else:
         judgement = ending.value
     record = judged_record(subject, judgement, results, diagnostics)
-    record = structs.replace(record, touching=engine_set.touching_links(results))
+    record = structs.replace(record, touching=results.touching())
     if description is None:
         return record
     return structs.replace(record, description=_described(description, simulation))

@@ -202,7 +202,7 @@ class RobotWorkers:
         self, function: Callable[..., _Result], *arguments: object
     ) -> Completed[_Result] | Crashed:
         """Run a step, and wait for its end; see :meth:`Worker.call`."""
-        return self._call(_STEPS, function, arguments, self._timeout)
+        return self.request(None, function, *arguments)()
 
     def request(
         self,
@@ -210,6 +210,7 @@ class RobotWorkers:
         function: Callable[..., _Result],
         *arguments: object,
         least_timeout: float = 0.0,
+        at_once: bool = True,
     ) -> Callable[[], Completed[_Result] | Crashed]:
         """Call a function in the worker of some purpose, or as a step if None.
 
@@ -219,22 +220,30 @@ class RobotWorkers:
             function: The function.
             arguments: Its arguments.
             least_timeout: Time limit of the call, if it is above that of others [s].
+            at_once: Whether it begins before its result is needed, if requests do.
 
         Returns:
             A function that waits for the result, called once.
         """
         timeout = max(self._timeout, least_timeout)
-        call = partial(self._call, purpose or _STEPS, function, arguments, timeout)
-        if purpose is None or not self._parallel:
+        name = purpose or _STEPS
+        call = partial(self._call, name, function, arguments, timeout)
+        if not self._parallel:
             return call
-        if purpose not in self._threads:
-            self._threads[purpose] = ThreadPoolExecutor(1)
-        self._begun.append(future := self._threads[purpose].submit(call))
-        return future.result
+        if not at_once:
+            return lambda: self._begin(name, call).result()
+        return self._begin(name, call).result
 
     def stop(self, purpose: str) -> None:
         """End the worker of some purpose, with everything that it started."""
         self._workers[purpose].end()
+
+    def _begin(self, purpose: str, call: Callable[[], _Result]) -> Future[_Result]:
+        if purpose not in self._threads:
+            self._threads[purpose] = ThreadPoolExecutor(1)
+        future = self._threads[purpose].submit(call)
+        self._begun.append(future)
+        return future
 
     def _call(
         self,

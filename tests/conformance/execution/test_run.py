@@ -460,9 +460,10 @@ class _InProcess(RobotWorkers):
         function: Callable[..., _Result],
         *arguments: object,
         least_timeout: float = 0.0,
+        at_once: bool = True,
     ) -> Callable[[], Completed[_Result] | Crashed]:
         """Run a request as a step."""
-        del purpose, least_timeout
+        del purpose, least_timeout, at_once
         return lambda: self.call(function, *arguments)
 
 
