@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 MIB = 1 << 20
+# Largest mesh file.
+LARGEST_MESH = 256 * MIB
 
 
 class InputFile(Struct, frozen=True):

@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from urdf_usd.converter.file_content import InputFile, read_file
-from urdf_usd.converter.meshes.read import LARGEST_FILE
+from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, read_file
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.files.uris import package_and_rest
@@ -59,7 +58,7 @@ def _plain(path: str) -> Path:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return read_file(path, LARGEST_FILE)
+        return read_file(path, LARGEST_MESH)
     except (OSError, ValueError):
         return None
 

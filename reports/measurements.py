@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
 
 from urdf_usd.conformance.records.record import RobotRecord
@@ -60,6 +60,17 @@ def measurement_rows(robots: Iterable[RobotRecord]) -> Iterator[tuple[Cell, ...]
                     difference.largest,
                     difference.subject,
                 )
+
+
+def writer_version() -> str:
+    """Return the version of the library that writes the table; empty if there is none.
+
+    The library is not imported, which takes half a second.
+    """
+    try:
+        return metadata.version("pyarrow")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:

@@ -65,7 +65,7 @@ def fingerprint(
         tuple(engines),
         limits,
         programs,
-        _all_versions(),
+        all_versions(),
     )
     text = msgspec.json.encode(parts, order="sorted")
     return hashlib.sha256(text).hexdigest()
@@ -142,7 +142,7 @@ def present_versions() -> dict[str, str]:
 
 
 @functools.cache
-def _all_versions() -> dict[str, str]:
+def all_versions() -> dict[str, str]:
     """Return :func:`present_versions` and the versions of all requirements."""
     versions = present_versions()
     for requirement in metadata.requires(DISTRIBUTION) or ():

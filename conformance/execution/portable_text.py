@@ -35,13 +35,19 @@ def folder_names(folders: Mapping[str, Path]) -> FolderNames:
 @lru_cache(maxsize=8)
 def _spellings(named: FolderNames, working: str) -> FolderNames:
     spellings = {
-        str(spelling): name
+        spelling: name
         for name, text in reversed(named)
-        for folder in [Path(text)]
-        for spelling in (folder, Path(working) / folder, folder.resolve())
-        if len(spelling.parts) > 1
+        for spelling in _spellings_of(text, working)
     }
     return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
+
+
+# Robots of a corpus have folders in common.
+@lru_cache(maxsize=1024)
+def _spellings_of(text: str, working: str) -> tuple[str, ...]:
+    folder = Path(text)
+    spellings = folder, Path(working) / folder, folder.resolve()
+    return tuple(str(one) for one in spellings if len(one.parts) > 1)
 
 
 def portable(text: str, names: FolderNames) -> str:

@@ -11,7 +11,7 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -48,9 +48,15 @@ from urdf_usd.conformance.execution.fingerprint import (
 )
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.requirements import Requirements
-from urdf_usd.conformance.execution.run_folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.run_folder import (
+    RunFolder,
+    claim_run_folder,
+    engines_path,
+)
+from urdf_usd.conformance.execution.stored_engines import read_engines, store_engines
 from urdf_usd.conformance.execution.tasks import (
     FormerInputs,
+    InstalledEngine,
     ReadRequest,
     read_former_inputs,
 )
@@ -443,7 +449,7 @@ def _examined(
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
-    # If nothing has changed, the engines are loaded once, and only to know that.
+    # If nothing has changed, the engines are loaded at most once, only to know that.
     resumed = options.scheduler is None and any(
         map(folder.is_finished, places(sources, options))
     )
@@ -454,40 +460,34 @@ def _examined(
         ThreadPoolExecutor(jobs) as threads,
         pool,
     ):
-        loading = threads.submit(
-            select_engines, pool, options.engines, options.limits.time, spawned=resumed
-        )
+        stored = engines_path(folder.path)
+        known = read_engines(stored, options.engines) if resumed else None
+        load = partial(select_engines, pool, options.engines, options.limits.time)
+        loading = None if known else threads.submit(load, spawned=resumed)
         planned = _assignments(sources, folder, options)
         reading = _start_reading(planned, pool, threads, jobs) if resumed else {}
-        engines = interrupts.result(loading)
-        readers = engine_programs(engine.name for engine in engines)
-        assignments = [
-            structs.replace(
-                one,
-                engines=engines,
-                programs=(*converter_programs(one.candidate), *readers),
-            )
-            for one in planned
-        ]
+        engines = known or interrupts.result(loading or threads.submit(load))
+        unchanged, changed = _divided(planned, engines, reading, interrupts)
+        if known and changed:
+            engines = interrupts.result(threads.submit(load))
+            unchanged, changed = _divided(planned, engines, reading, interrupts)
+        store_engines(stored, options.engines, engines)
+        if changed:
+            folder.remove_overview()
         for source, candidate in itertools.product(sources, options.converters):
             if isinstance(source, UnavailableSource):
                 place = _place(source, candidate, options)
+                folder.remove_overview()
                 folder.remove(place)
                 yield place, unavailable_record(source, candidate)
         try:
+            for assignment in unchanged:
+                yield assignment.place, Unchanged()
             if options.scheduler is None:
-                changed = []
-                for assignment in assignments:
-                    wait = reading.get(assignment.place)
-                    inputs = wait and wait(interrupts)
-                    if inputs and is_unchanged(assignment, inputs):
-                        yield assignment.place, Unchanged()
-                    else:
-                        changed.append(assignment)
                 yield from _examined_here(changed, pool, threads, interrupts)
             else:
                 yield from _examined_there(
-                    assignments, pool, threads, interrupts, options, announce
+                    changed, pool, threads, interrupts, options, announce
                 )
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
@@ -523,6 +523,33 @@ def _assignments(
 
 # Waits until a robot was read; None if the process crashed.
 _Reading: TypeAlias = Callable[[DeferredInterrupts], FormerInputs | None]
+
+
+def _divided(
+    planned: Iterable[Assignment],
+    engines: tuple[InstalledEngine, ...],
+    reading: Mapping[str, _Reading],
+    interrupts: DeferredInterrupts,
+) -> tuple[list[Assignment], list[Assignment]]:
+    """Divide robots into those whose former result is valid, and those to examine.
+
+    Args:
+        planned: Robots without engines and programs, which are added.
+        engines: The engines.
+        reading: Waits until a robot with a former result was read, by place.
+        interrupts: Of the run.
+    """
+    readers = engine_programs(engine.name for engine in engines)
+    unchanged: list[Assignment] = []
+    changed: list[Assignment] = []
+    for one in planned:
+        programs = (*converter_programs(one.candidate), *readers)
+        assignment = structs.replace(one, engines=engines, programs=programs)
+        wait = reading.get(one.place)
+        inputs = wait and wait(interrupts)
+        valid = inputs is not None and is_unchanged(assignment, inputs)
+        (unchanged if valid else changed).append(assignment)
+    return unchanged, changed
 
 
 def _start_reading(

@@ -9,7 +9,9 @@ A run keeps a folder there, ``.urdf-usd-run``:
 - ``places.json``, the robots whose files may be in the folder. It is written before the
   first of these files, so that it is complete after a crash too;
 - ``robots/<place>.json``, the SHA-256 of each file of a finished robot;
-- ``pages.json``, the SHA-256 of each robot's page in the report, and of its origin.
+- ``pages.json``, the SHA-256 of each page of the report and of the table of
+  measurements, and of what it was made from;
+- ``engines.json``, the engines of the last run.
 
 A place is the path of a robot within each folder of the run, without a suffix:
 ``<id>``, or with several converters ``<converter>/<id>``.
@@ -53,6 +55,8 @@ _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
     *("robots", "scripts", CONVERTERS, "suite"),
 )
+# What is made from the records of all robots, and takes time.
+_OVERVIEW = ("index.html", "measurements.parquet")
 _SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
@@ -109,6 +113,13 @@ class RunFolder(Struct, frozen=True):
         """Remove all files of a robot."""
         _remove_robot(self.path, place)
 
+    def remove_overview(self) -> None:
+        """Remove the index and the table, before a robot is examined again.
+
+        If the run is killed, they would not be those of its robots.
+        """
+        _remove_files(self.path, _OVERVIEW)
+
 
 @contextmanager
 def claim_run_folder(
@@ -150,14 +161,18 @@ def claim_run_folder(
             _write_places(out, {*former, *places})
             for place in sorted(former - kept):
                 _remove_robot(out, place)
-            pages = {_page(place) for place in former & kept}
-            _remove_files(out, (f for f in _report_files(former) if f not in pages))
+            stay = {*_OVERVIEW, *(_page(place) for place in former & kept)}
+            _remove_files(out, (f for f in _report_files(former) if f not in stay))
             _remove_scratch(out)
             _remove_empty_folders(out)
             _write_places(out, places)
             folder = RunFolder(out)
-            for place in sorted(former & kept):
-                _remove_changed(folder, place, announce or (lambda _: None))
+            intact = [
+                _is_intact(folder, place, announce or (lambda _: None))
+                for place in sorted(former & kept)
+            ]
+            if former != kept or not all(intact):
+                folder.remove_overview()
             try:
                 yield folder
             finally:
@@ -177,17 +192,16 @@ def _require_utf8(out: Path) -> None:
         ) from None
 
 
-def _remove_changed(
-    folder: RunFolder, place: str, announce: Callable[[str], None]
-) -> None:
-    """Remove the files of a robot unless they are those of a finished one."""
+def _is_intact(folder: RunFolder, place: str, announce: Callable[[str], None]) -> bool:
+    """Return whether a robot is finished and intact; otherwise remove its files."""
     if folder.is_finished(place):
         changes = folder.changes(place)
         if not changes:
-            return
+            return True
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
         announce(f"{place} is examined again: {changes[0]}{more}")
     folder.remove(place)
+    return False
 
 
 class _LockedError(Exception):
@@ -414,6 +428,11 @@ def _read_hashes(out: Path, place: str) -> dict[str, str] | None:
 def page_hashes_path(out: Path) -> Path:
     """Return the path of the hashes of the pages of robots."""
     return out / STATE / "pages.json"
+
+
+def engines_path(out: Path) -> Path:
+    """Return the path of the engines of the last run."""
+    return out / STATE / "engines.json"
 
 
 def _places_path(out: Path) -> Path:

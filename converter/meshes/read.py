@@ -16,11 +16,11 @@ from typing import assert_never
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
+from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
 from urdf_usd.converter.meshes.corner_values import SiblingReader
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
-    holds_binary_stl,
     read_binary_stl,
     read_text_stl,
 )
@@ -38,7 +38,6 @@ class _Format(Enum):
 # Memory is a multiple of the file size: about ten for binary formats, forty for OBJ and
 # a
 # hundred for COLLADA.
-LARGEST_FILE = 256 * MIB
 LARGEST_TEXT = 128 * MIB
 LARGEST_SIBLING = 16 * MIB
 _OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)
@@ -73,7 +72,7 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
             no surface.
     """
     try:
-        data = read_file(path, LARGEST_FILE)
+        data = read_file(path, LARGEST_MESH)
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
     return decode_mesh(data, path, positions_only=positions_only)
@@ -197,7 +196,7 @@ def _read(
         case _Format.GLTF:
             from urdf_usd.converter.meshes.gltf.mesh import read_gltf
 
-            return read_gltf(data, folder.read_sibling(LARGEST_FILE))
+            return read_gltf(data, folder.read_sibling(LARGEST_MESH))
         case _Format.PLY:
             from urdf_usd.converter.meshes.ply import read_ply
 

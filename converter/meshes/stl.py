@@ -22,6 +22,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes.binary_stl import (
+    HEADER_SIZE,
+    TRIANGLE_SIZE,
+    announced_size,
+)
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -30,12 +35,9 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     merge_equal_points,
 )
 
-_HEADER_SIZE = 80
-_COUNT_SIZE = 4
 _TRIANGLE = np.dtype(
     [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]
 )
-_TRIANGLE_SIZE = _TRIANGLE.itemsize
 
 # Names of solids are free text and may contain keywords.
 _SOLID_LINE = re.compile(
@@ -56,11 +58,6 @@ _CORNERS_OF_TRIANGLE = 3
 _SHOWN = 200
 
 
-def holds_binary_stl(data: bytes) -> bool:
-    """Return whether the size matches the header of binary STL."""
-    return len(data) == _announced_size(data)
-
-
 def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     """Read binary STL; bytes after the last announced triangle are ignored.
 
@@ -71,14 +68,14 @@ def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
     """
-    size = _announced_size(data)
+    size = announced_size(data)
     if size is None:
         raise MeshError("it is too short for an STL file")
-    start = _HEADER_SIZE + _COUNT_SIZE
+    start = HEADER_SIZE
     if len(data) < size:
-        announced, held = ((n - start) // _TRIANGLE_SIZE for n in (size, len(data)))
+        announced, held = ((n - start) // TRIANGLE_SIZE for n in (size, len(data)))
         raise MeshError(f"it announces {announced} triangles but holds {held}")
-    count = (size - start) // _TRIANGLE_SIZE
+    count = (size - start) // TRIANGLE_SIZE
     triangles = np.frombuffer(data, _TRIANGLE, count, offset=start)
     corners = triangles["corners"].reshape(-1, 3).astype(np.float32)
     return _build(corners, merged=merged)
@@ -148,14 +145,6 @@ def _quoted(text: bytes, start: int) -> str:
     end = text.lower().find(_END, start, start + _SHOWN)
     end = start + _SHOWN if end < 0 else end + len(_END)
     return repr(" ".join(text[start:end].decode(errors="replace").split()))
-
-
-def _announced_size(data: bytes) -> int | None:
-    start = _HEADER_SIZE + _COUNT_SIZE
-    if len(data) < start:
-        return None
-    count = int.from_bytes(data[_HEADER_SIZE:start], "little")
-    return start + count * _TRIANGLE_SIZE
 
 
 def _build(

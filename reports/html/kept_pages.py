@@ -1,4 +1,4 @@
-"""Pages of robots that are as a run would write them again."""
+"""Pages and tables that are as a run would write them again."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 
 from urdf_usd import reports
 from urdf_usd.conformance import records
+from urdf_usd.conformance.records.record import RobotRecord
 
 _LIBRARIES = ("jinja2", "markupsafe", "msgspec")
 
@@ -25,9 +26,9 @@ class _Page(msgspec.Struct, frozen=True):
 
 
 class KeptPages:
-    """Writes pages, unless a former run wrote the same one and nobody changed it.
+    """Writes files, unless a former run wrote the same one and nobody changed it.
 
-    What a page is made from is hashed, with the code and templates that make it.
+    What a file is made from is hashed, with the code and templates that make it.
 
     Args:
         file: Hashes of the pages of the former run; those of this one replace them.
@@ -50,20 +51,37 @@ class KeptPages:
             parts: All that it is made from, besides code.
             render: Makes it.
         """
+        self.make(path, parts, lambda page: page.write_bytes(render().encode()))
+
+    def make(
+        self, path: Path, parts: tuple[bytes, ...], write: Callable[[Path], object]
+    ) -> None:
+        """Make a file, unless it is the same already.
+
+        Args:
+            path: The file.
+            parts: All that it is made from, besides code.
+            write: Writes it.
+        """
         name = path.relative_to(self._folder).as_posix()
         origin = hashlib.sha256(_code().encode())
         for part in parts:
             origin.update(hashlib.sha256(part).digest())
         former = self._former.get(name)
         if former is None or former != _Page(origin.hexdigest(), _hash_file(path)):
-            text = render().encode()
-            path.write_bytes(text)
-            former = _Page(origin.hexdigest(), hashlib.sha256(text).hexdigest())
+            write(path)
+            former = _Page(origin.hexdigest(), _hash_file(path))
         self._pages[name] = former
 
     def store(self) -> None:
         """Store the hashes of the pages, for the next run."""
         self._file.write_bytes(msgspec.json.encode(self._pages, order="sorted"))
+
+
+def record_hash(record: RobotRecord) -> bytes:
+    """Return the SHA-256 of a record, as one of the parts of a file."""
+    # JSON has no infinity.
+    return hashlib.sha256(msgspec.msgpack.encode(record)).digest()
 
 
 def _read(file: Path) -> dict[str, _Page]:

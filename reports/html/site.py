@@ -16,7 +16,7 @@ from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
-from urdf_usd.reports.html.kept_pages import KeptPages
+from urdf_usd.reports.html.kept_pages import KeptPages, record_hash
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -56,7 +56,7 @@ def write_site(
         history: Runs up to this one, the oldest first; ``history.html`` is beside the
             index.
         cases: Whether the folder has the page of the feature suite.
-        kept: Pages of robots that a former run wrote, if they may be kept.
+        kept: Pages that a former run wrote, if they may be kept.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -74,15 +74,18 @@ def write_site(
         if kept is None:
             _write(page, render())
         else:
-            # JSON has no infinity.
-            record = msgspec.msgpack.encode(robot)
-            parts = (record, _bytes(scene), command.encode())
+            parts = (record_hash(robot), _bytes(scene), command.encode())
             kept.write(page, parts, render)
     (directory / _SCRIPTS).mkdir(exist_ok=True)
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots, history, cases=cases))
+    render = partial(_render_run, environment, summary, robots, history, cases=cases)
+    if kept is None:
+        _write(index, render())
+    else:
+        run = msgspec.msgpack.encode((summary, history, cases))
+        kept.write(index, (run, b"".join(map(record_hash, robots))), render)
     return index
 
 

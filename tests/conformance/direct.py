@@ -58,10 +58,14 @@ class DirectWorkers:
         return Completed(None if left_out else function(*arguments))
 
     def request(
-        self, purpose: str | None, function: Callable[..., _Result], *arguments: object
+        self,
+        purpose: str | None,
+        function: Callable[..., _Result],
+        *arguments: object,
+        at_once: bool = True,
     ) -> Callable[[], Completed[_Result | None]]:
         """Call a function when its result is needed."""
-        del purpose
+        del purpose, at_once
         return lambda: self.call(function, *arguments)
 
 

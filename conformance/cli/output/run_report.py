@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,12 @@ from urdf_usd.reports.html.comparison_page import (
     write_comparison_markdown,
 )
 from urdf_usd.reports.html.history_page import write_history
-from urdf_usd.reports.html.kept_pages import KeptPages
+from urdf_usd.reports.html.kept_pages import KeptPages, record_hash
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_markdown
-from urdf_usd.reports.measurements import write_parquet
+from urdf_usd.reports.measurements import write_parquet, writer_version
 from urdf_usd.reports.overview import most_urgent_first, readable
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
@@ -218,13 +219,14 @@ def write_reports(
         write_history(history, out)
     write_record(summary, out / "summary.json")
     write_junit(records, out / "junit.xml", summary)
-    write_parquet(records, out / "measurements.parquet")
+    kept = KeptPages(page_hashes_path(out), out)
+    parts = (writer_version().encode(), *map(record_hash, records))
+    kept.make(out / "measurements.parquet", parts, partial(write_parquet, records))
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
     write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
     cases = write_suite(summary, records, out) is not None
-    kept = KeptPages(page_hashes_path(out), out)
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
         index = write_site(

@@ -97,12 +97,6 @@ def _read_of(
         reading: What was read.
         root: As in :class:`Assignment`.
     """
-    prefix = "" if root is None else str(root)
-    names = tuple((folder.removeprefix(prefix), name) for folder, name in subject.names)
-
-    def plain(text: str) -> str:
-        return portable(text.replace(prefix, "") if prefix else text, names)
-
     lines = [
         f"{one.rule} {place.file}:{place.line}:{place.column} {one.message}"
         if (place := one.location)
@@ -111,5 +105,13 @@ def _read_of(
     ]
     if isinstance(reading, Reading) and reading.expanded is not None:
         lines.append(reading.expanded.decode("utf-8", "surrogateescape"))
+    if not lines:
+        return ()
+    prefix = "" if root is None else str(root)
+    names = tuple((folder.removeprefix(prefix), name) for folder, name in subject.names)
+
+    def plain(text: str) -> str:
+        return portable(text.replace(prefix, "") if prefix else text, names)
+
     content = plain("\n".join(lines)).encode("utf-8", "surrogateescape")
     return (hashlib.sha256(content).hexdigest(),)

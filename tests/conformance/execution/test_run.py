@@ -17,9 +17,11 @@ from msgspec import structs
 from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import run as execution
+from urdf_usd.conformance.execution.engine_set import select_engines
 from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
 from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
+from urdf_usd.conformance.execution.run_folder import engines_path
 from urdf_usd.conformance.execution.tasks import (
     cache_meshes,
     convert_robot,
@@ -357,6 +359,43 @@ def test_unchanged_robots_are_read_in_one_process(
     assert again == first
     assert sorted(examined) == (sorted(first) if crashes else [])
     assert all(isinstance(ending, Unchanged) for ending in endings)
+
+
+def test_resumed_run_loads_engines_only_if_a_robot_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were stored decide nothing then."""
+    sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
+    options = RunOptions(engines=("reference",), jobs=1)
+    resumed = structs.replace(options, resume=True)
+    first = _run(sources, tmp_path, options)
+    loads: list[object] = []
+    examined: list[str] = []
+
+    def noted_load(*arguments: Any, **options: Any) -> object:  # noqa: ANN401  # passed on
+        loads.append(select_engines(*arguments, **options))
+        return loads[-1]
+
+    def noted(pool: WorkerPool, assignment: Assignment, *rest: Any) -> object:  # noqa: ANN401  # passed on
+        examined.append(assignment.source.id)
+        return examine_isolated(pool, assignment, *rest)
+
+    monkeypatch.setattr(execution, "select_engines", noted_load)
+    monkeypatch.setattr(execution, "examine_isolated", noted)
+
+    assert _run(sources, tmp_path, resumed) == first
+    assert not loads
+
+    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").unlink()
+    assert _run(sources, tmp_path, resumed) == first
+    assert len(loads) == 1
+    assert examined == ["pybullet--cube"]
+
+    stored = engines_path(tmp_path)
+    stored.write_bytes(stored.read_bytes().replace(b'"version":"', b'"version":"0'))
+    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").unlink()
+    assert _run(sources, tmp_path, resumed) == first
+    assert len(loads) == 2
 
 
 # Deaths in child processes, by steps that are done in this process.

@@ -80,6 +80,40 @@ def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
     }
 
 
+_OVERVIEW = ("index.html", "measurements.parquet")
+
+
+def test_overview_of_the_same_intact_robots_stays(out: Path) -> None:
+    """Until one of them is to be examined again."""
+    _write(out, *_OVERVIEW)
+
+    with claim_run_folder(out, _PLACES, resume=True) as folder:
+        assert all((out / name).is_file() for name in _OVERVIEW)
+        folder.remove_overview()
+
+    assert not any((out / name).exists() for name in _OVERVIEW)
+
+
+@pytest.mark.parametrize("places", [("arm",), ("arm", "leg", "hand")])
+def test_overview_of_other_robots_is_removed(
+    out: Path, places: tuple[str, ...]
+) -> None:
+    """Of fewer, and of more."""
+    _write(out, *_OVERVIEW)
+
+    with claim_run_folder(out, places, resume=True):
+        assert not any((out / name).exists() for name in _OVERVIEW)
+
+
+def test_overview_is_removed_with_a_changed_robot(out: Path) -> None:
+    """It would not be that of the files."""
+    _write(out, *_OVERVIEW, "results/leg.json")
+    (out / "results" / "leg.json").write_text("changed")
+
+    with claim_run_folder(out, _PLACES, resume=True):
+        assert not any((out / name).exists() for name in _OVERVIEW)
+
+
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize(
     "name",

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from urdf_usd.converter.file_content import LARGEST_MESH
 from urdf_usd.converter.meshes import MeshError, read_mesh
-from urdf_usd.converter.meshes.read import LARGEST_FILE, LARGEST_TEXT, decode_mesh
+from urdf_usd.converter.meshes.read import LARGEST_TEXT, decode_mesh
 
 OBJ = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
 
@@ -39,7 +40,7 @@ def test_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
 
 def test_text_formats_have_a_lower_size_limit() -> None:
     """Their parsers use a multiple of the file size."""
-    assert LARGEST_TEXT < LARGEST_FILE
+    assert LARGEST_TEXT < LARGEST_MESH
     with pytest.raises(MeshError, match="it is text of more than 128 MiB"):
         decode_mesh(OBJ + b"\n" * LARGEST_TEXT, Path("a.obj"))
 

@@ -16,6 +16,7 @@ from urdf_usd.reports.html.site import write_site
 
 _ROBOTS = records.corpus()[:2]
 _SUMMARY = records.summary(_ROBOTS)
+_ALL = [*(robot.id for robot in _ROBOTS), "index"]
 _Change = Callable[[Path], None]
 
 
@@ -46,7 +47,7 @@ class _Site:
         robots: tuple[RobotRecord, ...] = _ROBOTS,
         summary: RunSummary = _SUMMARY,
     ) -> list[str]:
-        """Write the report; return the robots whose pages were rendered."""
+        """Write the report; return the names of the pages that were rendered."""
         self.rendered.clear()
         self.folder.mkdir(exist_ok=True)
         kept = KeptPages(self.folder / "pages.json", self.folder)
@@ -63,7 +64,7 @@ class _Site:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Site:
     """A report that was written once."""
     made = _Site(tmp_path / "site", monkeypatch)
-    assert made.write() == [robot.id for robot in _ROBOTS]
+    assert made.write() == _ALL
     return made
 
 
@@ -78,17 +79,19 @@ def test_unchanged_pages_are_kept(site: _Site, tmp_path: Path) -> None:
 
 
 def test_page_of_another_record_is_rendered_again(site: _Site) -> None:
-    """Only that of the record."""
+    """Only that of the record, and the index."""
     first, second = _ROBOTS
 
-    assert site.write((structs.replace(first, links=99), second)) == [first.id]
+    changed = structs.replace(first, links=99), second
+
+    assert site.write(changed) == [first.id, "index"]
 
 
 def test_pages_with_another_command_are_rendered_again(site: _Site) -> None:
     """A page shows how to repeat its result."""
     other = structs.replace(_SUMMARY, options=_SUMMARY.options | {"bodies": "other"})
 
-    assert site.write(summary=other) == [robot.id for robot in _ROBOTS]
+    assert site.write(summary=other) == _ALL
 
 
 @pytest.mark.parametrize("change", [Path.unlink, lambda file: file.write_text("mine")])
@@ -100,6 +103,24 @@ def test_changed_page_is_rendered_again(site: _Site, change: _Change) -> None:
 
     assert site.write() == [first.id]
     assert site.page(first).read_bytes() == before
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda file: file.write_text("mine")])
+def test_changed_index_is_rendered_again(site: _Site, change: _Change) -> None:
+    """Also one that was removed."""
+    index = site.folder / "index.html"
+    before = index.read_bytes()
+    change(index)
+
+    assert site.write() == ["index"]
+    assert index.read_bytes() == before
+
+
+def test_index_of_another_summary_is_rendered_again(site: _Site) -> None:
+    """Here of a run that was interrupted."""
+    other = structs.replace(_SUMMARY, unfinished=3)
+
+    assert site.write(summary=other) == ["index"]
 
 
 def test_page_of_another_scene_is_rendered_again(site: _Site) -> None:
@@ -118,7 +139,7 @@ def test_pages_of_other_code_are_rendered_again(
     """Templates, code and libraries are hashed."""
     monkeypatch.setattr(kept_pages, "_code", lambda: "other")
 
-    assert site.write() == [robot.id for robot in _ROBOTS]
+    assert site.write() == _ALL
 
 
 def test_damaged_hashes_keep_nothing(site: _Site) -> None:
@@ -126,4 +147,4 @@ def test_damaged_hashes_keep_nothing(site: _Site) -> None:
     file = site.folder / "pages.json"
     file.write_bytes(file.read_bytes()[:-9])
 
-    assert site.write() == [robot.id for robot in _ROBOTS]
+    assert site.write() == _ALL

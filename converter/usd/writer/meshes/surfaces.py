@@ -11,7 +11,8 @@ from msgspec import structs
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.file_content import read_file
+from urdf_usd.converter.file_content import LARGEST_MESH, read_file
+from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -19,8 +20,7 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     mirrored,
     split_groups,
 )
-from urdf_usd.converter.meshes.read import LARGEST_FILE, decode_mesh, mesh_notes
-from urdf_usd.converter.meshes.stl import holds_binary_stl
+from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
 from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.usd.writer.materials.textures import is_outside
 from urdf_usd.converter.usd.writer.meshes.library import (
@@ -111,7 +111,7 @@ class _Writer:
             MeshError: The file cannot be read.
             OSError: The file cannot be opened.
         """
-        data = read_file(Path(file), LARGEST_FILE)
+        data = read_file(Path(file), LARGEST_MESH)
         content = _content(data, file) if file in self._alike else file
         mesh: PolygonMesh | None = None
 

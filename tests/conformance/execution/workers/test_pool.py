@@ -113,6 +113,19 @@ def test_parallel_requests_run_at_the_same_time(
         assert _reasons(*(result() for result in requests)) == [True, True]
 
 
+def test_step_begins_when_it_is_requested(pool: WorkerPool, tmp_path: Path) -> None:
+    """Unless it is deferred until its result is needed; steps are served in turn."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    with RobotWorkers(pool, parallel=True) as workers:
+        workers.request(None, Path.touch, one)
+        deferred = workers.request(None, Path.touch, other, at_once=False)
+
+        assert _reasons(workers.call(Path.is_file, one)) == [True]
+        assert _reasons(workers.call(Path.is_file, other)) == [False]
+        deferred()
+        assert other.is_file()
+
+
 def test_requests_of_a_purpose_are_served_in_turn(pool: WorkerPool) -> None:
     """Also if one of them ends the process."""
     with RobotWorkers(pool, parallel=True) as workers:
