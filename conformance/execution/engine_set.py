@@ -65,8 +65,8 @@ AT_REST = Configurations((), (), ("zero",))
 _LOADING = 30.0
 
 
-def _no_overlaps() -> None:
-    """Return that nothing is known of overlaps."""
+def _touching_unknown() -> None:
+    """Return None: which links touch is not known."""
 
 
 class EngineResults(Struct, frozen=True, eq=False):
@@ -87,7 +87,7 @@ class EngineResults(Struct, frozen=True, eq=False):
     configurations: int
     back: RoundTripOutcomes | None = None
     files: Mapping[Side, Path] = field(default_factory=dict)
-    touching: Callable[[], tuple[OverlapRecord, ...] | None] = _no_overlaps
+    touching: Callable[[], tuple[OverlapRecord, ...] | None] = _touching_unknown
 
     def observation(self, name: str) -> Observation | None:
         """Return the observation of an engine, if there is one."""
@@ -366,11 +366,11 @@ class EngineSet(Struct, frozen=True, eq=False):
         """Request the links whose colliders touch or overlap at rest."""
         spec = results.observation(REFERENCE)
         if spec is None or results.observation(USD_ENGINE) is None:
-            return _no_overlaps
+            return _touching_unknown
         usd = str(results.files[Side.USD])
         found = self.workers.request(USD_ENGINE, find_solids, usd)()
         if isinstance(found, Crashed):
-            return _no_overlaps
+            return _touching_unknown
         if not found.value:
             return lambda: ()
         near = self.workers.request(_DESCRIPTION, find_touching, spec, found.value)

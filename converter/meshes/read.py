@@ -36,8 +36,7 @@ class _Format(Enum):
 
 
 # Memory is a multiple of the file size: about ten for binary formats, forty for OBJ and
-# a
-# hundred for COLLADA.
+# a hundred for COLLADA.
 LARGEST_TEXT = 128 * MIB
 LARGEST_SIBLING = 16 * MIB
 _OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)

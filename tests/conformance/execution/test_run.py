@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -372,13 +372,21 @@ def test_resumed_run_loads_engines_only_if_a_robot_changed(
     loads: list[object] = []
     examined: list[str] = []
 
-    def noted_load(*arguments: Any, **options: Any) -> object:  # noqa: ANN401  # passed on
-        loads.append(select_engines(*arguments, **options))
+    def noted_load(
+        pool: WorkerPool,
+        requested: Sequence[str],
+        timeout: float,
+        *,
+        spawned: bool = False,
+    ) -> object:
+        loads.append(select_engines(pool, requested, timeout, spawned=spawned))
         return loads[-1]
 
-    def noted(pool: WorkerPool, assignment: Assignment, *rest: Any) -> object:  # noqa: ANN401  # passed on
+    def noted(
+        pool: WorkerPool, assignment: Assignment, variables: Mapping[str, str]
+    ) -> object:
         examined.append(assignment.source.id)
-        return examine_isolated(pool, assignment, *rest)
+        return examine_isolated(pool, assignment, variables)
 
     monkeypatch.setattr(execution, "select_engines", noted_load)
     monkeypatch.setattr(execution, "examine_isolated", noted)
@@ -396,6 +404,7 @@ def test_resumed_run_loads_engines_only_if_a_robot_changed(
     (tmp_path / "assets" / "pybullet--cube" / "cube.usda").unlink()
     assert _run(sources, tmp_path, resumed) == first
     assert len(loads) == 2
+    assert examined == ["pybullet--cube"] * 2
 
 
 # Deaths in child processes, by steps that are done in this process.
