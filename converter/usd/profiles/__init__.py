@@ -13,7 +13,7 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.topology import Tree
 
 if TYPE_CHECKING:
-    from pxr import Usd
+    from pxr import Sdf
 
     from urdf_usd.converter.usd.writer.prims import Prims
 
@@ -22,13 +22,20 @@ ROBOT_TYPE = "robot_type"
 
 
 def author_profile(
-    stage: Usd.Stage,
+    physics: Sdf.Layer,
     tree: Tree,
     body_assignment: BodyAssignment,
     prims: Prims,
     profile: Profile,
 ) -> tuple[Diagnostic, ...]:
     """Author the schemas of one simulator on existing joints and bodies.
+
+    Args:
+        physics: The layer that defines them; faster if no stage composes it yet.
+        tree: The robot.
+        body_assignment: Bodies of its links.
+        prims: Paths of all prims.
+        profile: The simulator.
 
     Returns:
         Diagnostics about what the schemas cannot represent.
@@ -39,18 +46,17 @@ def author_profile(
         case Profile.GENERIC | Profile.SIMREADY:
             from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
 
-            return author_newton(stage, tree, body_assignment, prims)
+            return author_newton(physics, tree, body_assignment, prims)
         case Profile.ROS:
             from urdf_usd.converter.usd.profiles.newton import author_newton_joints  # noqa: PLC0415
             from urdf_usd.converter.usd.profiles.ros import author_ros  # noqa: PLC0415
 
-            lost = author_newton_joints(stage, tree, prims)
-            layer = stage.GetEditTarget().GetLayer()
-            author_ros(layer, tree, body_assignment, prims)
+            lost = author_newton_joints(physics, tree, prims)
+            author_ros(physics, tree, body_assignment, prims)
             return lost
         case Profile.PHYSX | Profile.ISAAC:
             from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
 
-            return author_physx(stage, tree, prims)
+            return author_physx(physics, tree, prims)
         case _:
             assert_never(profile)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from math import degrees
+from math import degrees, inf
 
 from msgspec import Struct
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Joint
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import applied, apply, write_new
 
 DEGREES = degrees(1.0)
 
@@ -61,25 +62,28 @@ def schema_values(
     return values
 
 
-def write_schema(prim: Usd.Prim, schema: str, values: Mapping[str, float]) -> None:
+def write_schema(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float]) -> None:
     """Apply a schema by name, registered or not, and author its attributes."""
-    prim.AddAppliedSchema(schema)
+    apply(prim, schema)
     for name, value in values.items():
-        attribute = prim.CreateAttribute(name, Sdf.ValueTypeNames.Float, custom=False)
-        attribute.Set(value)
+        write_new(prim, name, Sdf.ValueTypeNames.Float, value)
 
 
-def write_drive(prim: Usd.Prim, joint: Joint, *, angular: bool) -> None:
+def write_drive(prim: Sdf.PrimSpec, joint: Joint) -> None:
     """Author the effort limit as ``maxForce`` of a drive without gains.
 
-    Simulators read the limit from a drive, and users set gains there.
+    Simulators read the limit from a drive, and users set gains there. A drive that is
+    there, of another simulator, has the same limit.
     """
-    effort = schema_values(_EFFORT, joint, angular=angular)
-    for force in effort.values():
-        drive = UsdPhysics.DriveAPI.Apply(prim, axis_instance(angular=angular))
-        drive.CreateMaxForceAttr(force)
-        drive.CreateStiffnessAttr(0.0)
-        drive.CreateDampingAttr(0.0)
+    angular = is_revolute(prim)
+    instance = axis_instance(angular=angular)
+    schema = f"PhysicsDriveAPI:{instance}"
+    if schema in applied(prim):
+        return
+    for force in schema_values(_EFFORT, joint, angular=angular).values():
+        values = {"maxForce": force, "stiffness": 0.0, "damping": 0.0}
+        begin = f"drive:{instance}:physics"
+        write_schema(prim, schema, {f"{begin}:{n}": v for n, v in values.items()})
 
 
 def axis_instance(*, angular: bool) -> str:
@@ -88,25 +92,43 @@ def axis_instance(*, angular: bool) -> str:
 
 
 def single_axis_joints(
-    stage: Usd.Stage, tree: Tree, prims: Prims
-) -> list[tuple[Usd.Prim, Joint]]:
+    physics: Sdf.Layer, tree: Tree, prims: Prims
+) -> list[tuple[Sdf.PrimSpec, Joint]]:
     """Return the revolute, continuous and prismatic joints with their prims.
 
     The unit of a schema's number depends on the axis, so that it is not applicable to
     joints with several axes.
+
+    Args:
+        physics: The layer that defines the joints.
+        tree: The robot.
+        prims: Paths of all prims.
     """
     found = []
     for joint in tree.parent_joint.values():
         if joint.name in prims.joint:
-            prim = stage.GetPrimAtPath(prims.joint[joint.name])
-            if is_revolute(prim) or prim.IsA(UsdPhysics.PrismaticJoint):
+            prim = physics.GetPrimAtPath(prims.joint[joint.name])
+            if is_revolute(prim) or prim.typeName == "PhysicsPrismaticJoint":
                 found.append((prim, joint))
     return found
 
 
-def is_revolute(prim: Usd.Prim) -> bool:
+def is_revolute(prim: Sdf.PrimSpec) -> bool:
     """Return whether a joint with one axis is revolute (in degrees)."""
-    return bool(prim.IsA(UsdPhysics.RevoluteJoint))
+    return bool(prim.typeName == "PhysicsRevoluteJoint")
+
+
+def position_limits(prim: Sdf.PrimSpec) -> tuple[float, float]:
+    """Return the lower and the upper limit of a joint [deg or m].
+
+    Those that are not authored are infinite, as in the schema.
+    """
+    lower = prim.attributes.get("physics:lowerLimit")
+    upper = prim.attributes.get("physics:upperLimit")
+    return (
+        -inf if lower is None else lower.default,
+        inf if upper is None else upper.default,
+    )
 
 
 _EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)

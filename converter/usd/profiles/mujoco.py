@@ -24,6 +24,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     damping,
     friction,
     is_revolute,
+    position_limits,
     schema_values,
     single_axis_joints,
 )
@@ -51,6 +52,7 @@ _GAINS = 10
 
 def author_mujoco(
     layer: Sdf.Layer,
+    physics: Sdf.Layer,
     stage: Usd.Stage,
     tree: Tree,
     prims: Prims,
@@ -60,6 +62,7 @@ def author_mujoco(
 
     Args:
         layer: Layer that gets overs and actuators.
+        physics: The layer that defines the joints.
         stage: The asset with UsdPhysics.
         tree: The robot.
         prims: Paths of all prims.
@@ -68,11 +71,11 @@ def author_mujoco(
     Returns:
         Diagnostics about couplings and settings that the schemas cannot represent.
     """
-    joints = single_axis_joints(stage, tree, prims)
+    joints = single_axis_joints(physics, tree, prims)
     settings = simulation or Simulation()
     armatures = dict(settings.armatures)
     for prim, joint in joints:
-        spec = over(layer, prim.GetPath())
+        spec = over(layer, prim.path)
         _author_joint(spec, joint, armatures.get(joint.name))
         if joint.effort == 0.0:
             force = f"drive:{axis_instance(angular=is_revolute(prim))}:physics:maxForce"
@@ -84,7 +87,7 @@ def author_mujoco(
         lambda _, mimic: fits_float32(mimic.multiplier) and fits_float32(mimic.offset),
     )
     for name, mimic in couplings.items():
-        follower, leader = (prim_of[one].GetPath() for one in (name, mimic.joint))
+        follower, leader = (prim_of[one].path for one in (name, mimic.joint))
         _author_mimic(over(layer, follower), leader, mimic)
     drives = {drive.joint: drive for drive in settings.drives}
     _author_actuators(layer, stage, prims, prim_of, drives)
@@ -111,18 +114,16 @@ def _author_joint(spec: Sdf.PrimSpec, joint: Joint, armature: float | None) -> N
         _write(spec, name, Sdf.ValueTypeNames.Double, value)
 
 
-def _separate_limits(spec: Sdf.PrimSpec, prim: Usd.Prim) -> None:
+def _separate_limits(spec: Sdf.PrimSpec, prim: Sdf.PrimSpec) -> None:
     """Give a joint with equal limits a range that MuJoCo accepts.
 
     Reversed limits, whose meaning is another for each simulator, are kept.
     """
-    name = "physics:upperLimit"
-    lower, upper = (
-        prim.GetAttribute(one).Get() for one in ("physics:lowerLimit", name)
-    )
+    lower, upper = position_limits(prim)
     if lower == upper and isfinite(lower):
         apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
-        write_new(spec, name, Sdf.ValueTypeNames.Float, lower + apart)
+        kind = Sdf.ValueTypeNames.Float
+        write_new(spec, "physics:upperLimit", kind, lower + apart)
 
 
 def _author_mimic(spec: Sdf.PrimSpec, leader: Sdf.Path, mimic: Mimic) -> None:
@@ -137,7 +138,7 @@ def _author_actuators(
     layer: Sdf.Layer,
     stage: Usd.Stage,
     prims: Prims,
-    prim_of: Mapping[str, Usd.Prim],
+    prim_of: Mapping[str, Sdf.PrimSpec],
     drives: Mapping[str, JointDrive],
 ) -> None:
     """Write an actuator per joint: its control is a force, or a target of its drive.
@@ -146,10 +147,10 @@ def _author_actuators(
     actuator without drive changes nothing.
     """
     taken = stage.GetPrimAtPath(prims.physics).GetAllChildrenNames()
-    names = sibling_names([f"{p.GetName()}_actuator" for p in prim_of.values()], taken)
+    names = sibling_names([f"{p.name}_actuator" for p in prim_of.values()], taken)
     for (joint, prim), name in zip(prim_of.items(), names, strict=True):
         spec = define(layer, prims.physics.AppendChild(name), "MjcActuator")
-        relate(spec, "mjc:target", prim.GetPath())
+        relate(spec, "mjc:target", prim.path)
         drive = drives.get(joint)
         if drive is None or not (drive.stiffness or drive.damping):
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pxr import Sdf, Usd, Vt
+from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
@@ -24,6 +24,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
 )
 from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import apply, relate, write_new
 
 _JOINT_ATTRIBUTES = (
     JointAttribute("newton:damping", damping, 1 / DEGREES),
@@ -36,24 +37,23 @@ _JOINT_ATTRIBUTES = (
 
 
 def author_newton(
-    stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
+    physics: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints and bodies; report lost couplings."""
-    _author_inertias(stage, body_assignment, prims)
-    return author_newton_joints(stage, tree, prims)
+    _author_inertias(physics, body_assignment, prims)
+    return author_newton_joints(physics, tree, prims)
 
 
 def author_newton_joints(
-    stage: Usd.Stage, tree: Tree, prims: Prims
+    physics: Sdf.Layer, tree: Tree, prims: Prims
 ) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints; report lost couplings."""
-    joints = single_axis_joints(stage, tree, prims)
+    joints = single_axis_joints(physics, tree, prims)
     for prim, joint in joints:
-        angular = is_revolute(prim)
         # Newton reads the effort limit from the drive.
-        write_drive(prim, joint, angular=angular)
+        write_drive(prim, joint)
         # Also without values, to state that they are absent.
-        values = schema_values(_JOINT_ATTRIBUTES, joint, angular=angular)
+        values = schema_values(_JOINT_ATTRIBUTES, joint, angular=is_revolute(prim))
         write_schema(prim, "NewtonJointAPI", values)
     prim_of = {joint.name: prim for prim, joint in joints}
     couplings = head_couplings(
@@ -65,40 +65,39 @@ def author_newton_joints(
     return unrepresented((joint for _, joint in joints), couplings, "NewtonMimicAPI")
 
 
-def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
+def _may_couple(
+    prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]
+) -> bool:
     """Return whether the schema can represent a coupling.
 
     Its coefficients have no unit, so that both joints must be of the same type.
     """
-    alike = prim.GetTypeName() == prim_of[mimic.joint].GetTypeName()
+    alike = prim.typeName == prim_of[mimic.joint].typeName
     return (
         alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
     )
 
 
-def _offset(prim: Usd.Prim, mimic: Mimic) -> float:
+def _offset(prim: Sdf.PrimSpec, mimic: Mimic) -> float:
     return mimic.offset * DEGREES if is_revolute(prim) else mimic.offset
 
 
-def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
+def _author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> None:
     values = {
         "newton:mimicCoef0": _offset(prim, mimic),
         "newton:mimicCoef1": mimic.multiplier,
     }
     write_schema(prim, "NewtonMimicAPI", values)
-    relation = prim.CreateRelationship("newton:mimicJoint", custom=False)
-    relation.SetTargets([leader.GetPath()])
+    relate(prim, "newton:mimicJoint", leader.path)
 
 
 def _author_inertias(
-    stage: Usd.Stage, body_assignment: BodyAssignment, prims: Prims
+    physics: Sdf.Layer, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
     """Author inertia tensors in double precision, along the axes of the link."""
     for body in body_assignment.bodies:
-        prim = stage.GetPrimAtPath(prims.link[body.link])
+        prim = physics.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia
-        prim.AddAppliedSchema("NewtonMassAPI")
-        attribute = prim.CreateAttribute(
-            "newton:inertia", Sdf.ValueTypeNames.DoubleArray, custom=False
-        )
-        attribute.Set(Vt.DoubleArray([xx, yy, zz, xy, xz, yz]))
+        apply(prim, "NewtonMassAPI")
+        tensor = Vt.DoubleArray([xx, yy, zz, xy, xz, yz])
+        write_new(prim, "newton:inertia", Sdf.ValueTypeNames.DoubleArray, tensor)

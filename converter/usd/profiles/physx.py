@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import isfinite
 
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
@@ -23,6 +23,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     damping,
     friction,
     is_revolute,
+    position_limits,
     schema_values,
     single_axis_joints,
     write_drive,
@@ -30,6 +31,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
 )
 from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import relate, write_new
 
 # Zero would lock the joint; many URDFs write zero for "unknown".
 _VELOCITY = JointAttribute(
@@ -43,11 +45,13 @@ _PASSIVE = (
 )
 
 
-def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
+def author_physx(
+    physics: Sdf.Layer, tree: Tree, prims: Prims
+) -> tuple[Diagnostic, ...]:
     """Apply PhysX's schemas to joints; report lost couplings."""
-    joints = single_axis_joints(stage, tree, prims)
+    joints = single_axis_joints(physics, tree, prims)
     for prim, joint in joints:
-        write_drive(prim, joint, angular=is_revolute(prim))
+        write_drive(prim, joint)
         _author_joint(prim, joint)
     prim_of = {joint.name: prim for prim, joint in joints}
     couplings = head_couplings(
@@ -59,7 +63,7 @@ def author_physx(stage: Usd.Stage, tree: Tree, prims: Prims) -> tuple[Diagnostic
     return unrepresented((j for _, j in joints), couplings, "PhysxMimicJointAPI")
 
 
-def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
+def _author_joint(prim: Sdf.PrimSpec, joint: Joint) -> None:
     angular = is_revolute(prim)
     # Read by PhysX before ovphysx 0.7; also without values, to state that they are
     # absent.
@@ -75,23 +79,23 @@ def _author_joint(prim: Usd.Prim, joint: Joint) -> None:
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 
-def _may_couple(prim: Usd.Prim, mimic: Mimic, prim_of: Mapping[str, Usd.Prim]) -> bool:
+def _may_couple(
+    prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]
+) -> bool:
     """Return whether PhysX accepts a coupling: revolute joints need limits."""
     leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
     return _is_bounded(prim) and _is_bounded(leader) and all(map(fits_float32, numbers))
 
 
-def _is_bounded(prim: Usd.Prim) -> bool:
+def _is_bounded(prim: Sdf.PrimSpec) -> bool:
     if not is_revolute(prim):
         return True
-    joint = UsdPhysics.RevoluteJoint(prim)
-    limits = joint.GetLowerLimitAttr().Get(), joint.GetUpperLimitAttr().Get()
-    return all(map(isfinite, limits))
+    return all(map(isfinite, position_limits(prim)))
 
 
 def _coefficients(
-    prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic
+    prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic
 ) -> tuple[float, float]:
     """Gearing and offset of ``position + gearing * leader + offset = 0``."""
     follower_unit = DEGREES if is_revolute(prim) else 1.0
@@ -102,23 +106,17 @@ def _coefficients(
     )
 
 
-def _author_mimic(prim: Usd.Prim, leader: Usd.Prim, mimic: Mimic) -> None:
+def _author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> None:
     axis = _axis(prim)
     gearing, offset = _coefficients(prim, leader, mimic)
     prefix = f"physxMimicJoint:{axis}"
     values = {f"{prefix}:gearing": gearing, f"{prefix}:offset": offset}
     write_schema(prim, f"PhysxMimicJointAPI:{axis}", values)
-    relation = prim.CreateRelationship(f"{prefix}:referenceJoint", custom=False)
-    relation.SetTargets([leader.GetPath()])
-    attribute = prim.CreateAttribute(
-        f"{prefix}:referenceJointAxis",
-        Sdf.ValueTypeNames.Token,
-        custom=False,
-        variability=Sdf.VariabilityUniform,
-    )
-    attribute.Set(_axis(leader))
+    relate(prim, f"{prefix}:referenceJoint", leader.path)
+    name, kind = f"{prefix}:referenceJointAxis", Sdf.ValueTypeNames.Token
+    write_new(prim, name, kind, _axis(leader), Sdf.VariabilityUniform)
 
 
-def _axis(prim: Usd.Prim) -> str:
+def _axis(prim: Sdf.PrimSpec) -> str:
     """Return the axis name of a joint; ``rot`` also for prismatic joints."""
-    return f"rot{prim.GetAttribute('physics:axis').Get()}"
+    return f"rot{prim.attributes['physics:axis'].default}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pxr import Gf, Sdf, UsdPhysics
+from pxr import Gf, Sdf
 
 from urdf_usd.converter.robot.bodies import Body, BodyAssignment
 from urdf_usd.converter.robot.mass_properties import principal_inertia
@@ -76,11 +76,10 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
     center_of_mass = Gf.Vec3f(*center)
     diagonal = moments_to_float32(moments, f"the inertia {what}")
     apply(prim, _MASS)
-    tokens = UsdPhysics.Tokens
-    write(prim, tokens.physicsMass, mass, _MASS)
-    write(prim, tokens.physicsCenterOfMass, center_of_mass, _MASS)
-    write(prim, tokens.physicsDiagonalInertia, Gf.Vec3f(*diagonal), _MASS)
-    write(prim, tokens.physicsPrincipalAxes, Gf.Quatf(*quat_wxyz), _MASS)
+    write(prim, "physics:mass", mass, _MASS)
+    write(prim, "physics:centerOfMass", center_of_mass, _MASS)
+    write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal), _MASS)
+    write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz), _MASS)
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
@@ -139,5 +138,5 @@ def _author_collider(prim: Sdf.PrimSpec, approximation: Approximation | None) ->
     apply(prim, "PhysicsCollisionAPI")
     if approximation is not None:
         apply(prim, _MESH)
-        name = UsdPhysics.Tokens.physicsApproximation
+        name = "physics:approximation"
         write(prim, name, approximation.value, _MESH)

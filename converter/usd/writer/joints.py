@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import degrees, isinf
 from typing import assert_never
 
-from pxr import Gf, Sdf, Usd, UsdPhysics
+from pxr import Gf, Sdf
 
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import (
@@ -56,7 +56,6 @@ _LOCKED = (1.0, -1.0)
 _FREE = (float("-inf"), float("inf"))
 # Component of the bodies that are connected to the world; no link has an empty name.
 _WORLD = ""
-_TOKENS = UsdPhysics.Tokens
 
 
 def author_joints(
@@ -93,8 +92,8 @@ def author_joints(
         _author_unsupported_attributes(prim, joint)
     if prims.anchor is not None:
         anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
-        relate(anchor, _TOKENS.physicsBody0, prims.robot)
-        relate(anchor, _TOKENS.physicsBody1, prims.link[tree.root])
+        relate(anchor, "physics:body0", prims.robot)
+        relate(anchor, "physics:body1", prims.link[tree.root])
         _author_pose(anchor, 0, IDENTITY, "the base")
         _author_pose(anchor, 1, IDENTITY, "the base")
 
@@ -127,7 +126,7 @@ def _author_frames(
     origin = joint.origin
     backwards = isinstance(joint.kind, Generic) and joint.kind.backwards
     parent_side, child_side = (1, 0) if backwards else (0, 1)
-    targets = _TOKENS.physicsBody0, _TOKENS.physicsBody1
+    targets = "physics:body0", "physics:body1"
     parent_body = body_assignment.body_of[joint.parent]
     if parent_body is None:
         # The default prim represents the world; the root link is at its origin.
@@ -174,23 +173,23 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
     match kind:
         case Revolute():
             lower, upper = _limits_deg(kind.range)
-            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
-            write(joint, _TOKENS.physicsLowerLimit, lower)
-            write(joint, _TOKENS.physicsUpperLimit, upper)
+            write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
+            write(joint, "physics:lowerLimit", lower)
+            write(joint, "physics:upperLimit", upper)
         case Continuous():
-            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
+            write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
         case Prismatic():
-            write(joint, _TOKENS.physicsAxis, rotation_onto_axis(kind.axis)[0])
-            write(joint, _TOKENS.physicsLowerLimit, limit_to_float32(kind.range.lower))
-            write(joint, _TOKENS.physicsUpperLimit, limit_to_float32(kind.range.upper))
+            write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
+            write(joint, "physics:lowerLimit", limit_to_float32(kind.range.lower))
+            write(joint, "physics:upperLimit", limit_to_float32(kind.range.upper))
         case Planar():
             _author_plane(joint, rotation_onto_axis(kind.axis)[0])
         case Generic():
             _author_axes(joint, kind)
         case Floating():
             # Stores name and origin; disabled, because a free body needs no joint.
-            write(joint, _TOKENS.physicsJointEnabled, False)
-            write(joint, _TOKENS.physicsExcludeFromArticulation, True)
+            write(joint, "physics:jointEnabled", False)
+            write(joint, "physics:excludeFromArticulation", True)
         case Fixed() | Spherical():
             pass
         case _:
@@ -231,7 +230,7 @@ def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
 def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
     """Write limits and largest forces of a D6 joint, or the cone of a spherical one."""
     if kind.cone is not None:
-        write(joint, _TOKENS.physicsAxis, kind.axes[-1].token[-1])
+        write(joint, "physics:axis", kind.axes[-1].token[-1])
         for name, angle in zip(("0", "1"), kind.cone, strict=True):
             write(joint, f"physics:coneAngle{name}Limit", limit_to_float32(angle))
     axes = {axis.token: axis for axis in kind.axes}
@@ -281,7 +280,7 @@ def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
 
 
 def author_articulation(
-    stage: Usd.Stage, tree: Tree, body_assignment: BodyAssignment, prims: Prims
+    physics: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
 ) -> None:
     """Mark the root of every articulation.
 
@@ -292,7 +291,7 @@ def author_articulation(
     articulation.
     """
     for path in articulation_roots(tree, body_assignment, prims):
-        UsdPhysics.ArticulationRootAPI.Apply(stage.GetPrimAtPath(path))
+        apply(over(physics, path), "PhysicsArticulationRootAPI")
 
 
 def articulation_roots(

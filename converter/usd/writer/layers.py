@@ -32,7 +32,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import structs
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
@@ -41,7 +41,6 @@ from urdf_usd.converter.robot.model import Collision, MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile
-from urdf_usd.converter.usd.simulation.layer import author_simulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry
@@ -81,7 +80,7 @@ from urdf_usd.converter.usd.writer.meshes.library import (
 )
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import Prims, place_prims
-from urdf_usd.converter.usd.writer.specs import define
+from urdf_usd.converter.usd.writer.specs import define, write
 
 PAYLOAD = "payload"
 # OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11
@@ -223,7 +222,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
 
     shapes = _new_layer(payload / GEOMETRY_LIBRARY)
     meshes = author_mesh_library(robot, shapes)
-    appearances = Usd.Stage.Open(_new_layer(payload / MATERIALS_LIBRARY))
+    appearances = _new_layer(payload / MATERIALS_LIBRARY)
     materials = author_material_library(robot, meshes, appearances, payload, networks)
 
     several = physics_variants or profile is Profile.ISAAC
@@ -234,21 +233,22 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     files = _sublayers(robot, profile, simulators, simulated=simulated, typed=typed)
     paths = {name: f"{PAYLOAD}/{file}" for name, file in files.items()} | simulators
     layer = {name: _new_layer(folder / path) for name, path in paths.items()}
-    # Opened afterwards: an open stage would recompose for every authored prim.
+    physics = layer[PHYSICS_LAYER]
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     _set_default_prim(layer.values(), prims.robot)
-    composed = _composed([layer[name] for name in SUBLAYERS])
-    composed.SetEditTarget(layer[PHYSICS_LAYER])
-    lost = _author_profiles(
-        composed, tree, body_assignment, prims, profile, several=several
+    lost = _author_schemas(
+        physics, tree, body_assignment, prims, profile, several=several
     )
-    author_articulation(composed, tree, body_assignment, prims)
+    # Opened afterwards: an open stage would recompose for every authored prim.
+    composed = _composed([layer[name] for name in SUBLAYERS])
     if MUJOCO_LAYER in layer:
         from urdf_usd.converter.usd.profiles.mujoco import author_mujoco  # noqa: PLC0415
 
         mujoco = layer[MUJOCO_LAYER]
-        lost += author_mujoco(mujoco, composed, tree, prims, simulation)
+        lost += author_mujoco(mujoco, physics, composed, tree, prims, simulation)
     if simulation is not None:
+        from urdf_usd.converter.usd.simulation.layer import author_simulation  # noqa: PLC0415
+
         settings = author_simulation(
             layer[SIMULATION_LAYER],
             composed,
@@ -262,8 +262,6 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
             selected=not (several and profile is Profile.SIMREADY),
         )
         lost = (*lost, *settings)
-    if prims.scene is not None:
-        author_scene(composed, prims.scene)
     custom = layer.get(EXTENSIONS_LAYER)
     if custom is not None:
         author_extensions(custom, composed, robot, prims)
@@ -285,7 +283,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
 
         lost += simready.complete(
-            layer[PHYSICS_LAYER],
+            physics,
             shapes,
             prims,
             robot,
@@ -293,7 +291,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         )
     _isolate(layer, profile, several=several)
     contents = _author_contents(payload, files.values(), prims)
-    for written in (shapes, appearances.GetRootLayer(), contents, *layer.values()):
+    for written in (shapes, appearances, contents, *layer.values()):
         written.Save()
     choices = _physics_choices(profile, simulators)
     arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
@@ -327,8 +325,8 @@ def _complete_interface(
     write_thumbnail(stage, thumbnail_path(asset))
 
 
-def _author_profiles(
-    stage: Usd.Stage,
+def _author_schemas(
+    physics: Sdf.Layer,
     tree: Tree,
     body_assignment: BodyAssignment,
     prims: Prims,
@@ -336,11 +334,14 @@ def _author_profiles(
     *,
     several: bool,
 ) -> tuple[Diagnostic, ...]:
-    """Author the schemas of a profile, or those of several simulators."""
-    lost = author_profile(stage, tree, body_assignment, prims, profile)
+    """Author schemas of one or several simulators, articulation roots and the scene."""
+    lost = author_profile(physics, tree, body_assignment, prims, profile)
     if several:
         other = Profile.GENERIC if profile.is_for_physx else Profile.PHYSX
-        lost += author_profile(stage, tree, body_assignment, prims, other)
+        lost += author_profile(physics, tree, body_assignment, prims, other)
+    author_articulation(physics, tree, body_assignment, prims)
+    if prims.scene is not None:
+        author_scene(physics, prims.scene)
     return lost
 
 
@@ -573,7 +574,7 @@ def _new_layer(path: Path) -> Sdf.Layer:
         layer = Sdf.Layer.New(Sdf.FileFormat.FindByExtension("usda"), str(path))
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
-    layer.pseudoRoot.SetInfo("kilogramsPerUnit", UsdPhysics.MassUnits.kilograms)
+    layer.pseudoRoot.SetInfo("kilogramsPerUnit", 1.0)
     # Times that users add are in seconds (REP 158, 1.1).
     layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)
     return layer
@@ -583,11 +584,11 @@ def _new_layer(path: Path) -> Sdf.Layer:
 _GRAVITY = 9.81
 
 
-def author_scene(stage: Usd.Stage, path: Sdf.Path) -> None:
+def author_scene(physics: Sdf.Layer, path: Sdf.Path) -> None:
     """Define a physics scene with gravity along -Z.
 
     The schema's fallbacks mean the same, but consumers have to interpret them.
     """
-    scene = UsdPhysics.Scene.Define(stage, path)
-    scene.CreateGravityDirectionAttr(Gf.Vec3f(0.0, 0.0, -1.0))
-    scene.CreateGravityMagnitudeAttr(_GRAVITY)
+    scene = define(physics, path, "PhysicsScene")
+    write(scene, "physics:gravityDirection", Gf.Vec3f(0.0, 0.0, -1.0))
+    write(scene, "physics:gravityMagnitude", _GRAVITY)

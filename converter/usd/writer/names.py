@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pxr import Usd
-
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 # Longer names are valid, but unreadable in tree views.
 _LONGEST = 200
@@ -22,12 +20,6 @@ def legal_name(name: str) -> str:
     if not legal or legal[0].isdigit():
         legal = f"_{legal}"
     return legal
-
-
-def show_name(prim: Usd.Prim, name: str) -> None:
-    """Store a name as ``displayName`` if the prim has another name."""
-    if prim.GetName() != name:
-        prim.SetDisplayName(name)
 
 
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from msgspec import Struct, structs
-from pxr import Gf, Sdf, Usd, UsdShade
+from pxr import Gf, Sdf
 
 from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot
 from urdf_usd.converter.robot.model import Vec3, Vec4
+from urdf_usd.converter.usd.writer.specs import define
 
 BLACK = (0.0, 0.0, 0.0)
 # Default diffuse colour of UsdPreviewSurface; fallback of textures without colour.
 GREY = (0.18, 0.18, 0.18)
 _ROUGHNESS = 0.5
+_KINDS = Sdf.ValueTypeNames
 
 
 class Texture(Struct, frozen=True):
@@ -118,26 +120,57 @@ def coordinates_name(number: int) -> str:
     return f"st{number or ''}"
 
 
-def define_shader(
-    material: UsdShade.Material, name: str, identifier: str
-) -> UsdShade.Shader:
-    """Define a shader below a material."""
-    prim: Usd.Prim = material.GetPrim()
-    shader = UsdShade.Shader.Define(prim.GetStage(), prim.GetPath().AppendChild(name))
-    shader.CreateIdAttr(identifier)
+def define_shader(material: Sdf.PrimSpec, name: str, identifier: str) -> Sdf.PrimSpec:
+    """Define a shader below a material; one that is there is returned."""
+    shader = define(material.layer, material.path.AppendChild(name), "Shader")
+    _attribute(
+        shader, "info:id", _KINDS.Token, Sdf.VariabilityUniform
+    ).default = identifier
     return shader
 
 
 def set_input(
-    shader: UsdShade.Shader, name: str, kind: Sdf.ValueTypeName, value: object
-) -> UsdShade.Input:
+    shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object
+) -> Sdf.AttributeSpec:
     """Give an input of a shader a value, or connect it if the value is an output."""
-    input_ = shader.CreateInput(name, kind)
-    if isinstance(value, UsdShade.Output):
-        input_.ConnectToSource(value)
+    input_ = _attribute(shader, f"inputs:{name}", kind)
+    if isinstance(value, Sdf.AttributeSpec):
+        input_.connectionPathList.explicitItems = [value.path]
     else:
-        input_.Set(value)
+        input_.default = value
     return input_
+
+
+def create_output(
+    shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName
+) -> Sdf.AttributeSpec:
+    """Return an output of a shader, which is created if necessary."""
+    return _attribute(shader, f"outputs:{name}", kind)
+
+
+def connect_surface(
+    material: Sdf.PrimSpec, surface: Sdf.AttributeSpec, context: str = ""
+) -> None:
+    """Connect the surface of a material, in a render context or in all."""
+    name = f"outputs:{context}:surface" if context else "outputs:surface"
+    output = _attribute(material, name, _KINDS.Token)
+    output.connectionPathList.explicitItems = [surface.path]
+
+
+def _attribute(
+    spec: Sdf.PrimSpec,
+    name: str,
+    kind: Sdf.ValueTypeName,
+    variability: Sdf.Variability = Sdf.VariabilityVarying,
+) -> Sdf.AttributeSpec:
+    """Return an attribute, which is created if necessary.
+
+    Shaders of several textures may share one that reads their coordinates.
+    """
+    existing = spec.attributes.get(name)
+    if existing is not None:
+        return existing
+    return Sdf.AttributeSpec(spec, name, kind, variability)
 
 
 def color_value(color: Vec3) -> Gf.Vec3f:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
-from pxr import Sdf, Usd, UsdShade
+from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.meshes.mesh_material import (
@@ -35,9 +35,15 @@ from urdf_usd.converter.usd.writer.materials.textures import (
     is_outside,
 )
 from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-from urdf_usd.converter.usd.writer.names import show_name, sibling_names
+from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import apply, define, over, relate
+from urdf_usd.converter.usd.writer.specs import (
+    apply,
+    define,
+    over,
+    relate,
+    show_spec_name,
+)
 
 if TYPE_CHECKING:
     from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
@@ -102,7 +108,7 @@ class MaterialLibrary(Struct, frozen=True):
 def author_material_library(
     robot: Robot,
     meshes: MeshLibrary,
-    stage: Usd.Stage,
+    layer: Sdf.Layer,
     folder: Path,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> MaterialLibrary:
@@ -111,12 +117,12 @@ def author_material_library(
     Args:
         robot: The robot.
         meshes: Its meshes, with their materials.
-        stage: Empty stage of the library layer.
+        layer: Empty layer of the library, which no stage composes.
         folder: Folder of the library layer.
         networks: Shader networks of materials.
     """
-    stage.CreateClassPrim(LIBRARY_ROOT).SetTypeName("Scope")
-    stage.SetDefaultPrim(stage.GetPrimAtPath(LIBRARY_ROOT))
+    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    layer.defaultPrim = LIBRARY_ROOT.name
     assignments = [
         assignment for link in robot.links for assignment in _assignments(link, meshes)
     ]
@@ -135,16 +141,11 @@ def author_material_library(
     appearances = list(dict.fromkeys(appearance for _, appearance in bindings))
     names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
     prims = {}
-    paths = [LIBRARY_ROOT.AppendChild(name) for name in names]
-    # Otherwise the stage recomposes all siblings for every prim.
-    with Sdf.ChangeBlock():
-        for path in paths:
-            define(stage.GetRootLayer(), path, "Material")
     for appearance, name in zip(appearances, names, strict=True):
         prims[appearance] = LIBRARY_ROOT.AppendChild(name)
-        material = UsdShade.Material.Define(stage, prims[appearance])
+        material = define(layer, prims[appearance], "Material")
         if appearance.name:
-            show_name(material.GetPrim(), appearance.name)
+            show_spec_name(material, appearance.name)
         write_networks(material, appearance, networks)
     diagnostics = (
         *_texture_diagnostics(robot, meshes),
@@ -187,11 +188,11 @@ def author_materials(
         part = over(layer, path)
         apply(part, "MaterialBindingAPI")
         name = library.prims[appearance].name
-        relate(part, UsdShade.Tokens.materialBinding, prims.materials.AppendChild(name))
+        relate(part, "material:binding", prims.materials.AppendChild(name))
 
 
 def write_networks(
-    material: UsdShade.Material, appearance: Appearance, networks: MaterialNetworks
+    material: Sdf.PrimSpec, appearance: Appearance, networks: MaterialNetworks
 ) -> None:
     """Write the shader networks of a material.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from pxr import Gf, Sdf, UsdShade
+from pxr import Gf, Sdf
 
 from urdf_usd.converter.meshes.mesh_material import Slot, Wrap
 from urdf_usd.converter.usd.writer.materials.appearance import (
@@ -16,7 +16,9 @@ from urdf_usd.converter.usd.writer.materials.appearance import (
     Appearance,
     Texture,
     color_value,
+    connect_surface,
     coordinates_name,
+    create_output,
     define_shader,
     set_input,
 )
@@ -42,7 +44,7 @@ _NAMES = {
 _MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
 
 
-def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
+def write_openpbr(material: Sdf.PrimSpec, appearance: Appearance) -> None:
     """Write an OpenPBR surface with its textures."""
     identifier = "ND_open_pbr_surface_surfaceshader"
     shader = define_shader(material, "OpenPbrSurface", identifier)
@@ -60,18 +62,18 @@ def write_openpbr(material: UsdShade.Material, appearance: Appearance) -> None:
         set_input(shader, "emission_luminance", _KINDS.Float, 1.0)
     if appearance.ior is not None:
         set_input(shader, "specular_ior", _KINDS.Float, appearance.ior)
-    surface = shader.CreateOutput("out", _KINDS.Token)
-    material.CreateSurfaceOutput(_CONTEXT).ConnectToSource(surface)
+    surface = create_output(shader, "out", _KINDS.Token)
+    connect_surface(material, surface, _CONTEXT)
 
 
-def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
+def _values(material: Sdf.PrimSpec, appearance: Appearance) -> dict[Slot, object]:
     """Return the values of slots without texture."""
     values: dict[Slot, object] = {Slot.OPACITY: appearance.opacity}
     if appearance.shows_corners:
         identifier = "ND_geompropvalue_color3"
         reader = define_shader(material, "CornerColorsProperty", identifier)
         set_input(reader, "geomprop", _KINDS.String, "displayColor")
-        values[Slot.COLOR] = reader.CreateOutput("out", _KINDS.Color3f)
+        values[Slot.COLOR] = create_output(reader, "out", _KINDS.Color3f)
     elif appearance.color is not None:
         values[Slot.COLOR] = color_value(appearance.color)
     if appearance.emissive != BLACK:
@@ -84,8 +86,8 @@ def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, o
 
 
 def _image(
-    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
-) -> UsdShade.Output:
+    material: Sdf.PrimSpec, appearance: Appearance, slot: Slot, texture: Texture
+) -> Sdf.AttributeSpec:
     if slot.is_color:
         return _color_image(material, appearance, slot, texture)
     components = texture.sampling.components
@@ -97,17 +99,17 @@ def _image(
     else:
         kind, value = _KINDS.Float3, Gf.Vec3f(*fallback[:3])
         image = _read(material, slot, texture, "vector3", kind, value)
-    pixels = image.CreateOutput("out", kind)
+    pixels = create_output(image, "out", kind)
     if slot is Slot.NORMAL:
         bumps = define_shader(material, "NormalMap", "ND_normalmap_float")
         set_input(bumps, "in", kind, pixels)
-        return bumps.CreateOutput("out", kind)
+        return create_output(bumps, "out", kind)
     of_type = "color4" if components == "a" else "vector3"
     part = define_shader(material, f"{name}Component", f"ND_extract_{of_type}")
     set_input(part, "in", kind, pixels)
     index = "rgba".index(components)
     set_input(part, "index", _KINDS.Int, index)
-    out = part.CreateOutput("out", _KINDS.Float)
+    out = create_output(part, "out", _KINDS.Float)
     gain = texture.sampling.gain[index]
     if gain == 1.0:
         return out
@@ -115,12 +117,12 @@ def _image(
 
 
 def _color_image(
-    material: UsdShade.Material, appearance: Appearance, slot: Slot, texture: Texture
-) -> UsdShade.Output:
+    material: Sdf.PrimSpec, appearance: Appearance, slot: Slot, texture: Texture
+) -> Sdf.AttributeSpec:
     kind = _KINDS.Color3f
     fallback = Gf.Vec3f(*appearance.fallback((slot,))[:3])
     image = _read(material, slot, texture, "color3", kind, fallback)
-    out = image.CreateOutput("out", kind)
+    out = create_output(image, "out", kind)
     gain = texture.sampling.gain[:3]
     if gain == (1.0, 1.0, 1.0):
         return out
@@ -128,18 +130,18 @@ def _color_image(
 
 
 def _read(
-    material: UsdShade.Material,
+    material: Sdf.PrimSpec,
     slot: Slot,
     texture: Texture,
     type_name: str,
     kind: Sdf.ValueTypeName,
     fallback: object,
-) -> UsdShade.Shader:
+) -> Sdf.PrimSpec:
     name = f"{_NAMES[slot]}Image"
     image = define_shader(material, name, f"ND_image_{type_name}")
     file = set_input(image, "file", _KINDS.Asset, Sdf.AssetPath(texture.asset))
     if slot.is_color:
-        file.GetAttr().SetColorSpace("srgb_texture")
+        file.colorSpace = "srgb_texture"
     set_input(image, "default", kind, fallback)
     sampling = texture.sampling
     for axis, wrap in (("u", sampling.wrap_s), ("v", sampling.wrap_t)):
@@ -151,8 +153,8 @@ def _read(
 
 
 def _coordinates(
-    material: UsdShade.Material, texture: Texture, name: str
-) -> UsdShade.Output:
+    material: Sdf.PrimSpec, texture: Texture, name: str
+) -> Sdf.AttributeSpec:
     """Return the texture coordinates of an image.
 
     ``place2d`` is not used because it divides by the scale, which may be zero.
@@ -163,7 +165,7 @@ def _coordinates(
     reader = define_shader(material, f"GeometryProperty{suffix}", identifier)
     primvar = coordinates_name(sampling.coordinates)
     set_input(reader, "geomprop", _KINDS.String, primvar)
-    out = reader.CreateOutput("out", _KINDS.Float2)
+    out = create_output(reader, "out", _KINDS.Float2)
     if not sampling.moves:
         return out
     kind = _KINDS.Float2
@@ -174,30 +176,28 @@ def _coordinates(
     # rotate2d rotates clockwise.
     set_input(turn, "amount", _KINDS.Float, -math.degrees(sampling.rotation))
     moved = define_shader(material, f"{name}Translation", "ND_add_vector2")
-    set_input(moved, "in1", kind, turn.CreateOutput("out", kind))
+    set_input(moved, "in1", kind, create_output(turn, "out", kind))
     set_input(moved, "in2", kind, Gf.Vec2f(*sampling.translation))
-    return moved.CreateOutput("out", kind)
+    return create_output(moved, "out", kind)
 
 
 def _product(
-    material: UsdShade.Material,
+    material: Sdf.PrimSpec,
     name: str,
     type_name: str,
     kind: Sdf.ValueTypeName,
     factors: tuple[object, object],
-) -> UsdShade.Output:
+) -> Sdf.AttributeSpec:
     product = define_shader(material, f"{name}Product", f"ND_multiply_{type_name}")
     for number, factor in enumerate(factors, start=1):
         set_input(product, f"in{number}", kind, factor)
-    return product.CreateOutput("out", kind)
+    return create_output(product, "out", kind)
 
 
-def _cut(
-    material: UsdShade.Material, cutoff: float, opacity: object
-) -> UsdShade.Output:
+def _cut(material: Sdf.PrimSpec, cutoff: float, opacity: object) -> Sdf.AttributeSpec:
     """Return one if the opacity reaches a threshold, otherwise zero."""
     cut = define_shader(material, "OpacityCutoff", "ND_ifgreatereq_float")
     values = (("value1", opacity), ("value2", cutoff), ("in1", 1.0), ("in2", 0.0))
     for name, value in values:
         set_input(cut, name, _KINDS.Float, value)
-    return cut.CreateOutput("out", _KINDS.Float)
+    return create_output(cut, "out", _KINDS.Float)

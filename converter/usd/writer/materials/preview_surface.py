@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pxr import Gf, Sdf, UsdShade
+from pxr import Gf, Sdf
 
 from urdf_usd.converter.meshes.mesh_material import Slot
 from urdf_usd.converter.usd.writer.materials.appearance import (
@@ -15,7 +15,9 @@ from urdf_usd.converter.usd.writer.materials.appearance import (
     Appearance,
     Texture,
     color_value,
+    connect_surface,
     coordinates_name,
+    create_output,
     define_shader,
     linear,
     set_input,
@@ -42,7 +44,7 @@ _INPUTS = {
 }
 
 
-def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -> None:
+def write_preview_surface(material: Sdf.PrimSpec, appearance: Appearance) -> None:
     """Write a UsdPreviewSurface with its textures."""
     shader = define_shader(material, "PreviewSurface", "UsdPreviewSurface")
     for slot, value in (
@@ -55,11 +57,11 @@ def write_preview_surface(material: UsdShade.Material, appearance: Appearance) -
         set_input(shader, "ior", _KINDS.Float, appearance.ior)
     if appearance.cutoff is not None:
         set_input(shader, "opacityThreshold", _KINDS.Float, appearance.cutoff)
-    surface = shader.CreateOutput("surface", _KINDS.Token)
-    material.CreateSurfaceOutput().ConnectToSource(surface)
+    surface = create_output(shader, "surface", _KINDS.Token)
+    connect_surface(material, surface)
 
 
-def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, object]:
+def _values(material: Sdf.PrimSpec, appearance: Appearance) -> dict[Slot, object]:
     """Return the values of slots without texture."""
     values: dict[Slot, object] = {}
     if appearance.shows_corners:
@@ -68,7 +70,7 @@ def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, o
         if appearance.color is not None:
             fallback = Gf.Vec3f(*linear(appearance.color))
             set_input(reader, "fallback", _KINDS.Float3, fallback)
-        values[Slot.COLOR] = reader.CreateOutput("result", _KINDS.Float3)
+        values[Slot.COLOR] = create_output(reader, "result", _KINDS.Float3)
     elif appearance.color is not None:
         values[Slot.COLOR] = color_value(appearance.color)
     values[Slot.OPACITY] = appearance.opacity
@@ -83,8 +85,8 @@ def _values(material: UsdShade.Material, appearance: Appearance) -> dict[Slot, o
 
 
 def _shown(
-    material: UsdShade.Material, appearance: Appearance
-) -> list[tuple[Slot, UsdShade.Output]]:
+    material: Sdf.PrimSpec, appearance: Appearance
+) -> list[tuple[Slot, Sdf.AttributeSpec]]:
     """Write each texture once, and return the output for each slot."""
     shown = []
     for texture, is_color, slots in appearance.images:
@@ -92,18 +94,18 @@ def _shown(
         for slot in slots:
             components = appearance.components(slot)
             kind = _KINDS.Float3 if components == "rgb" else _KINDS.Float
-            shown.append((slot, image.CreateOutput(components, kind)))
+            shown.append((slot, create_output(image, components, kind)))
     return shown
 
 
 def _image(
-    material: UsdShade.Material,
+    material: Sdf.PrimSpec,
     appearance: Appearance,
     texture: Texture,
     slots: tuple[Slot, ...],
     *,
     is_color: bool,
-) -> UsdShade.Shader:
+) -> Sdf.PrimSpec:
     name = f"{_NAMES[slots[0]]}Texture"
     image = define_shader(material, name, "UsdUVTexture")
     sampling = texture.sampling
@@ -124,15 +126,15 @@ def _image(
 
 
 def _coordinates(
-    material: UsdShade.Material, texture: Texture, name: str
-) -> UsdShade.Output:
+    material: Sdf.PrimSpec, texture: Texture, name: str
+) -> Sdf.AttributeSpec:
     sampling = texture.sampling
     suffix = str(sampling.coordinates or "")
     identifier = "UsdPrimvarReader_float2"
     reader = define_shader(material, f"TextureCoordinates{suffix}", identifier)
     primvar = coordinates_name(sampling.coordinates)
     set_input(reader, "varname", _KINDS.String, primvar)
-    read = reader.CreateOutput("result", _KINDS.Float2)
+    read = create_output(reader, "result", _KINDS.Float2)
     if not sampling.moves:
         return read
     placement = define_shader(material, f"{name}Placement", "UsdTransform2d")
@@ -142,4 +144,4 @@ def _coordinates(
     set_input(placement, "scale", _KINDS.Float2, Gf.Vec2f(*sampling.scale))
     translation = Gf.Vec2f(*sampling.translation)
     set_input(placement, "translation", _KINDS.Float2, translation)
-    return placement.CreateOutput("result", _KINDS.Float2)
+    return create_output(placement, "result", _KINDS.Float2)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from pxr import Sdf, UsdGeom, UsdShade, Vt
+from pxr import Sdf, UsdGeom, Vt
 
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.corner_values import CornerValues
@@ -118,7 +118,7 @@ def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
     parts = _parts(mesh, faces)
     if all(name is None for name, _ in parts.materials):
         return parts
-    family = UsdShade.Tokens.materialBind
+    family = "materialBind"
     for (name, material), some in zip(parts.materials, faces.values(), strict=True):
         subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
         indices = Vt.IntArray.FromNumpy(some.astype(np.int32))

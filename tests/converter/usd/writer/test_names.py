@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.usd.writer.names import legal_name, show_name, sibling_names
+from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.specs import define, show_spec_name
 
 
 def test_valid_names_are_kept_in_any_order() -> None:
@@ -62,12 +63,14 @@ _XML = st.text(
 @given(_XML)
 def test_original_name_is_the_display_name(name: str) -> None:
     """In memory and in text."""
-    stage = Usd.Stage.CreateInMemory()
-    prim = stage.DefinePrim(Sdf.Path.absoluteRootPath.AppendChild(legal_name(name)))
-    show_name(prim, name)
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    path = Sdf.Path.absoluteRootPath.AppendChild(legal_name(name))
+    show_spec_name(define(layer, path, "Xform"), name)
 
+    stage = Usd.Stage.Open(layer)
+    prim = stage.GetPrimAtPath(path)
     assert (prim.GetDisplayName() or prim.GetName()) == name
     again = Sdf.Layer.CreateAnonymous(".usda")
-    again.ImportFromString(stage.GetRootLayer().ExportToString())
-    spec = again.GetPrimAtPath(prim.GetPath())
+    again.ImportFromString(layer.ExportToString())
+    spec = again.GetPrimAtPath(path)
     assert (spec.GetInfo("displayName") or spec.name) == name

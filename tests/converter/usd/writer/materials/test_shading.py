@@ -15,6 +15,7 @@ from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
 from urdf_usd.converter.usd.writer.materials.materials import write_networks
+from urdf_usd.converter.usd.writer.specs import define
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
 # open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.
@@ -149,14 +150,19 @@ def appearances(draw: st.DrawFn) -> Appearance:
 
 def written(appearance: Appearance) -> UsdShade.Material:
     """Give a new material both networks."""
-    stage = Usd.Stage.CreateInMemory()
-    material = UsdShade.Material.Define(stage, "/m")
-    write_networks(material, appearance, MaterialNetworks.OPENPBR)
+    return _material(appearance, MaterialNetworks.OPENPBR)
+
+
+def _material(appearance: Appearance, networks: MaterialNetworks) -> UsdShade.Material:
+    layer = Sdf.Layer.CreateAnonymous()
+    write_networks(define(layer, _PATH, "Material"), appearance, networks)
+    stage = Usd.Stage.Open(layer)
     _STAGES[:] = [stage]
-    return material
+    return UsdShade.Material.Get(stage, _PATH)
 
 
 _STAGES: list[Usd.Stage] = []
+_PATH = Sdf.Path("/m")
 
 
 def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
@@ -327,10 +333,9 @@ def test_openpbr_emission_luminance_is_set_for_emissive_materials_only() -> None
 
 def test_preview_surface_alone_by_default() -> None:
     """A consumer of MaterialX then uses the preview surface."""
-    stage = Usd.Stage.CreateInMemory()
-    material = UsdShade.Material.Define(stage, "/m")
+    appearance = Appearance("x", (1.0, 0.0, 0.0))
 
-    write_networks(material, Appearance("x", (1.0, 0.0, 0.0)), MaterialNetworks.PREVIEW)
+    material = _material(appearance, MaterialNetworks.PREVIEW)
 
     assert not material.GetSurfaceOutput("mtlx")
     assert surface(material, "mtlx").GetIdAttr().Get() == "UsdPreviewSurface"
