@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field, structs
 
@@ -63,6 +63,20 @@ _DESCRIPTION = "description"
 AT_REST = Configurations((), (), ("zero",))
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
+
+
+class LoadingEngines(Protocol):
+    """The engines of a check, which are loaded meanwhile."""
+
+    def __call__(self, without: str | None = None, /) -> tuple[InstalledEngine, ...]:
+        """Wait until they are loaded.
+
+        Args:
+            without: An engine that is not waited for, and not among the result.
+
+        Raises:
+            MissingEngineError: The reference or the OpenUSD engine is not available.
+        """
 
 
 def _touching_unknown() -> None:
@@ -564,7 +578,7 @@ def select_engines(
 
 def load_engines(
     workers: RobotWorkers, requested: Sequence[str] = ()
-) -> Callable[[], tuple[InstalledEngine, ...]]:
+) -> LoadingEngines:
     """Load the engines of one robot, each in the worker that it will use.
 
     Args:
@@ -587,8 +601,12 @@ def load_engines(
         for name in loaded
     }
 
-    def wait() -> tuple[InstalledEngine, ...]:
-        engines = [listed_engine(name, wait()) for name, wait in waits.items()]
+    @cache
+    def engine(name: str) -> InstalledEngine:
+        return listed_engine(name, waits[name]())
+
+    def wait(without: str | None = None) -> tuple[InstalledEngine, ...]:
+        engines = [engine(name) for name in loaded if name != without]
         return _selected(engines, requested, workers.memory)
 
     return wait

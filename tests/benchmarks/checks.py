@@ -119,7 +119,7 @@ def _checking(
 
     def check() -> bool:
         with RobotWorkers(pool, parallel=parallel) as workers:
-            record = examine_pair(workers, subject, layer, lambda: engines)
+            record = examine_pair(workers, subject, layer, lambda _=None: engines)
         return isinstance(record, RobotRecord)
 
     return check

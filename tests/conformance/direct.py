@@ -70,7 +70,7 @@ class DirectWorkers:
 
 
 @cache
-def _engines() -> tuple[InstalledEngine, ...]:
+def _engines(_: str | None = None) -> tuple[InstalledEngine, ...]:
     return tuple(map(installed_engine, _ENGINES))
 
 

@@ -154,7 +154,7 @@ def _record(
     )
     required = BaseOption(base) if base in list(BaseOption) else BaseOption.AUTO
     record = examine_pair(
-        workers, subject, usd, lambda: engines, Requirements(required)
+        workers, subject, usd, lambda _=None: engines, Requirements(required)
     )
     if not isinstance(record, RobotRecord):
         raise TypeError(f"{source.reference} was read before: {record}")

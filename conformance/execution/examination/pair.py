@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import structs
 
 from urdf_usd.conformance.engines.protocol import Crashed, Side
 from urdf_usd.conformance.execution.assembly import Subject
-from urdf_usd.conformance.execution.engine_set import EngineSet
+from urdf_usd.conformance.execution.engine_set import (
+    USD_ENGINE,
+    EngineSet,
+    LoadingEngines,
+)
 from urdf_usd.conformance.execution.examination.steps import (
     READER_CRASHED,
     Promise,
@@ -23,7 +26,6 @@ from urdf_usd.conformance.execution.examination.steps import (
     with_variants,
 )
 from urdf_usd.conformance.execution.requirements import URDF_ALONE, Requirements
-from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.usd_limits import (
     READ_DEFAULTS,
     ReadOptions,
@@ -40,7 +42,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
-    engines: Callable[[], tuple[InstalledEngine, ...]],
+    engines: LoadingEngines,
     requirements: Requirements = URDF_ALONE,
     *,
     scene: Path | None = None,
@@ -52,7 +54,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
         workers: Run the work.
         subject: The URDF, and what else the record says of the robot.
         usd: Root layer of the USD.
-        engines: Waits for the engines; they may be loaded meanwhile.
+        engines: Waits for the engines.
         requirements: What the USD has to have, besides what the URDF says.
         scene: File of the drawing, if there is to be one.
         options: How the USD is read.
@@ -81,15 +83,15 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     plain = plain_urdf(urdf, reading, workers.folder / f"{subject.id}.urdf")
     compared = compared_urdf(workers, subject, reading, plain, requirements)
     linted = lint_source(workers, subject)
-    engine_set = EngineSet(workers, engines())
     requests = []
     if not isinstance(compared, RobotRecord):
-        # They begin while the USD is composed.
+        # They begin while OpenUSD, which takes longest, is loaded and composes the USD.
         requests.append(
-            engine_set.request(
+            EngineSet(workers, engines(USD_ENGINE)).request(
                 Side.URDF, compared.file, compared.packages, compared.configurations
             )
         )
+    engine_set = EngineSet(workers, engines())
     try:
         composed = composing()
     except StageError as error:
