@@ -1,0 +1,44 @@
+"""The harness's reader of binary STL."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from urdf_usd.conformance.engines.mesh_files.stl import read_binary_stl
+
+# Few different numbers, so that corners are equal, also in one or two coordinates.
+_NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-40, 3e38]) | st.floats(width=32)
+
+
+def _file(corners: np.ndarray) -> bytes:
+    """Write (M, 3, 3) corners of triangles, without normals."""
+    records = b"".join(
+        struct.pack("<12fH", 0.0, 0.0, 0.0, *triangle.ravel().tolist(), 0)
+        for triangle in corners
+    )
+    return bytes(80) + struct.pack("<I", len(corners)) + records
+
+
+@given(
+    arrays(
+        np.float32,
+        st.tuples(st.integers(1, 8), st.just(3), st.just(3)),
+        elements=_NUMBERS,
+    )
+)
+def test_equal_corners_are_one_point(corners: np.ndarray) -> None:
+    """Triangles have the same corners in the same order, apart from NaN's bits."""
+    mesh = read_binary_stl(_file(corners))
+
+    np.testing.assert_array_equal(mesh.points[mesh.triangles], corners)
+    finite = corners[np.isfinite(corners).all(axis=(1, 2))]
+    points = {point.tobytes() for point in finite.reshape(-1, 3)}
+    kept = mesh.points[np.isfinite(mesh.points).all(axis=1)].astype(np.float32)
+    written = [point.tobytes() for point in kept]
+    assert len(written) == len(set(written))
+    assert points <= set(written)
