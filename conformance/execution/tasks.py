@@ -151,35 +151,26 @@ def read_robot(
     try:
         forget_readings()
         parsed = read_kept(path, packages, arguments, environment)
-        reading = _reading_of(parsed, path, packages, arguments, environment)
     except SourceError as error:
         return error
+    reading = _reading_of(parsed, path, packages)
     return structs.replace(reading, ledger=converted_and_kept(parsed.robot))
 
 
-def _reading_of(
-    parsed: Parsed,
-    path: str,
-    packages: Mapping[str, str],
-    arguments: Mapping[str, str],
-    environment: tuple[str, ...],
-) -> Reading:
-    """Return what was read of a URDF, without the ledger.
-
-    Raises:
-        SourceError: A xacro file cannot be expanded.
-    """
+def _reading_of(parsed: Parsed, path: str, packages: Mapping[str, str]) -> Reading:
+    """Return what was read of a URDF, without the ledger."""
     from urdf_usd.converter.inputs import input_files, named_packages
 
-    alone = None
-    if parsed.markup.expanded:
-        from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
+    expansion, expanded = parsed.markup.expansion, None
+    if expansion:
+        from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
 
-        alone = standalone_urdf(path, packages, arguments, environment)
+        expanded = relocatable_urdf(expansion, path, packages)
+    files = expansion.files if expansion else ()
     return Reading(
         diagnostics=parsed.diagnostics,
-        expanded=alone.text if alone else None,
-        inputs=input_files((path, *(alone.included if alone else ())), parsed.robot),
+        expanded=expanded,
+        inputs=input_files((path, *files), parsed.robot),
         packages=named_packages(parsed.robot),
     )
 
@@ -235,15 +226,16 @@ def _read_former(request: ReadRequest) -> Reading | SourceError:
     # The reference engine, which keeps what it reads, takes long to import.
     from urdf_usd.converter.urdf.parse import parse
 
-    asked = request.path, request.packages, request.arguments, request.environment
-    path, packages, arguments, environment = asked
     try:
         parsed = parse(
-            path, packages=packages, arguments=arguments, environment=environment
+            request.path,
+            packages=request.packages,
+            arguments=request.arguments,
+            environment=request.environment,
         )
-        return _reading_of(parsed, *asked)
     except SourceError as error:
         return error
+    return _reading_of(parsed, request.path, request.packages)
 
 
 def plan_comparison(

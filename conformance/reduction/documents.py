@@ -41,7 +41,7 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
         arguments = dict(source.arguments) | dict(options.convert.arguments)
         text = standalone_urdf(
             str(source.path), packages, arguments, options.convert.environment
-        ).text
+        )
     else:
         text = source.path.read_bytes()
     try:

@@ -99,7 +99,7 @@ def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     if root.tag != g.ROBOT.tag:
         return None
     robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
-    return UrdfDocument(file, root, robot, markup.expanded)
+    return UrdfDocument(file, root, robot, markup.expansion is not None)
 
 
 class MeasuredRobot(Struct, frozen=True):

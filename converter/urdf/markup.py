@@ -29,11 +29,11 @@ class Markup(Struct, frozen=True):
 
     Attributes:
         root: The root element.
-        expanded: Whether it is the result of a xacro expansion.
+        expansion: The xacro expansion that it was read from; None if it is URDF.
     """
 
     root: Element
-    expanded: bool
+    expansion: Expansion | None = None
 
 
 def read_markup(
@@ -66,11 +66,11 @@ def read_markup(
         expanded = yield from expanded_markup(expansion, file)
         if not _has_links(expanded):
             _refuse_part((yield from parse_markup(data, file)))
-        return Markup(expanded, expanded=True)
+        return Markup(expanded, expansion)
     root = yield from parse_markup(data, file)
     xacro = _find_xacro(root)
     if xacro is None:
-        return Markup(root, expanded=False)
+        return Markup(root)
     try:
         expansion = expand(file, packages, arguments, environment=environment)
         expanded, found = drain(expanded_markup(expansion, file))
@@ -84,13 +84,13 @@ def read_markup(
         if needed:
             raise SourceError((ignored, needed)) from None
         yield ignored
-        return Markup(root, expanded=False)
+        return Markup(root)
     message = f"{xacro.message}; the file is expanded"
     yield Diagnostic("xacro-in-urdf", message, xacro.location)
     yield from found
     if not _has_links(expanded):
         _refuse_part(root)
-    return Markup(expanded, expanded=True)
+    return Markup(expanded, expansion)
 
 
 def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:

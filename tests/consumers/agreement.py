@@ -196,8 +196,7 @@ def _measure(
         path = source.path
         if is_xacro(str(path)):
             path = Path(scratch, f"{path.name.split('.')[0]}.urdf")
-            text = standalone_urdf(str(source.path), packages, arguments, ()).text
-            path.write_bytes(text)
+            path.write_bytes(standalone_urdf(str(source.path), packages, arguments, ()))
         chosen = configurations(structure(parsed.robot), _COUNT)
         chosen = structs.replace(chosen, velocities=(), root=None)
         start = time.perf_counter()

@@ -92,7 +92,7 @@ def _visible(file: str, packages: dict[str, str]) -> bytes:
 
     PyBullet draws colliders of links without visuals, and cuts long lines.
     """
-    root = etree.fromstring(standalone_urdf(file, packages, {}).text)
+    root = etree.fromstring(standalone_urdf(file, packages, {}))
     for link in root.iter("link"):
         for collision in link.findall("collision"):
             link.remove(collision)

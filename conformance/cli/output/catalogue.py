@@ -17,7 +17,6 @@ from urdf_usd.converter import (
 )
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
-from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 from urdf_usd.corpus import Candidate, Download, Origin, RobotSource
 from urdf_usd.reports.text import plain
 
@@ -128,8 +127,8 @@ def description(robot: RobotSource) -> dict[str, object]:
     parsed = _parse(robot)
     read = parsed.robot
     names = [str(robot.path)]
-    if parsed.markup.expanded:
-        names += standalone_urdf(names[0], _packages(robot), _arguments(robot)).included
+    if parsed.markup.expansion:
+        names += parsed.markup.expansion.files
     return {
         "reference": robot.reference,
         "id": robot.id,

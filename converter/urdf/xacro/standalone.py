@@ -7,25 +7,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from lxml import etree
-from msgspec import Struct
 
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.markup import expanded_markup
-from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand
-
-
-class Standalone(Struct, frozen=True):
-    """The URDF of a xacro file.
-
-    Attributes:
-        text: URDF.
-        included: The files that it included on the way.
-    """
-
-    text: bytes
-    included: tuple[str, ...]
+from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, Expansion, expand
 
 
 def standalone_urdf(
@@ -33,11 +20,8 @@ def standalone_urdf(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: Collection[str] = (),
-) -> Standalone:
+) -> bytes:
     """Expand a xacro file to a URDF that does not depend on its folder.
-
-    Resolved file references become absolute paths, and a robot without name is named
-    after the xacro file.
 
     Args:
         file: Its path.
@@ -52,6 +36,22 @@ def standalone_urdf(
     expansion = expand(file, packages, arguments, environment=environment)
     # Reports XML errors with locations in the xacro file.
     drain(expanded_markup(expansion, file))
+    return relocatable_urdf(expansion, file, packages)
+
+
+def relocatable_urdf(
+    expansion: Expansion, file: str, packages: Mapping[str, str]
+) -> bytes:
+    """Return an expansion as a URDF that does not depend on its folder.
+
+    Resolved file references become absolute paths, and a robot without name is named
+    after the xacro file.
+
+    Args:
+        expansion: Well-formed.
+        file: Path of the xacro file.
+        packages: Folders of ROS packages, by name.
+    """
     root = etree.fromstring(expansion.text)
     resolver = FileResolver(Path(file), packages, os.environ)
     for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
@@ -60,5 +60,4 @@ def standalone_urdf(
             element.set(g.FILENAME.name, str(found.path))
     if root.get(g.NAME.name) is None:
         root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
-    text = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return Standalone(text, expansion.files)
+    return etree.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -82,7 +82,7 @@ class _Reading:
         if self.markup is None:
             return self.diagnostics, ()
         try:
-            parsed = build(Markup(self.markup, expanded=False), self.file)
+            parsed = build(Markup(self.markup), self.file)
         except SourceError as error:
             return tuple((d.rule, d.message) for d in error.diagnostics), ()
         return _plain(parsed.robot), parsed.diagnostics

@@ -30,7 +30,7 @@ def test_mesh_paths_of_an_expanded_file_are_absolute(tmp_path: Path) -> None:
     )
     packages = {"images": str(image.parent)}
 
-    text = standalone_urdf(str(source), packages, {}).text
+    text = standalone_urdf(str(source), packages, {})
 
     robot = ET.fromstring(text)
     assert [mesh.get("filename") for mesh in robot.iter("mesh")] == [
@@ -49,7 +49,7 @@ def test_robot_without_a_name_is_named_after_the_xacro_file(tmp_path: Path) -> N
     """As by the reader; the expanded file has another name."""
     source = _write(tmp_path / "bot.urdf.xacro", '<robot><link name="a"/></robot>')
 
-    text = standalone_urdf(str(source), {}, {}).text
+    text = standalone_urdf(str(source), {}, {})
 
     assert ET.fromstring(text).get("name") == "bot"
     assert parse(source).robot.name == "bot"
