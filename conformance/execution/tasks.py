@@ -495,7 +495,7 @@ def compare_with_case(
     expected: Expected, outcomes: Mapping[str, Outcome]
 ) -> tuple[CaseReadingRecord, ...]:
     """Compare engines with the expected values of a case of the feature suite."""
-    from urdf_usd.conformance.expectations.judgement import compare_readings
+    from urdf_usd.conformance.expectations.comparison import compare_readings
 
     return compare_readings(expected, outcomes)
 

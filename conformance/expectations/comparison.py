@@ -1,4 +1,4 @@
-"""Compares the values that a case expects with what an engine reports of a USD.
+"""Compares the values that a case expects with what engines report of a USD.
 
 Mass properties of welded links are added up here, from formulas of this module alone.
 """
@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias, assert_never
 
 import numpy as np
 from msgspec import UNSET, Struct, UnsetType, field, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    Crashed,
+    Observed,
+    Outcome,
+)
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -55,6 +61,27 @@ COLOR = 1e-3
 _SMALLEST = 1e-12
 # Permutations of more shapes than these are not tried.
 _MANY = 6
+
+
+def compare_readings(
+    expected: Expected, outcomes: Mapping[str, Outcome]
+) -> tuple[CaseReadingRecord, ...]:
+    """Compare the expected values with every engine's observation of the USD.
+
+    Args:
+        expected: The values.
+        outcomes: By name of the engine.
+    """
+    readings = []
+    for name, outcome in outcomes.items():
+        match outcome:
+            case Observed(observation):
+                readings.append(compare_case(expected, observation))
+            case Abstained(reason) | Crashed(reason=reason):
+                readings.append(CaseReadingRecord(engine=name, reason=reason))
+            case _:
+                assert_never(outcome)
+    return tuple(readings)
 
 
 def compare_case(expected: Expected, observation: Observation) -> CaseReadingRecord:

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import assert_never
+from collections.abc import Collection, Sequence
 
-from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    Crashed,
-    Observed,
-    Outcome,
-)
-from urdf_usd.conformance.expectations.comparison import compare_case
 from urdf_usd.conformance.records.suite_case import (
     CaseOutcome,
     CaseReadingRecord,
@@ -21,27 +13,6 @@ from urdf_usd.conformance.records.suite_case import (
 # The engine that decides; simulators may have deviations of their own.
 _DECISIVE = "openusd"
 _SHOWN = 3
-
-
-def compare_readings(
-    expected: Expected, outcomes: Mapping[str, Outcome]
-) -> tuple[CaseReadingRecord, ...]:
-    """Compare the expected values with every engine's observation of the USD.
-
-    Args:
-        expected: The values.
-        outcomes: By name of the engine.
-    """
-    readings = []
-    for name, outcome in outcomes.items():
-        match outcome:
-            case Observed(observation):
-                readings.append(compare_case(expected, observation))
-            case Abstained(reason) | Crashed(reason=reason):
-                readings.append(CaseReadingRecord(engine=name, reason=reason))
-            case _:
-                assert_never(outcome)
-    return tuple(readings)
 
 
 def judge_case(

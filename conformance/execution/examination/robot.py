@@ -71,7 +71,6 @@ from urdf_usd.conformance.execution.usd_limits import (
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.expectations.judgement import judge_case
-from urdf_usd.conformance.expectations.poses import configurations_of
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.conformance.records.results import write_seconds
@@ -363,6 +362,11 @@ class _Examination(Struct, frozen=True):
             requests = results.outcomes
         else:
             file = results.files[Side.USD]
+            # Loads numpy, which a run without such cases may not need.
+            from urdf_usd.conformance.expectations.poses import (  # noqa: PLC0415
+                configurations_of,
+            )
+
             packages = subject_of(self.assignment).packages
             configurations = configurations_of(expected)
             requests = self.engine_set.request(

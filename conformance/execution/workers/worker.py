@@ -181,9 +181,13 @@ class Worker:
 
 
 class _AnswerUnpickler(pickle.Unpickler):
-    """Imports nothing: an answer may refer to a library that only its engine loads."""
+    """Imports our modules and numpy, of which observations have arrays.
+
+    An answer may refer to a library that only its engine loads.
+    """
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  # as in pickle
-        if module not in sys.modules and not module.startswith("urdf_usd."):
+        package = module.partition(".")[0]
+        if module not in sys.modules and package not in {"numpy", "urdf_usd"}:
             raise pickle.UnpicklingError(f"{module}.{name} is not known here")
         return super().find_class(module, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Outcome
-from urdf_usd.conformance.expectations.judgement import compare_readings, judge_case
+from urdf_usd.conformance.expectations.comparison import compare_readings
+from urdf_usd.conformance.expectations.judgement import judge_case
 from urdf_usd.conformance.records.suite_case import (
     CaseFailureRecord,
     CaseOutcome,
