@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from urdf_usd.conformance.execution.examination.assignment import read_request
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.tasks import Reading, read_robot
 from urdf_usd.conformance.execution.workers.limits import Limits
@@ -53,13 +54,13 @@ def changed_robots(
     pool = WorkerPool(limits.memory)
 
     def is_changed(source: RobotSource) -> bool:
-        packages = {name: str(folder) for name, folder in source.packages}
+        request = read_request(source, options)
         ending = pool.call(
             read_robot,
-            str(source.path),
-            packages | dict(options.packages),
-            dict(source.arguments) | dict(options.arguments),
-            options.environment,
+            request.path,
+            request.packages,
+            request.arguments,
+            request.environment,
             timeout=limits.time,
         )
         if not isinstance(ending, Completed) or not isinstance(ending.value, Reading):

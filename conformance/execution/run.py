@@ -7,13 +7,19 @@ robot at work, which waits for its workers.
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,6 +30,7 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.assembly import (
     Subject,
     summary_of,
@@ -34,14 +41,17 @@ from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examination.assignment import (
     Assignment,
     Unchanged,
-    subject_of,
 )
 from urdf_usd.conformance.execution.examination.pair import examine_pair
 from urdf_usd.conformance.execution.examination.robot import (
     examine_isolated,
     record_errors,
 )
-from urdf_usd.conformance.execution.examination.unchanged import is_unchanged
+from urdf_usd.conformance.execution.examination.unchanged import (
+    FormerReading,
+    begin_reading,
+    is_unchanged,
+)
 from urdf_usd.conformance.execution.fingerprint import (
     converter_programs,
     engine_programs,
@@ -52,13 +62,12 @@ from urdf_usd.conformance.execution.run_folder import (
     RunFolder,
     claim_run_folder,
     engines_path,
+    is_finished,
 )
 from urdf_usd.conformance.execution.stored_engines import read_engines, store_engines
 from urdf_usd.conformance.execution.tasks import (
     FormerInputs,
     InstalledEngine,
-    ReadRequest,
-    read_former_inputs,
 )
 from urdf_usd.conformance.execution.usd_limits import (
     ReadOptions,
@@ -96,16 +105,11 @@ from urdf_usd.converter.options import (
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.description import tables_of
 from urdf_usd.converter.simulation.plan import Description
-from urdf_usd.corpus import Resolved, UnavailableSource
+from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 
 EXTERNAL = "unknown"
-# Most robots that are read in one process of a resumed run. If it crashes, each of them
-# is read in a process of its own.
-_READ_TOGETHER = 100
-# For fewer, another process takes more time than it saves.
-_LEAST_TOGETHER = 20
 
 
 class CheckOptions(Struct, frozen=True):
@@ -383,13 +387,19 @@ def run(
         registry.require(name)
     if options.scheduler is not None:
         require_scheduler(options.scheduler)
-    claimed = claim_run_folder(
-        Path(out), places(sources, options), resume=options.resume, announce=announce
-    )
-    with claimed as folder:
+    with (
+        started_run(sources, Path(out), options) as started,
+        claim_run_folder(
+            Path(out),
+            places(sources, options),
+            resume=options.resume,
+            announce=announce,
+        ) as folder,
+    ):
         return run_in_folder(
             sources,
             folder,
+            started,
             options,
             corpus=corpus,
             progress=progress,
@@ -397,9 +407,50 @@ def run(
         )
 
 
+class StartedRun(Struct, frozen=True, eq=False):
+    """Processes of a run, and what they do already; see :func:`started_run`.
+
+    Attributes:
+        pool: The processes.
+        reading: Robots with a former result, which are being read.
+    """
+
+    pool: WorkerPool
+    reading: tuple[FormerReading, ...]
+
+
+@contextmanager
+def started_run(
+    sources: Sequence[Resolved], out: Path, options: RunOptions
+) -> Iterator[StartedRun]:
+    """Begin to read the robots of a resumed run, until the block ends.
+
+    What they are does not depend on the folder of the run, which is claimed meanwhile.
+
+    Args:
+        sources: Robots, with distinct ids.
+        out: Folder of the run.
+        options: Options.
+    """
+    with WorkerPool(options.limits.memory) as pool:
+        former: list[RobotSource] = []
+        if options.resume and options.scheduler is None:
+            former = [
+                source
+                for source in sources
+                if not isinstance(source, UnavailableSource)
+                and any(is_finished(out, one) for one in places((source,), options))
+            ]
+        jobs = options.jobs or processors()
+        with DeferredInterrupts():
+            reading = begin_reading(pool, former, options.convert, options.limits, jobs)
+        yield StartedRun(pool, reading)
+
+
 def run_in_folder(
     sources: Sequence[Resolved],
     folder: RunFolder,
+    started: StartedRun,
     options: RunOptions = RUN_DEFAULTS,
     *,
     corpus: Sequence[str] = (),
@@ -408,7 +459,7 @@ def run_in_folder(
 ) -> RunSummary:
     """Run as :func:`run` does, in a folder that is locked already."""
     records: list[RobotRecord] = []
-    with closing(_examined(sources, folder, options, announce)) as examined:
+    with closing(_examined(sources, folder, started, options, announce)) as examined:
         for place, result in examined:
             file = record_path(folder.path, place)
             # Right before it counts: an interruption can come any time.
@@ -444,16 +495,15 @@ def summarise(
 def _examined(
     sources: Sequence[Resolved],
     folder: RunFolder,
+    started: StartedRun,
     options: RunOptions,
     announce: Callable[[str], None],
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     """Yield place and result of each robot, in the order in which they finish."""
     jobs = options.jobs or processors()
+    pool = started.pool
     # If nothing has changed, the engines are loaded at most once, only to know that.
-    resumed = options.scheduler is None and any(
-        map(folder.is_finished, places(sources, options))
-    )
-    pool = WorkerPool(options.limits.memory)
+    resumed = bool(started.reading)
     # On an interruption the pool is closed first, for which the threads wait.
     with (
         DeferredInterrupts() as interrupts,
@@ -465,7 +515,12 @@ def _examined(
         load = partial(select_engines, pool, options.engines, options.limits.time)
         loading = None if known else threads.submit(load, spawned=resumed)
         planned = _assignments(sources, folder, options)
-        reading = _start_reading(planned, pool, threads, jobs) if resumed else {}
+        reading = {
+            robot: partial(_part_of, call, index)
+            for part in started.reading
+            for call in [threads.submit(part.wait)]
+            for index, robot in enumerate(part.robots)
+        }
         engines = known or interrupts.result(loading or threads.submit(load))
         unchanged, changed = _divided(planned, engines, reading, interrupts)
         if known and changed:
@@ -536,7 +591,7 @@ def _divided(
     Args:
         planned: Robots without engines and programs, which are added.
         engines: The engines.
-        reading: Waits until a robot with a former result was read, by place.
+        reading: Waits until a robot with a former result was read, by its id.
         interrupts: Of the run.
     """
     readers = engine_programs(engine.name for engine in engines)
@@ -545,60 +600,20 @@ def _divided(
     for one in planned:
         programs = (*converter_programs(one.candidate), *readers)
         assignment = structs.replace(one, engines=engines, programs=programs)
-        wait = reading.get(one.place)
+        wait = reading.get(one.source.id)
         inputs = wait and wait(interrupts)
         valid = inputs is not None and is_unchanged(assignment, inputs)
         (unchanged if valid else changed).append(assignment)
     return unchanged, changed
 
 
-def _start_reading(
-    assignments: Iterable[Assignment],
-    pool: WorkerPool,
-    threads: Executor,
-    jobs: int,
-) -> dict[str, _Reading]:
-    """Read the robots that have a former result, many in one process.
-
-    That takes less time than a process for each. There are at least as many processes
-    as jobs, unless there are few robots. Robots in a process that crashes are
-    examined as if they had changed.
-
-    Returns:
-        Functions that wait for what was read, by place.
-    """
-    former = [one for one in assignments if one.former is not None]
-    reading: dict[str, _Reading] = {}
-    shared = math.ceil(len(former) / jobs)
-    size = min(max(shared, _LEAST_TOGETHER), _READ_TOGETHER)
-    for start in range(0, len(former), size):
-        part = former[start : start + size]
-        call = threads.submit(_read_part, part, pool)
-        for index, one in enumerate(part):
-            reading[one.place] = partial(_part_of, call, index)
-    return reading
-
-
 def _part_of(
-    call: Future[Sequence[FormerInputs | None]],
+    call: Future[Completed[tuple[FormerInputs | None, ...]] | Crashed],
     index: int,
     interrupts: DeferredInterrupts,
 ) -> FormerInputs | None:
-    return interrupts.result(call)[index]
-
-
-def _read_part(
-    part: Sequence[Assignment], pool: WorkerPool
-) -> Sequence[FormerInputs | None]:
-    requests = [
-        ReadRequest(
-            str(subject.urdf), subject.packages, subject.arguments, subject.environment
-        )
-        for subject in map(subject_of, part)
-    ]
-    limit = part[0].limits.time
-    ending = pool.call(read_former_inputs, requests, timeout=limit, spawned=True)
-    return ending.value if isinstance(ending, Completed) else (None,) * len(part)
+    ending = interrupts.result(call)
+    return ending.value[index] if isinstance(ending, Completed) else None
 
 
 def _examined_here(

@@ -82,7 +82,7 @@ class RunFolder(Struct, frozen=True):
 
     def is_finished(self, place: str) -> bool:
         """Return whether all files of a robot are in the folder."""
-        return _hashes_path(self.path, place).is_file()
+        return is_finished(self.path, place)
 
     def changes(self, place: str) -> list[str]:
         """List how the files of a robot differ from those that were written."""
@@ -119,6 +119,11 @@ class RunFolder(Struct, frozen=True):
         If the run is killed, they would not be those of its robots.
         """
         _remove_files(self.path, _OVERVIEW)
+
+
+def is_finished(out: Path, place: str) -> bool:
+    """Return whether a run has finished a robot in a folder, which may be changing."""
+    return _hashes_path(out, place).is_file()
 
 
 @contextmanager
@@ -257,7 +262,7 @@ else:
 
 def discard_former(out: Path, place: str) -> None:
     """Remove the files of a robot that is examined again, if that was not done yet."""
-    if _hashes_path(out, place).is_file():
+    if is_finished(out, place):
         _remove_robot(out, place)
 
 

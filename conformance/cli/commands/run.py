@@ -166,16 +166,12 @@ def run_command(
                 )
 
                 start_loading()
-            from urdf_usd.conformance.cli.output.run_report import (
-                PreviousRun,
-                Report,
-                run_and_report,
-            )
             from urdf_usd.conformance.execution.errors import RunFolderError
             from urdf_usd.conformance.execution.run import (
                 RunOptions,
                 places,
                 require_scheduler,
+                started_run,
             )
             from urdf_usd.conformance.execution.run_folder import claim_run_folder
 
@@ -203,19 +199,33 @@ def run_command(
         )
         if options.scheduler is not None:
             require_scheduler(options.scheduler)
-    claimed = claim_run_folder(
-        out, places(sources, options), resume=options.resume, announce=say
-    )
     try:
-        with claimed as folder:
-            words = (*named, *selection.words)
-            history = history_choices.options()
-            compared = (
-                previous and stored and PreviousRun(previous.resolve().name, stored)
+        # Robots of a resumed run are read while reports are imported.
+        with started_run(sources, out, options) as started:
+            with shown_status("Loading engines ..."), held_interrupts():
+                from urdf_usd.conformance.cli.output.run_report import (
+                    PreviousRun,
+                    Report,
+                    run_and_report,
+                )
+
+            claimed = claim_run_folder(
+                out, places(sources, options), resume=options.resume, announce=say
             )
-            report = Report(folder, words, gate, baseline, compared or None, history)
-            records = run_and_report(sources, options, report)
-            ending = report.decide(records, options)
+            with claimed as folder:
+                compared = (
+                    previous and stored and PreviousRun(previous.resolve().name, stored)
+                )
+                report = Report(
+                    folder=folder,
+                    corpus=(*named, *selection.words),
+                    gate=gate,
+                    baseline=baseline,
+                    previous=compared or None,
+                    history=history_choices.options(),
+                )
+                records = run_and_report(sources, started, options, report)
+                ending = report.decide(records, options)
     except RunFolderError as error:
         raise CommandError(str(error)) from error
     click.get_current_context().exit(ending)

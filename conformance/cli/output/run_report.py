@@ -15,7 +15,12 @@ from urdf_usd.conformance.cli.output.failures import CommandError, ExitCode
 from urdf_usd.conformance.cli.output.gating import compare_with_baseline, decide
 from urdf_usd.conformance.cli.output.progress import shown_progress
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
+from urdf_usd.conformance.execution.run import (
+    RunOptions,
+    StartedRun,
+    run_in_folder,
+    summarise,
+)
 from urdf_usd.conformance.execution.run_folder import page_hashes_path
 from urdf_usd.conformance.records.changes import former_record
 from urdf_usd.conformance.records.history import append_entry, read_history
@@ -154,11 +159,20 @@ def gated_records(
 
 
 def run_and_report(
-    sources: Sequence[Resolved], options: RunOptions, report: Report
+    sources: Sequence[Resolved],
+    started: StartedRun,
+    options: RunOptions,
+    report: Report,
 ) -> list[RobotRecord]:
     """Run, write the report, and print a summary.
 
     An interrupted run writes the report of the robots that are finished.
+
+    Args:
+        sources: The robots.
+        started: Processes of the run.
+        options: Options of the run.
+        report: How it is reported.
 
     Raises:
         CommandError: The cluster failed.
@@ -176,6 +190,7 @@ def run_and_report(
             summary = run_in_folder(
                 sources,
                 report.folder,
+                started,
                 options,
                 corpus=report.corpus,
                 progress=finished,

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.fingerprint import Programs
-from urdf_usd.conformance.execution.tasks import InstalledEngine
+from urdf_usd.conformance.execution.tasks import InstalledEngine, ReadRequest
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import VariantChoice
@@ -64,10 +64,21 @@ class Unchanged(Struct, frozen=True):
     """The result in the folder of the run is still valid."""
 
 
+def read_request(source: RobotSource, options: ConvertOptions) -> ReadRequest:
+    """Return with what a robot is read: options go before what its source states."""
+    packages = {name: str(folder) for name, folder in source.packages}
+    return ReadRequest(
+        str(source.path),
+        packages | dict(options.packages),
+        dict(source.arguments) | dict(options.arguments),
+        options.environment,
+    )
+
+
 def subject_of(assignment: Assignment) -> Subject:
     """Return the subject of a robot's record, before anything is read."""
     source = assignment.source
-    packages = {name: str(folder) for name, folder in source.packages}
+    request = read_request(source, assignment.options)
     return Subject(
         id=source.id,
         reference=source.reference,
@@ -75,9 +86,9 @@ def subject_of(assignment: Assignment) -> Subject:
         candidate=assignment.candidate.name,
         urdf=source.path,
         usd=assignment.out / "assets" / assignment.place,
-        packages=packages | dict(assignment.options.packages),
-        arguments=dict(source.arguments) | dict(assignment.options.arguments),
-        environment=assignment.options.environment,
+        packages=request.packages,
+        arguments=request.arguments,
+        environment=request.environment,
         origin=source.origin,
         notes=source.notes,
         searched=source.searched,

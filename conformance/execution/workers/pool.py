@@ -87,12 +87,30 @@ class WorkerPool:
             spawned: Whether the process is spawned: it imports what the function needs,
                 which is less than a fork server imports for many robots.
         """
+        return self.begin(function, *arguments, timeout=timeout, spawned=spawned)()
+
+    def begin(
+        self,
+        function: Callable[..., _Result],
+        *arguments: object,
+        timeout: float = DEFAULT_TIMEOUT,
+        spawned: bool = False,
+    ) -> Callable[[], Completed[_Result] | Crashed]:
+        """Begin a call as :meth:`call` does; return a function that waits for its end.
+
+        The process runs until that is called, or the pool is closed.
+        """
         worker = self.start_worker(_CALLS, spawned=spawned)
-        try:
-            return worker.call(function, *arguments, timeout=timeout)
-        finally:
-            worker.end()
-            self.release(worker, _CALLS)
+        wait = worker.begin(function, *arguments, timeout=timeout)
+
+        def finish() -> Completed[_Result] | Crashed:
+            try:
+                return wait()
+            finally:
+                worker.end()
+                self.release(worker, _CALLS)
+
+        return finish
 
     def start_worker(
         self, purpose: str, *, fresh: bool = False, spawned: bool = False

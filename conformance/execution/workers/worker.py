@@ -19,6 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
+from functools import partial
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from types import MappingProxyType
@@ -90,7 +91,21 @@ class Worker:
         timeout: float = DEFAULT_TIMEOUT,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Completed[_Result] | Crashed:
-        """Call a function in the process, and wait for its end.
+        """Call a function in the process, and wait for its end; see :meth:`begin`.
+
+        Raises:
+            CancelledError: :meth:`cancel` was called.
+        """
+        return self.begin(function, *arguments, timeout=timeout, variables=variables)()
+
+    def begin(
+        self,
+        function: Callable[..., _Result],
+        *arguments: object,
+        timeout: float = DEFAULT_TIMEOUT,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> Callable[[], Completed[_Result] | Crashed]:
+        """Begin to call a function in the process.
 
         Args:
             function: Can be imported by a child process, which does not import the main
@@ -99,8 +114,9 @@ class Worker:
             timeout: Time limit [s]; the start of the process does not count.
             variables: Further environment variables.
 
-        Raises:
-            CancelledError: :meth:`cancel` was called.
+        Returns:
+            A function that waits for the end, called once, from any thread. It raises
+            ``CancelledError`` if :meth:`cancel` was called.
         """
         # A process that is started at the same time has a variable of its own.
         with PROCESSES:
@@ -111,7 +127,14 @@ class Worker:
         try:
             self._connection.send(header)
             self._connection.send_bytes(call)
-            answer = self._receive(starting + timeout + _GRACE)
+        except OSError:
+            return partial(self._crash, timeout)
+        return partial(self._answer, timeout, starting + timeout + _GRACE)
+
+    def _answer(self, timeout: float, seconds: float) -> Completed[_Result] | Crashed:
+        """Wait for an answer, at most some seconds; the process is killed then."""
+        try:
+            answer = self._receive(seconds)
         except (EOFError, OSError):
             return self._crash(timeout)
         ending: Completed[_Result] | Crashed

@@ -18,6 +18,7 @@ from urdf_usd.conformance.engines.protocol import Crashed, Request
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.examination import unchanged
 from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
 from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
@@ -353,7 +354,7 @@ def test_unchanged_robots_are_read_in_one_process(
 
     monkeypatch.setattr(execution, "examine_isolated", noted)
     if crashes:
-        monkeypatch.setattr(execution, "read_former_inputs", _crash)
+        monkeypatch.setattr(unchanged, "read_former_inputs", _crash)
     again = _run(sources, tmp_path, structs.replace(options, resume=True))
 
     assert again == first
