@@ -217,7 +217,6 @@ QUARANTINE = {
     "rich": ("urdf_usd.conformance.cli", "urdf_usd.reports.terminal"),
     "robot_descriptions": ("urdf_usd.corpus",),
     "xacro": ("urdf_usd.converter.urdf.xacro.xacro_process",),
-    "xacrodoc": ("urdf_usd.converter.urdf.xacro.xacro_process",),
     # It is also the tests' independent reader of the other formats.
     "trimesh": (
         "urdf_usd.converter.meshes.ply",

@@ -15,7 +15,7 @@ from urdf_usd.converter import convert
 ENGINES = {"mujoco", "newton", "pinocchio", "pybullet", "pydrake"}
 REPORTS = {"jinja2", "rich"}
 FORMATS = {"collada", "tinyobjloader", "trimesh"}
-RARE = {"lxml", "scipy", "xacro", "xacrodoc"}
+RARE = {"lxml", "scipy", "xacro"}
 LARGE = {"numpy", "pxr"}
 # Slow modules of the standard library.
 SLOW = {"difflib", "hashlib", "traceback"}

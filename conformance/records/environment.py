@@ -17,7 +17,6 @@ _DISTRIBUTIONS = (
     "trimesh",
     "pycollada",
     "tinyobjloader",
-    "xacrodoc",
     "xacro",
     "newton-usd-schemas",
     "pin",

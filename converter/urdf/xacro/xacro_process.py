@@ -6,7 +6,7 @@ nor start programs, has limited time and memory, and ends with its parent. It ha
 those environment variables that the file may read. The request is JSON on stdin, the
 response JSON on stdout. This module imports nothing from the converter.
 
-xacrodoc makes xacro usable without ROS. Functions of both are replaced:
+Functions of xacro are replaced, which also makes it usable without ROS:
 
 * ``xacro.parse``, to record the position of each element, refuse entities, and not
   depend on the locale's encoding;
@@ -14,9 +14,7 @@ xacrodoc makes xacro usable without ROS. Functions of both are replaced:
 * ``xacro.safe_eval`` and ``xacro.eval_extension``, to keep expressions away from the
   internals of Python (see ``_evaluate``);
 * ``env`` and ``optenv``, to diagnose variables that the file may not read;
-* ``xacrodoc.packages.get_path``, to find the same packages as for ``package://``;
-* ``xacro.process_doc``, which xacrodoc repeats until nothing changes: ROS expands once,
-  so that ``$${x}`` becomes ``${x}``.
+* ``find``, to find the same packages as for ``package://``.
 """
 
 from __future__ import annotations
@@ -43,8 +41,6 @@ from xml.parsers import expat
 
 import xacro
 from xacro import substitution_args
-from xacrodoc import XacroDoc
-from xacrodoc import packages as xacrodoc_packages
 
 _PLACE = "place"
 # Prefix used instead of the folder of a package that is not found.
@@ -183,9 +179,8 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
     _replace_functions(request["packages"], environment)
     xacro.init_stacks(request["path"])
     try:
-        document = XacroDoc.from_string(
-            None, subargs=arguments, resolve_packages=False
-        ).dom
+        document: Any = _parse(None)
+        xacro.process_doc(document, mappings=arguments)
         elements = document.getElementsByTagName("*")
         most = request["most_elements"]
         if len(elements) > most:
@@ -230,11 +225,6 @@ def _replace_functions(packages: Mapping[str, str], environment: Environment) ->
             raise MissingPackageError(name)
         return packages[name]
 
-    def process_once(document: minidom.Document, **options: object) -> None:
-        if not done:
-            done.append(document)
-            process(document, **options)
-
     def eval_extension(text: str) -> str:
         prefix, suffix = "$(eval ", ")"
         if not (text.startswith(prefix) and text.endswith(suffix)):
@@ -245,18 +235,15 @@ def _replace_functions(packages: Mapping[str, str], environment: Environment) ->
         except Exception as error:
             raise xacro.XacroException(f"{type(error)}: {error}", exc=error) from error
 
-    done: list[minidom.Document] = []
-    process: Callable[..., None] = xacro.process_doc
     eval_substitution: Callable[[str], str] = xacro.eval_extension
-    xacro.process_doc = process_once
     xacro.parse = _parse
     # Found before the builtin by functions of the module.
     xacro.open = _open
     xacro.safe_eval = _evaluate
     xacro.eval_extension = eval_extension
-    substitution_args._eval_env = environment.env  # noqa: SLF001  no other way
+    substitution_args._eval_find = find  # noqa: SLF001  no other way
+    substitution_args._eval_env = environment.env  # noqa: SLF001  likewise
     substitution_args._eval_optenv = environment.optenv  # noqa: SLF001  likewise
-    xacrodoc_packages.get_path = find
     python = xacro._global_symbols["python"]  # noqa: SLF001  likewise
     python.update(type=_type_of, vars=_refuse_vars)
 

@@ -363,7 +363,7 @@ def test_module_next_to_the_robot_is_not_imported(
 ) -> None:
     """A downloaded folder may contain ``json.py``."""
     file = write("r.xacro", f'{HEAD}<link name="a"/></robot>')
-    for name in ("json", "xacro", "xacrodoc", "yaml"):
+    for name in ("json", "xacro", "yaml"):
         write(f"{name}.py", "raise SystemExit('run')")
     monkeypatch.chdir(file.parent)
 
