@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import os
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
@@ -14,15 +16,18 @@ from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
 
 # A thousand generated objects; each can be named, or all as a dir: corpus.
 _GENERATED = "random_urdfs"
+_URDF = ".urdf"
 
 
 def names() -> tuple[str, ...]:
     """List all URDFs of the wheel except the generated ones, in path order."""
     root = _root()
-    found = (path.relative_to(root) for path in root.rglob("*.urdf"))
-    return tuple(
-        sorted(path.as_posix() for path in found if _GENERATED not in path.parts)
-    )
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != _GENERATED]
+        place = Path(folder).relative_to(root)
+        found += [(place / name).as_posix() for name in files if name.endswith(_URDF)]
+    return tuple(sorted(found))
 
 
 def locate(target: str) -> RobotSource:
@@ -34,7 +39,7 @@ def locate(target: str) -> RobotSource:
     relative = PurePosixPath(target)
     path = _root() / relative
     inside = not relative.is_absolute() and ".." not in relative.parts
-    if not (inside and relative.suffix == ".urdf" and path.is_file()):
+    if not (inside and relative.suffix == _URDF and path.is_file()):
         close = difflib.get_close_matches(target, names(), n=3, cutoff=0.5)
         hint = f"; close to it: {', '.join(close)}" if close else ""
         raise UnknownRobotError(f"pybullet_data has no URDF {target!r}{hint}")
@@ -44,8 +49,13 @@ def locate(target: str) -> RobotSource:
         reference=f"{Scheme.PYBULLET}:{name}",
         path=path,
         # No licence: the wheel's is that of the engine.
-        origin=Origin(distribution=f"pybullet {metadata.version('pybullet')}"),
+        origin=Origin(distribution=_distribution()),
     )
+
+
+@functools.cache
+def _distribution() -> str:
+    return f"pybullet {metadata.version('pybullet')}"
 
 
 def _root() -> Path:
