@@ -9,8 +9,8 @@ A run keeps a folder there, ``.urdf-usd-run``:
 - ``places.json``, the robots whose files may be in the folder. It is written before the
   first of these files, so that it is complete after a crash too;
 - ``robots/<place>.json``, the SHA-256 of each file of a finished robot;
-- ``pages.json``, the SHA-256 of each page of the report and of the table of
-  measurements, and of what it was made from;
+- ``pages.json``, the SHA-256 of each page of the report, and of the other files that
+  are made from all records, and of what it was made from;
 - ``engines.json``, the engines of the last run.
 
 A place is the path of a robot within each folder of the run, without a suffix:
@@ -25,6 +25,7 @@ import hashlib
 import os
 import shutil
 import socket
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ _FOLDERS = (
     *("robots", "scripts", CONVERTERS, "suite"),
 )
 # What is made from the records of all robots, and takes time.
-_OVERVIEW = ("index.html", "measurements.parquet")
+_OVERVIEW = ("index.html", "junit.xml", "findings.sarif", "measurements.parquet")
 _SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
@@ -114,9 +115,9 @@ class RunFolder(Struct, frozen=True):
         _remove_robot(self.path, place)
 
     def remove_overview(self) -> None:
-        """Remove the index and the table, before a robot is examined again.
+        """Remove what is made from all records, before a robot is examined again.
 
-        If the run is killed, they would not be those of its robots.
+        If the run is killed, that would not be of its robots.
         """
         _remove_files(self.path, _OVERVIEW)
 
@@ -311,8 +312,10 @@ def _foreign_files(
 
 
 def _is_ours(name: str, ours: Collection[str]) -> bool:
+    if name in ours:
+        return True
     path = Path(name)
-    if name in ours or any(part.startswith(_SCRATCH) for part in path.parts):
+    if any(part.startswith(_SCRATCH) for part in path.parts):
         return True
     # Files are written under another name first.
     final = path.name.removeprefix(".").removesuffix(".part")
@@ -370,13 +373,15 @@ def _files_below(folder: Path) -> list[str]:
     found = []
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if Path(place, name).is_symlink()]
-        found += [Path(place, name) for name in (*files, *links)]
-    return [path.relative_to(folder).as_posix() for path in found]
+        inner = Path(place).relative_to(folder).as_posix()
+        above = "" if inner == "." else f"{inner}/"
+        found += [f"{above}{name}" for name in (*files, *links)]
+    return found
 
 
 def _hash(path: Path) -> str | None:
     """Return the SHA-256 of a file; None if it is not a regular file."""
-    if path.is_symlink() or not path.is_file():
+    if not stat.S_ISREG(path.lstat().st_mode):
         return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

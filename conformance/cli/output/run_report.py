@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.cli.output.console import say, stdout
@@ -233,13 +234,21 @@ def write_reports(
     if history:
         write_history(history, out)
     write_record(summary, out / "summary.json")
-    write_junit(records, out / "junit.xml", summary)
     kept = KeptPages(page_hashes_path(out), out)
-    parts = (writer_version().encode(), *map(record_hash, records))
-    kept.make(out / "measurements.parquet", parts, partial(write_parquet, records))
+    hashes = b"".join(map(record_hash, records))
+    table = (writer_version().encode(), hashes)
+    kept.make(out / "measurements.parquet", table, partial(write_parquet, records))
+    parts = (msgspec.msgpack.encode(summary), hashes)
+    kept.make(
+        out / "junit.xml", parts, lambda file: write_junit(records, file, summary)
+    )
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
-    write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
+    kept.make(
+        out / "findings.sarif",
+        parts,
+        lambda file: write_sarif(gated_part, file, gated_summary.baseline),
+    )
     write_badge(gated_summary, out / "badge.svg")
     cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
