@@ -19,14 +19,14 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
 from typing import TypeAlias
 
-from msgspec import Struct, field, structs
+from msgspec import DecodeError, Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
@@ -84,7 +84,6 @@ from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.promises.shapes import read_shape_promise
 from urdf_usd.conformance.records.record import RobotRecord, RunSummary
 from urdf_usd.conformance.records.results import (
-    read_fingerprint,
     read_record,
     record_path,
     write_record,
@@ -468,7 +467,8 @@ def run_in_folder(
                 folder.finish(place)
             # Read back, so that reports are the same as those of a resumed run: in JSON
             # an integer and the float of its value are one number.
-            record = read_record(file)
+            former = result.record if isinstance(result, Unchanged) else None
+            record = former or read_record(file)
             records.append(record)
             if progress:
                 progress(record)
@@ -514,7 +514,9 @@ def _examined(
         known = read_engines(stored, options.engines) if resumed else None
         load = partial(select_engines, pool, options.engines, options.limits.time)
         loading = None if known else threads.submit(load, spawned=resumed)
-        planned = _assignments(sources, folder, options)
+        # While robots are read.
+        former = _former_records(folder, places(sources, options))
+        planned = _assignments(sources, folder, options, former)
         reading = {
             robot: partial(_part_of, call, index)
             for part in started.reading
@@ -526,7 +528,8 @@ def _examined(
         if known and changed:
             engines = interrupts.result(threads.submit(load))
             unchanged, changed = _divided(planned, engines, reading, interrupts)
-        store_engines(stored, options.engines, engines)
+        if not known or changed:
+            store_engines(stored, options.engines, engines)
         if changed:
             folder.remove_overview()
         for source, candidate in itertools.product(sources, options.converters):
@@ -537,7 +540,7 @@ def _examined(
                 yield place, unavailable_record(source, candidate)
         try:
             for assignment in unchanged:
-                yield assignment.place, Unchanged()
+                yield assignment.place, Unchanged(former.pop(assignment.place))
             if options.scheduler is None:
                 yield from _examined_here(changed, pool, threads, interrupts)
             else:
@@ -549,7 +552,10 @@ def _examined(
 
 
 def _assignments(
-    sources: Sequence[Resolved], folder: RunFolder, options: RunOptions
+    sources: Sequence[Resolved],
+    folder: RunFolder,
+    options: RunOptions,
+    former: Mapping[str, RobotRecord],
 ) -> list[Assignment]:
     """Return the robots that are available, without engines and programs."""
     names = _names(sources)
@@ -572,7 +578,10 @@ def _assignments(
         if not isinstance(source, UnavailableSource)
     ]
     return [
-        structs.replace(one, former=_former(folder, one.place)) for one in assignments
+        structs.replace(one, former=former[one.place].fingerprint)
+        if one.place in former
+        else one
+        for one in assignments
     ]
 
 
@@ -706,8 +715,10 @@ def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _former(folder: RunFolder, place: str) -> str | None:
-    """Return the fingerprint of a former result, if there is one."""
-    if not folder.is_finished(place):
-        return None
-    return read_fingerprint(record_path(folder.path, place))
+def _former_records(folder: RunFolder, names: Iterable[str]) -> dict[str, RobotRecord]:
+    """Read the records of former results, by place; those of this version."""
+    found = {}
+    for place in filter(folder.is_finished, names):
+        with suppress(OSError, DecodeError):
+            found[place] = read_record(record_path(folder.path, place))
+    return found

@@ -46,18 +46,6 @@ def decode_record(content: bytes) -> RobotRecord:
     return msgspec.json.decode(content, type=RobotRecord, strict=False)
 
 
-def read_fingerprint(path: Path) -> str | None:
-    """Read the hash of the inputs of a record; None if the file is no record."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_Fingerprinted).fingerprint
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-class _Fingerprinted(msgspec.Struct):
-    fingerprint: str | None = None
-
-
 def write_seconds(
     run: Path,
     place: str,

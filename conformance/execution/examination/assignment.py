@@ -11,6 +11,7 @@ from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.fingerprint import Programs
 from urdf_usd.conformance.execution.tasks import InstalledEngine, ReadRequest
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.body_options import BaseOption
@@ -61,7 +62,13 @@ class Assignment(Struct, frozen=True):
 
 
 class Unchanged(Struct, frozen=True):
-    """The result in the folder of the run is still valid."""
+    """The result in the folder of the run is still valid.
+
+    Attributes:
+        record: Its record, if that was read.
+    """
+
+    record: RobotRecord | None = None
 
 
 def read_request(source: RobotSource, options: ConvertOptions) -> ReadRequest:
