@@ -82,7 +82,9 @@ def begin_reading(
     """
     shared = math.ceil(len(sources) / jobs)
     size = min(max(shared, _LEAST_TOGETHER), _READ_TOGETHER)
-    parts = [sources[start : start + size] for start in range(0, len(sources), size)]
+    count = math.ceil(len(sources) / size)
+    # Robots of one folder, which follow each other, take about the same time.
+    parts = [sources[first::count] for first in range(count)]
     reading = []
     for number, part in enumerate(parts):
         requests = [read_request(source, options) for source in part]
