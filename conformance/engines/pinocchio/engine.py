@@ -94,6 +94,7 @@ _TYPES = {
     (7, 6): JointType.FLOATING,
 }
 _SLIDES = "JointModelP"
+_WORLD = "world"
 
 
 class PinocchioEngine(Struct, frozen=True):
@@ -178,15 +179,21 @@ def _reason(printed: str) -> str:
 
 
 def _links(robot: _Robot, urdf: UrdfText) -> tuple[LinkObservation, ...]:
-    """State links; the head of a rigid group has the mass of all its links."""
+    """State links; the head of a rigid group has the mass of all its links.
+
+    A root ``world`` without inertial is no body.
+    """
     groups: dict[int, list[str]] = {}
-    for name, index in robot.frame_of_link.items():
-        groups.setdefault(robot.model.frames[index].parentJoint, []).append(name)
     observed = []
+    for name, index in robot.frame_of_link.items():
+        if name == robot.root == _WORLD and name in urdf.without_inertial:
+            observed.append(LinkObservation(name))
+        else:
+            groups.setdefault(robot.model.frames[index].parentJoint, []).append(name)
     for joint, members in groups.items():
-        head = next(name for name in members if _heads(robot, name))
+        head = next((name for name in members if _heads(robot, name)), members[0])
         for name in members:
-            mass = _mass(robot, joint, members, urdf) if name == head else None
+            mass = _mass(robot, joint, head, members, urdf) if name == head else None
             observed.append(LinkObservation(name, mass, body=head))
     return tuple(observed)
 
@@ -198,9 +205,11 @@ def _heads(robot: _Robot, link: str) -> bool:
 
 
 def _mass(
-    robot: _Robot, joint: int, members: list[str], urdf: UrdfText
+    robot: _Robot, joint: int, head: str, members: list[str], urdf: UrdfText
 ) -> MassProperties | None:
-    inertia = robot.model.inertias[joint]
+    # The frame of the joint is that of the head, except for one fixed to the world.
+    frame = robot.model.frames[robot.frame_of_link[head]]
+    inertia = frame.placement.actInv(robot.model.inertias[joint])
     if inertia.mass == 0 or not urdf.mass_unknown.isdisjoint(members):
         return None
     unknown = not urdf.inertia_unknown.isdisjoint(members)

@@ -523,8 +523,12 @@ def test_doctor_lists_versions_engines_and_corpora() -> None:
         assert name in result.stdout
 
 
-def test_doctor_shows_how_to_install_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_shows_how_to_install_a_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With a pip command."""
+    # What was found on another path is cached.
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(
         "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
     )

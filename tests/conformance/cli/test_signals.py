@@ -36,7 +36,7 @@ if module:
 from urdf_usd.conformance.cli.main import main
 main(sys.argv[3:])
 """
-_WAITING = "urdf_usd.conformance.execution.workers.worker:Worker.call"
+_WAITING = "urdf_usd.conformance.execution.workers.worker:Worker.begin"
 _WRITING = "urdf_usd.converter.conversion:_move_into_place"
 
 

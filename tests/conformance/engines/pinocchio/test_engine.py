@@ -51,6 +51,28 @@ def test_welded_links_are_reported_as_one_body(tmp_path: Path) -> None:
     assert [link.name for link in observation.links if link.mass] == ["base"]
 
 
+def test_world_is_no_body(tmp_path: Path) -> None:
+    """The mass of what is fixed to it is stated for that link, in its frame."""
+    robot = """<robot name="r">
+    <link name="world"/>
+    <link name="a"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
+      <inertia ixx="1" ixy="0" ixz="0" iyy="2" iyz="0" izz="2.5"/></inertial></link>
+    <joint name="fixed" type="fixed"><origin xyz="1 2 3" rpy="0.5 0 1.5"/>
+      <parent link="world"/><child link="a"/></joint>
+    </robot>"""
+    observation = installed(PinocchioEngine()).observe(request(tmp_path, robot))
+    links = {link.name: link for link in observation.links}
+
+    assert links["world"].mass is None
+    assert links["world"].body is None
+    assert links["a"].body == "a"
+    mass = links["a"].mass
+    assert mass is not None
+    assert mass.mass == 2
+    assert mass.center == pytest.approx((0.1, 0.0, 0.0))
+    assert mass.inertia == pytest.approx((1.0, 0.0, 0.0, 2.0, 0.0, 2.5), abs=1e-12)
+
+
 def test_continuous_joint_turns_by_its_angle(tmp_path: Path) -> None:
     """Pinocchio's coordinates are cosine and sine."""
     observation = _observe("continuous-with-bounds", tmp_path, hinge=[0.0, 2.5])
