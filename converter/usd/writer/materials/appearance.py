@@ -123,9 +123,8 @@ def coordinates_name(number: int) -> str:
 def define_shader(material: Sdf.PrimSpec, name: str, identifier: str) -> Sdf.PrimSpec:
     """Define a shader below a material; one that is there is returned."""
     shader = define(material.layer, material.path.AppendChild(name), "Shader")
-    _attribute(
-        shader, "info:id", _KINDS.Token, Sdf.VariabilityUniform
-    ).default = identifier
+    kind = _attribute(shader, "info:id", _KINDS.Token, Sdf.VariabilityUniform)
+    kind.default = identifier
     return shader
 
 
