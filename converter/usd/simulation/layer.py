@@ -20,6 +20,7 @@ from urdf_usd.converter.simulation.plan import (
     JointDrive,
     Simulation,
 )
+from urdf_usd.converter.usd.profiles.joint_attributes import axis_instance
 from urdf_usd.converter.usd.writer.float32 import to_float32
 from urdf_usd.converter.usd.writer.joints import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
@@ -182,10 +183,6 @@ def _write(prim: Sdf.PrimSpec, name: str, value: float, what: str) -> None:
     write_new(prim, name, _FLOAT, to_float32(value, what))
 
 
-def _instance(*, angular: bool) -> str:
-    return "angular" if angular else "linear"
-
-
 def _author_efforts(
     layer: Sdf.Layer, joints: Mapping[str, Joint], paths: Mapping[str, Sdf.Path]
 ) -> None:
@@ -199,7 +196,7 @@ def _author_efforts(
             continue
         if isinstance(joint.kind, _ONE_AXIS):
             prim = over(layer, path)
-            instance = _instance(angular=not isinstance(joint.kind, Prismatic))
+            instance = axis_instance(angular=not isinstance(joint.kind, Prismatic))
             _apply_once(prim, f"PhysicsDriveAPI:{instance}")
             values = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
             for part, value in values.items():
@@ -208,7 +205,7 @@ def _author_efforts(
 
 
 def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> None:
-    instance = _instance(angular=angular)
+    instance = axis_instance(angular=angular)
     # Gains are per degree, targets in degrees.
     unit = degrees(1.0) if angular else 1.0
     values = {
@@ -241,7 +238,7 @@ def _armature_attributes(
         yield "NewtonJointAPI", "newton:armature"
     if physx:
         # Read by PhysX before ovphysx 0.7, and from then on.
-        instance = _instance(angular=angular)
+        instance = axis_instance(angular=angular)
         yield "PhysxJointAPI", "physxJoint:armature"
         yield f"PhysxJointAxisAPI:{instance}", f"physxJointAxis:{instance}:armature"
 
@@ -249,7 +246,7 @@ def _armature_attributes(
 def _author_position(
     prim: Sdf.PrimSpec, joint: str, position: float, *, newton: bool, angular: bool
 ) -> None:
-    instance = _instance(angular=angular)
+    instance = axis_instance(angular=angular)
     value = degrees(position) if angular else position
     what = f"the initial position of joint {joint!r}"
     _apply_once(prim, f"PhysicsJointStateAPI:{instance}")
