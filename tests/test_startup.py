@@ -17,6 +17,8 @@ REPORTS = {"jinja2", "rich"}
 FORMATS = {"collada", "tinyobjloader", "trimesh"}
 RARE = {"lxml", "scipy", "xacro"}
 LARGE = {"numpy", "pxr"}
+# Modules of OpenUSD for stages and their schemas.
+STAGES = {"pxr.Usd", "pxr.UsdGeom", "pxr.UsdPhysics", "pxr.UsdShade"}
 # Slow modules of the standard library.
 SLOW = {"difflib", "hashlib", "traceback"}
 
@@ -50,7 +52,10 @@ PACKAGES = (
 
 
 def loaded(program: str, folder: Path | None = None) -> set[str]:
-    """Run a program in a new process, and list the packages that it loads."""
+    """Run a program in a new process, and list the packages that it loads.
+
+    Those of OpenUSD are listed with their modules, such as ``pxr.Sdf``.
+    """
     show = "import json, sys\nprint(json.dumps(list(sys.modules)))"
     done = subprocess.run(
         (sys.executable, "-c", f"{program}\n{show}"),
@@ -60,7 +65,12 @@ def loaded(program: str, folder: Path | None = None) -> set[str]:
         encoding="utf-8",
     )
     names: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return {name.partition(".")[0] for name in names}
+    modules = (name.split(".") for name in names)
+    return {
+        name
+        for package, *inner in modules
+        for name in (package, *(f"pxr.{one}" for one in inner[:1] if package == "pxr"))
+    }
 
 
 def command(*arguments: str) -> str:
@@ -196,7 +206,7 @@ def test_conversion_without_meshes_loads_no_mesh_library(tmp_path: Path) -> None
 
     names = loaded(command("convert", str(file), str(tmp_path / "usd")))
 
-    assert not names & (ENGINES | REPORTS | FORMATS | RARE | SLOW)
+    assert not names & (ENGINES | REPORTS | FORMATS | RARE | SLOW | STAGES)
     assert names & LARGE == {"pxr"}
 
 
@@ -218,14 +228,17 @@ def test_principal_axes_and_oblique_joints_load_only_numpy(
 
 
 def test_mesh_loads_only_the_library_of_its_format(tmp_path: Path) -> None:
-    """Here OBJ."""
+    """Here OBJ; custom data needs no more."""
     (tmp_path / "part.obj").write_text(TRIANGLE)
     file = tmp_path / "arm.urdf"
-    file.write_text(ROBOT.replace('<box size="1 2 3"/>', '<mesh filename="part.obj"/>'))
+    robot = ROBOT.replace('<box size="1 2 3"/>', '<mesh filename="part.obj"/>')
+    file.write_text(robot.replace('<link name="a">', '<link name="a" colour="red">'))
 
     names = loaded(command("convert", str(file), str(tmp_path / "usd")))
 
+    assert (tmp_path / "usd/payload/Extensions.usda").exists()
     assert names & FORMATS == {"tinyobjloader"}
+    assert not names & STAGES
 
 
 def test_lint_of_boxes_loads_no_scipy(tmp_path: Path) -> None:

@@ -5,10 +5,15 @@ Values keep the units of URDF (SI, radians), in double precision.
 
 from __future__ import annotations
 
-from pxr import Sdf, Usd, Vt
+from typing import TYPE_CHECKING
+
+from pxr import Sdf, Vt
 
 from urdf_usd.converter.robot.model import Vec6
 from urdf_usd.converter.usd.writer.specs import write_new
+
+if TYPE_CHECKING:
+    from pxr import Usd
 
 # Principal moments and axes (wxyz) of the inertia of a link that is merged into a body.
 LINK_MOMENTS = "inertial:diagonalInertia"

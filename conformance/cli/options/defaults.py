@@ -13,7 +13,6 @@ the folder of the file.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,6 +68,8 @@ def read_defaults(file: Path) -> Defaults:
     Raises:
         CommandError: As in :func:`find_defaults`.
     """
+    import tomllib
+
     try:
         content: Any = tomllib.loads(file.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -121,23 +121,18 @@ def _author_contacts(layer: Sdf.Layer, prims: Prims) -> None:
     (name,) = sibling_names([_CONTACT], taken)
     material = define(layer, prims.physics.AppendChild(name), "Material")
     apply(material, _MATERIAL)
-    write(material, _TOKENS.physicsStaticFriction, _FRICTION, _MATERIAL)
-    write(material, _TOKENS.physicsDynamicFriction, _FRICTION, _MATERIAL)
-    write(material, _TOKENS.physicsRestitution, _RESTITUTION, _MATERIAL)
+    write(material, _TOKENS.physicsStaticFriction, _FRICTION)
+    write(material, _TOKENS.physicsDynamicFriction, _FRICTION)
+    write(material, _TOKENS.physicsRestitution, _RESTITUTION)
     shapes = {path for paths in prims.collision.values() for path in paths}
     for path in colliders:
         collider = over(layer, path)
         if path.GetParentPath() in shapes:
             # Groups of a mesh inherit it, but 1.3.1 requires it of colliders.
-            write(collider, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide, "Mesh")
+            write(collider, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide)
         apply(collider, "MaterialBindingAPI")
         relate(collider, "material:binding:physics", material.path)
         if _TOKENS.physicsApproximation not in collider.attributes:
             # A primitive is no approximation (1.3.1). Meshes keep convexHull, which the
             # same section requires of the default variant.
-            write(
-                collider,
-                _TOKENS.physicsApproximation,
-                _TOKENS.none,
-                "PhysicsMeshCollisionAPI",
-            )
+            write(collider, _TOKENS.physicsApproximation, _TOKENS.none)

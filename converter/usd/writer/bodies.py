@@ -76,10 +76,10 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
     center_of_mass = Gf.Vec3f(*center)
     diagonal = moments_to_float32(moments, f"the inertia {what}")
     apply(prim, _MASS)
-    write(prim, "physics:mass", mass, _MASS)
-    write(prim, "physics:centerOfMass", center_of_mass, _MASS)
-    write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal), _MASS)
-    write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz), _MASS)
+    write(prim, "physics:mass", mass)
+    write(prim, "physics:centerOfMass", center_of_mass)
+    write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
+    write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
@@ -139,4 +139,4 @@ def _author_collider(prim: Sdf.PrimSpec, approximation: Approximation | None) ->
     if approximation is not None:
         apply(prim, _MESH)
         name = "physics:approximation"
-        write(prim, name, approximation.value, _MESH)
+        write(prim, name, approximation.value)

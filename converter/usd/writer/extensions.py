@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import structs
-from pxr import Sdf, Usd
+from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.schema_types import SCOPE_PROPERTIES
 from urdf_usd.converter.usd.writer.specs import (
-    declared_names,
     define,
     show_spec_name,
     write_new,
@@ -53,51 +53,67 @@ def has_extensions(robot: Robot) -> bool:
 
 
 def author_extensions(
-    layer: Sdf.Layer, stage: Usd.Stage, robot: Robot, prims: Prims
+    layer: Sdf.Layer,
+    weaker: Sequence[Sdf.Layer],
+    library: Sdf.Layer,
+    robot: Robot,
+    prims: Prims,
 ) -> None:
     """Write all custom data as overs of existing prims.
 
     Data of omitted shapes is omitted.
 
     Args:
-        layer: Target layer, not part of the stage.
-        stage: The asset without custom data.
+        layer: The empty target layer.
+        weaker: Layers of the asset without custom data.
+        library: The layer that their shapes refer to.
         robot: The robot.
         prims: Paths of all prims.
     """
-    default = stage.GetPrimAtPath(prims.robot)
-    _author(layer, default, structs.replace(robot.custom, elements=()))
+
+    def author(path: Sdf.Path, custom: Custom, around: tuple[str, ...] = ()) -> None:
+        if not custom.attributes and not custom.elements:
+            return
+        specs = [spec for one in weaker if (spec := one.GetPrimAtPath(path))]
+        targets = [
+            library.GetPrimAtPath(reference.primPath)
+            for spec in specs
+            for reference in spec.referenceList.prependedItems
+        ]
+        if specs:
+            _author(layer, path, (*specs, *targets), custom, around)
+
+    author(prims.robot, structs.replace(robot.custom, elements=()))
     if robot.custom.elements:
         scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
         _author_elements(scope, (), robot.custom.elements)
     for link in robot.links:
-        _author(layer, stage.GetPrimAtPath(prims.link[link.name]), link.custom)
+        author(prims.link[link.name], link.custom)
         shapes = (*prims.visual[link.name], *prims.collision[link.name])
         for shape, path in zip(link.shapes, shapes, strict=True):
-            prim = stage.GetPrimAtPath(path)
-            if prim:
-                _author(layer, prim, shape.custom)
+            author(path, shape.custom)
     for joint in robot.joints:
         if joint.name in prims.joint:
-            prim = stage.GetPrimAtPath(prims.joint[joint.name])
-            _author(layer, prim, joint.custom)
+            author(prims.joint[joint.name], joint.custom)
         else:
-            prim = stage.GetPrimAtPath(prims.link[joint.child])
-            _author(layer, prim, joint.custom, (JOINT,))
+            author(prims.link[joint.child], joint.custom, (JOINT,))
 
 
 def _author(
-    layer: Sdf.Layer, prim: Usd.Prim, custom: Custom, around: tuple[str, ...] = ()
+    layer: Sdf.Layer,
+    path: Sdf.Path,
+    others: Sequence[Sdf.PrimSpec],
+    custom: Custom,
+    around: tuple[str, ...],
 ) -> None:
-    if not custom.attributes and not custom.elements:
-        return
-    spec = Sdf.CreatePrimInLayer(layer, prim.GetPath())
-    taken = {TEXT, WITHIN, *prim.GetPropertyNames(), *spec.properties.keys()}
+    """Author the custom data of a prim that has other specs in other layers."""
+    spec = Sdf.CreatePrimInLayer(layer, path)
+    # No schema declares properties in this namespace.
+    taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in (spec, *others)))
     for attribute in custom.attributes:
         name = ":".join((*around, *attribute.within, attribute.name))
         _author_text(spec, taken, name, attribute.value, NAMESPACE)
-    children = [child.GetName() for child in prim.GetAllChildren()]
-    children += spec.nameChildren.keys()
+    children = set[str]().union(*(one.nameChildren.keys() for one in (spec, *others)))
     _author_elements(spec, children, custom.elements, around)
 
 
@@ -136,7 +152,7 @@ def _placed(
 def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
     """Write the attributes and the text of an element, without its children."""
     show_spec_name(scope, element.tag)
-    taken = {TEXT, WITHIN, *declared_names("Scope")}
+    taken = {TEXT, WITHIN, *SCOPE_PROPERTIES}
     for key, value in element.attributes:
         _author_text(scope, taken, key, value)
     if element.text:

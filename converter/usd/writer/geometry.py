@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from pxr import Gf, Sdf, UsdGeom, Vt
+from pxr import Gf, Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
+    Collision,
     Cylinder,
     Geometry,
     Link,
@@ -100,8 +101,62 @@ def _author_shapes(
         if shape.name:
             show_spec_name(gprim, shape.name)
         if path in touched:
-            write(gprim, UsdGeom.Tokens.purpose, UsdGeom.Tokens.guide)
+            write(gprim, "purpose", "guide")
     return diagnostics
+
+
+def rest_extent(
+    geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prims
+) -> Gf.Range3d:
+    """Return the extent of all visuals, or of all colliders of a robot without visuals.
+
+    Computed from the extents of shapes, with all joints at zero.
+
+    Args:
+        geometry: The authored geometry layer.
+        library: The layer of the meshes.
+        tree: The robot.
+        prims: Paths of all prims.
+
+    Returns:
+        The extent [m] in the frame of the robot's prim; empty without shapes.
+    """
+    rest = rest_poses(tree)
+    visible, colliding = Gf.Range3d(), Gf.Range3d()
+    for name, link in tree.link.items():
+        paths = (*prims.visual[name], *prims.collision[name])
+        for shape, path in zip(link.shapes, paths, strict=True):
+            gprim = geometry.GetPrimAtPath(path)
+            if gprim:
+                frame = compose(rest[name], shape.origin)
+                matrix = _matrix(frame, shape_scale(shape.geometry))
+                box = Gf.BBox3d(_shape_extent(gprim, library), matrix)
+                whole = colliding if isinstance(shape, Collision) else visible
+                whole.UnionWith(box.ComputeAlignedRange())
+    return colliding if visible.IsEmpty() else visible
+
+
+def _matrix(pose: Pose, scale: Vec3) -> Gf.Matrix4d:
+    """Return the matrix of row vectors that scales, rotates and translates."""
+    matrix = Gf.Matrix4d().SetRotate(Gf.Quatd(*pose.quat_wxyz))
+    matrix.SetTranslateOnly(Gf.Vec3d(*pose.position))
+    return Gf.Matrix4d().SetScale(Gf.Vec3d(*scale)) * matrix
+
+
+def _shape_extent(gprim: Sdf.PrimSpec, library: Sdf.Layer) -> Gf.Range3d:
+    """Return the extent of a shape in its own frame: its own, or of its meshes."""
+    meshes = [
+        library.GetPrimAtPath(reference.primPath)
+        for reference in gprim.referenceList.prependedItems
+    ]
+    groups = [group for mesh in meshes for group in mesh.nameChildren]
+    extent = Gf.Range3d()
+    for spec in (gprim, *meshes, *groups):
+        ends = spec.attributes.get("extent")
+        if ends is not None:
+            lower, upper = ends.default
+            extent.UnionWith(Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper)))
+    return extent
 
 
 def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
@@ -145,10 +200,9 @@ def shape_scale(geometry: Geometry) -> Vec3:
 def _author_shape(
     gprim: Sdf.PrimSpec, geometry: Geometry, library: MeshLibrary, library_asset: str
 ) -> None:
-    tokens = UsdGeom.Tokens
     match geometry:
         case Box():
-            write(gprim, tokens.size, 1.0)
+            write(gprim, "size", 1.0)
             reach = (0.5, 0.5, 0.5)
         case Cylinder():
             _author_axial(gprim, geometry)
@@ -158,7 +212,7 @@ def _author_shape(
             top = geometry.length / 2 + geometry.radius
             reach = (geometry.radius, geometry.radius, top)
         case Sphere():
-            write(gprim, tokens.radius, geometry.radius)
+            write(gprim, "radius", geometry.radius)
             reach = (geometry.radius, geometry.radius, geometry.radius)
         case MeshFile():
             _refer(gprim, library_asset, library.prims[mesh_key(geometry)])
@@ -166,7 +220,7 @@ def _author_shape(
         case _:
             assert_never(geometry)
     upper = Gf.Vec3f(*reach)
-    write(gprim, tokens.extent, Vt.Vec3fArray([-upper, upper]))
+    write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
 
 
 def _refer(prim: Sdf.PrimSpec, asset: str, target: Sdf.Path) -> None:
@@ -174,9 +228,9 @@ def _refer(prim: Sdf.PrimSpec, asset: str, target: Sdf.Path) -> None:
 
 
 def _author_axial(gprim: Sdf.PrimSpec, geometry: Cylinder | Capsule) -> None:
-    write(gprim, UsdGeom.Tokens.axis, UsdGeom.Tokens.z)
-    write(gprim, UsdGeom.Tokens.radius, geometry.radius)
-    write(gprim, UsdGeom.Tokens.height, geometry.length)
+    write(gprim, "axis", "Z")
+    write(gprim, "radius", geometry.radius)
+    write(gprim, "height", geometry.length)
 
 
 def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> None:
@@ -191,4 +245,4 @@ def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> No
         ops["xformOp:scale"] = (kinds.Float3, Gf.Vec3f(*scale))
     for name, (kind, value) in ops.items():
         write_new(xform, name, kind, value)
-    write(xform, UsdGeom.Tokens.xformOpOrder, Vt.TokenArray(list(ops)))
+    write(xform, "xformOpOrder", Vt.TokenArray(list(ops)))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
-from pxr import Gf, Kind, Sdf, Tf, Usd, UsdGeom, Vt
+from pxr import Gf, Sdf, Tf, Vt
 
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.specs import (
@@ -53,7 +53,7 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
     path: Sdf.Path,
     robot: Robot,
     version: str,
-    contents: Usd.Stage,
+    extent: Gf.Range3d,
     choices: Mapping[str, Mapping[str, Sequence[str]]],
     arc: Arc,
 ) -> None:
@@ -64,7 +64,7 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
         path: Default prim.
         robot: The robot.
         version: Version of the asset.
-        contents: Stage with the content of the asset.
+        extent: Extent of the robot at rest [m]; empty without shapes.
         choices: Layers, strongest first, by variant and variant set; stronger sets
             and default variants first.
         arc: How variants have these layers.
@@ -73,17 +73,18 @@ def author_interface(  # noqa: PLR0917  # one parameter per input
     prim = define(layer, path, "Xform")
     layer.defaultPrim = path.name
     show_spec_name(prim, robot.name)
-    prim.kind = Kind.Tokens.component
+    prim.kind = "component"
     prim.assetInfo = {
         "name": robot.name,
         "version": version,
         "identifier": Sdf.AssetPath(f"./{layer.GetDisplayName()}"),
     }
-    extent = _extent(contents.GetDefaultPrim())
-    if extent is not None:
+    if not extent.IsEmpty():
         apply(prim, "GeomModelAPI")
-        kind = Sdf.ValueTypeNames.Float3Array
-        write_new(prim, UsdGeom.Tokens.extentsHint, kind, Vt.Vec3fArray(extent))
+        # One entry, of the default purpose: entries for others would need empty, hence
+        # infinite, bounds for the purposes in between.
+        ends = Vt.Vec3fArray([Gf.Vec3f(extent.min), Gf.Vec3f(extent.max)])
+        write_new(prim, "extentsHint", Sdf.ValueTypeNames.Float3Array, ends)
     for name, variants in choices.items():
         author_choice(prim, name, variants, arc)
 
@@ -124,17 +125,3 @@ def author_choice(
             else:
                 content.referenceList.prependedItems.append(Sdf.Reference(layer))
     prim.variantSelections[name] = next(iter(variants))
-
-
-def _extent(prim: Usd.Prim) -> list[Gf.Vec3f] | None:
-    """Return the extent of visuals, otherwise of colliders; None without both.
-
-    The hint has only the entry of the default purpose; entries for others would need
-    empty, hence infinite, bounds for the purposes in between.
-    """
-    for purpose in (UsdGeom.Tokens.default_, UsdGeom.Tokens.guide):
-        cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), [purpose])
-        bound = cache.ComputeUntransformedBound(prim).ComputeAlignedRange()
-        if not bound.IsEmpty():
-            return [Gf.Vec3f(bound.GetMin()), Gf.Vec3f(bound.GetMax())]
-    return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pxr import Sdf, UsdGeom
+from pxr import Sdf
 
 from urdf_usd.converter.usd.writer.bundling import flattened
 from urdf_usd.converter.usd.writer.interface import (
@@ -127,7 +127,7 @@ def _write_base(source: Path, target: Path) -> None:
 
 def _is_visual(prim: Sdf.PrimSpec) -> bool:
     purpose = prim.attributes.get("purpose")
-    guide = purpose is not None and purpose.default == UsdGeom.Tokens.guide
+    guide = purpose is not None and purpose.default == "guide"
     return bool(prim.typeName == "Mesh" and prim.referenceList.prependedItems) and (
         not guide
     )

@@ -28,11 +28,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec import structs
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom
+from pxr import Gf, Sdf, Tf
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
@@ -43,7 +45,7 @@ from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
-from urdf_usd.converter.usd.writer.geometry import author_geometry
+from urdf_usd.converter.usd.writer.geometry import author_geometry, rest_extent
 from urdf_usd.converter.usd.writer.interface import (
     COLLIDERS_SET,
     DISABLED,
@@ -82,6 +84,9 @@ from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import Prims, place_prims
 from urdf_usd.converter.usd.writer.specs import define, write
 
+if TYPE_CHECKING:
+    from pxr import Usd
+
 PAYLOAD = "payload"
 # OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11
 # crashes between 1500 and 2000 nested prims.
@@ -90,6 +95,7 @@ GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
 MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
 CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
+GEOMETRY_LAYER = "Geometry.usda"
 PHYSICS_LAYER = "Physics.usda"
 SIMULATION_LAYER = "Simulation.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
@@ -123,7 +129,7 @@ _SIMREADY_NAMES = {
     SIMULATION_LAYER: "simulation_physics.usda",
 }
 # Strongest first.
-WITHOUT_PHYSICS = ("Materials.usda", "Geometry.usda")
+WITHOUT_PHYSICS = ("Materials.usda", GEOMETRY_LAYER)
 SUBLAYERS = (PHYSICS_LAYER, *WITHOUT_PHYSICS)
 PAYLOAD_LAYERS = (
     CONTENTS,
@@ -235,23 +241,25 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     layer = {name: _new_layer(folder / path) for name, path in paths.items()}
     physics = layer[PHYSICS_LAYER]
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
+    extent = rest_extent(layer[GEOMETRY_LAYER], shapes, tree, prims)
     _set_default_prim(layer.values(), prims.robot)
     lost = _author_schemas(
         physics, tree, body_assignment, prims, profile, several=several
     )
-    # Opened afterwards: an open stage would recompose for every authored prim.
-    composed = _composed([layer[name] for name in SUBLAYERS])
+    sublayers = [layer[name] for name in SUBLAYERS]
+    # For profiles that need a stage; an open one recomposes for every authored prim.
+    composed = cache(partial(_composed, sublayers))
     if MUJOCO_LAYER in layer:
         from urdf_usd.converter.usd.profiles.mujoco import author_mujoco  # noqa: PLC0415
 
         mujoco = layer[MUJOCO_LAYER]
-        lost += author_mujoco(mujoco, physics, composed, tree, prims, simulation)
+        lost += author_mujoco(mujoco, physics, composed(), tree, prims, simulation)
     if simulation is not None:
         from urdf_usd.converter.usd.simulation.layer import author_simulation  # noqa: PLC0415
 
         settings = author_simulation(
             layer[SIMULATION_LAYER],
-            composed,
+            composed(),
             simulation,
             tree,
             body_assignment,
@@ -264,13 +272,13 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         lost = (*lost, *settings)
     custom = layer.get(EXTENSIONS_LAYER)
     if custom is not None:
-        author_extensions(custom, composed, robot, prims)
+        author_extensions(custom, sublayers, shapes, robot, prims)
     if typed:
         from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
 
         author_robot_schema(
             layer[ROBOT_LAYER],
-            composed,
+            composed(),
             tree,
             body_assignment,
             prims,
@@ -293,13 +301,16 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     contents = _author_contents(payload, files.values(), prims)
     for written in (shapes, appearances, contents, *layer.values()):
         written.Save()
-    choices = _physics_choices(profile, simulators)
     arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
-    _author_interface(robot, version, prims, composed, folder, choices, arc)
+    without = _author_no_colliders(layer[GEOMETRY_LAYER], prims, payload)
+    choices = {
+        COLLIDERS_SET: {WITH_COLLIDERS: (), NONE: without},
+        **_physics_choices(profile, simulators),
+    }
+    asset = _author_interface(folder, robot, version, prims, extent, choices, arc)
     if profile is Profile.SIMREADY:
         variants = RUNNABLE_LAYERS if simulators else {}
-        asset = folder / asset_name(robot)
-        _complete_interface(asset, composed, body_assignment, metadata, variants)
+        _complete_interface(asset, composed(), body_assignment, metadata, variants)
     return (*meshes.diagnostics, *materials.diagnostics, *omissions, *lost)
 
 
@@ -512,6 +523,8 @@ def _author_parts(
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
     """Compose layers, strongest first, on an anonymous stage."""
+    from pxr import Usd  # noqa: PLC0415  slow to import, and rarely needed
+
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [layer.identifier for layer in layers]
     stack.defaultPrim = layers[0].defaultPrim
@@ -535,28 +548,28 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
 
 
 def _author_interface(  # noqa: PLR0917  # one parameter per input
+    folder: Path,
     robot: Robot,
     version: str,
     prims: Prims,
-    contents: Usd.Stage,
-    folder: Path,
+    extent: Gf.Range3d,
     choices: Mapping[str, Mapping[str, Sequence[str]]],
     arc: Arc,
-) -> None:
-    """Write the interface layer and the layer of the variant without colliders."""
-    none = _author_no_colliders(contents, prims, folder / PAYLOAD)
-    choices = {COLLIDERS_SET: {WITH_COLLIDERS: (), NONE: none}, **choices}
-    layer = _new_layer(folder / asset_name(robot))
-    author_interface(layer, prims.robot, robot, version, contents, choices, arc)
+) -> Path:
+    """Write the interface layer and return its path."""
+    asset = folder / asset_name(robot)
+    layer = _new_layer(asset)
+    author_interface(layer, prims.robot, robot, version, extent, choices, arc)
     layer.Save()
+    return asset
 
 
 def _author_no_colliders(
-    contents: Usd.Stage, prims: Prims, payload: Path
+    geometry: Sdf.Layer, prims: Prims, payload: Path
 ) -> tuple[str, ...]:
     """Write the layer that deactivates colliders, if there are any."""
     shapes = (path for paths in prims.collision.values() for path in paths)
-    colliders = [path for path in shapes if contents.GetPrimAtPath(path)]
+    colliders = [path for path in shapes if geometry.GetPrimAtPath(path)]
     if not colliders:
         return ()
     layer = _new_layer(payload / NO_COLLIDERS_LAYER)
@@ -573,7 +586,7 @@ def _new_layer(path: Path) -> Sdf.Layer:
     else:
         layer = Sdf.Layer.New(Sdf.FileFormat.FindByExtension("usda"), str(path))
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
-    layer.pseudoRoot.SetInfo("upAxis", UsdGeom.Tokens.z)
+    layer.pseudoRoot.SetInfo("upAxis", "Z")
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", 1.0)
     # Times that users add are in seconds (REP 158, 1.1).
     layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)

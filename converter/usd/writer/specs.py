@@ -1,15 +1,18 @@
 """Authoring of prims and attributes in a layer, without a stage.
 
-A stage recomposes after every edit, with all of OpenUSD's threads. Types and
-variability of attributes are taken from the schemas.
+A stage recomposes after every edit, with all of OpenUSD's threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
-from pxr import Sdf, Usd
+from pxr import Sdf
+
+from urdf_usd.converter.usd.writer.schema_types import (
+    ATTRIBUTE_TYPES,
+    UNIFORM_ATTRIBUTES,
+)
 
 _APPLIED = "apiSchemas"
 
@@ -52,14 +55,11 @@ def set_applied(spec: Sdf.PrimSpec, schemas: Sequence[str]) -> None:
         spec.ClearInfo(_APPLIED)
 
 
-def write(spec: Sdf.PrimSpec, name: str, value: object, schema: str = "") -> None:
-    """Author an attribute declared by the schema of the prim's type, or another.
-
-    Raises:
-        ValueError: The schema has no such attribute.
-    """
-    kind, variability = _declared(schema or spec.typeName, name)
-    write_new(spec, name, kind, value, variability)
+def write(spec: Sdf.PrimSpec, name: str, value: object) -> None:
+    """Author an attribute of UsdGeom or UsdPhysics."""
+    uniform = name in UNIFORM_ATTRIBUTES
+    variability = Sdf.VariabilityUniform if uniform else Sdf.VariabilityVarying
+    write_new(spec, name, ATTRIBUTE_TYPES[name], value, variability)
 
 
 def relate(spec: Sdf.PrimSpec, name: str, target: Sdf.Path) -> None:
@@ -78,28 +78,8 @@ def write_new(
     custom: bool = False,
     **metadata: object,
 ) -> None:
-    """Author an attribute that the schema of the prim's type does not declare."""
+    """Author an attribute of any type."""
     attribute = Sdf.AttributeSpec(spec, name, kind, variability, custom)
     for key, field in metadata.items():
         attribute.SetInfo(key, field)
     attribute.default = value
-
-
-@cache
-def declared_names(type_name: str) -> tuple[str, ...]:
-    """Return the names of the properties that a type's schema declares."""
-    return tuple(map(str, _definition(type_name).GetPropertyNames()))
-
-
-@cache
-def _declared(schema: str, attribute: str) -> tuple[Sdf.ValueTypeName, Sdf.Variability]:
-    declared = _definition(schema).GetAttributeDefinition(attribute)
-    if not declared:
-        raise ValueError(f"{schema} has no {attribute}")
-    return declared.GetTypeName(), declared.GetVariability()
-
-
-def _definition(schema: str) -> Usd.PrimDefinition:
-    registry = Usd.SchemaRegistry()
-    concrete = registry.FindConcretePrimDefinition(schema)
-    return concrete or registry.FindAppliedAPIPrimDefinition(schema)

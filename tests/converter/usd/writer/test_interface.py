@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.composed import PrimValues, composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.options import Layout
+from urdf_usd.converter.options import Layout, Profile
 from urdf_usd.converter.usd.writer.interface import is_written_here
 
 LINKS = "/whole_robot/Geometry/torso"
@@ -145,6 +146,9 @@ def test_interface_layer_has_only_the_default_prim(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "profile", [Profile.GENERIC, Profile.ROS, Profile.ISAAC, Profile.SIMREADY]
+)
+@pytest.mark.parametrize(
     ("shapes", "expected"),
     [
         (f"<visual>{_BOX}</visual><collision>{_FAR}</collision>", _EXTENT),
@@ -154,12 +158,14 @@ def test_interface_layer_has_only_the_default_prim(tmp_path: Path) -> None:
     ids=["visual and collider", "collider", "no shape"],
 )
 def test_extents_hint_is_that_of_visuals_or_else_of_colliders(
-    tmp_path: Path, shapes: str, expected: list[list[float]] | None
+    tmp_path: Path, shapes: str, expected: list[list[float]] | None, profile: Profile
 ) -> None:
     """Half the edges of a box around its position; without shapes there is none."""
+    options = ConvertOptions(profile=profile)
     urdf = tmp_path / "r.urdf"
     urdf.write_text(f'<robot name="r"><link name="a">{shapes}</link></robot>')
-    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd").root_layer))
+    file = convert(urdf, tmp_path / "usd", options).root_layer
+    stage = Usd.Stage.Open(str(file))
 
     hint = UsdGeom.ModelAPI(stage.GetDefaultPrim()).GetExtentsHint()
 
@@ -167,6 +173,26 @@ def test_extents_hint_is_that_of_visuals_or_else_of_colliders(
         assert hint is None
     else:
         np.testing.assert_allclose(hint, expected, rtol=1e-6)
+
+
+def test_extents_hint_encloses_the_rotated_extents_of_visuals(asset: Path) -> None:
+    """Corners of each extent, placed by OpenUSD."""
+    stage = Usd.Stage.Open(str(asset))
+    transforms = UsdGeom.XformCache()
+    corners = [
+        transforms.GetLocalToWorldTransform(prim).Transform(Gf.Vec3d(*corner))
+        for prim in Usd.PrimRange(stage.GetDefaultPrim(), Usd.TraverseInstanceProxies())
+        if prim.IsA(UsdGeom.Gprim)
+        and UsdGeom.Imageable(prim).ComputePurpose() == UsdGeom.Tokens.default_
+        for ends in [UsdGeom.Boundable(prim).GetExtentAttr().Get()]
+        for corner in product(*zip(*ends, strict=True))
+    ]
+
+    hint = UsdGeom.ModelAPI(stage.GetDefaultPrim()).GetExtentsHint()
+
+    assert len(corners) == 3 * 8
+    expected = np.min(corners, axis=0), np.max(corners, axis=0)
+    np.testing.assert_allclose(hint, expected, rtol=1e-6)
 
 
 def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
