@@ -46,6 +46,7 @@ from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_r
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 from urdf_usd.converter.urdf.writer.custom import Idle, addressed, write_custom
+from urdf_usd.converter.urdf.xml.characters import FORBIDDEN
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.
@@ -54,7 +55,6 @@ _FARTHEST = 3.4028234663852886e38
 _CAPSULES_SINCE = (1, 1)
 _FIRST_VERSION = (1, 0)
 _KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
-_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DYNAMIC_LIMITS = (g.ACCELERATION, g.DECELERATION, g.JERK)
 
 
@@ -89,7 +89,7 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     if comment is not None:
         heading += f"<!-- {comment} -->\n"
     text = heading + ET.tostring(root, encoding="unicode") + "\n"
-    if found := _UNWRITABLE.search(text):
+    if found := FORBIDDEN.search(text):
         raise ValueError(f"XML has no way to write {found[0]!r}")
     return text.encode()
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.urdf.xml.characters import FORBIDDEN
 from urdf_usd.converter.urdf.xml.elements import MOST_PARTS
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
@@ -52,9 +53,8 @@ _REFERENCE = re.compile(
     r"|#x(?P<hexadecimal>[0-9a-fA-F]{1,6}));"
 )
 _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
-_FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT = "\ufffd"
-_SPECIAL = re.compile(f"&|{_FORBIDDEN.pattern}")
+_SPECIAL = re.compile(f"&|{FORBIDDEN.pattern}")
 _INSTRUCTION = re.compile(r"[A-Za-z_:\u0080-\U0010ffff][^\s]*(?:\s|$)")
 # Sections that end at a mark and contain no tags.
 _SECTIONS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
@@ -201,8 +201,8 @@ class _Scanner:
         else:
             subject, outcome = "the text", "replaced"
             plain = _LINE_END.sub("\n", content)
-            self._add_text(_FORBIDDEN.sub(_REPLACEMENT, plain), raw=False)
-        if _FORBIDDEN.search(content):
+            self._add_text(FORBIDDEN.sub(_REPLACEMENT, plain), raw=False)
+        if FORBIDDEN.search(content):
             yield XmlRepair.CHARACTER.at(place, subject=subject, outcome=outcome)
         self._position = end + len(closing)
 
@@ -294,14 +294,14 @@ class _Scanner:
         name = match[0]
         equals = _EQUALS.match(self._text, match.end())
         # Messages must not contain control characters either.
-        subject = f"{truncate(_FORBIDDEN.sub(_REPLACEMENT, name))} of <{truncate(tag)}>"
+        subject = f"{truncate(FORBIDDEN.sub(_REPLACEMENT, name))} of <{truncate(tag)}>"
         if equals is None:
             self._position = match.end()
             yield XmlRepair.ATTRIBUTE_VALUE.at(place, subject=subject)
             return
         self._position = equals.end()
         value = yield from self._quoted(subject)
-        if not _VALID_NAME.fullmatch(name) or _FORBIDDEN.search(name):
+        if not _VALID_NAME.fullmatch(name) or FORBIDDEN.search(name):
             yield XmlRepair.ATTRIBUTE_NAME.at(place, subject=subject)
         elif name in attributes:
             yield XmlRepair.ATTRIBUTE_REPEATED.at(place, subject=subject)
@@ -339,7 +339,7 @@ def _value(raw: str, place: Location, subject: str) -> Findings[str]:
     """Resolve references, and replace characters that are not allowed."""
     if not _SPECIAL.search(raw):
         return raw
-    if _FORBIDDEN.search(raw):
+    if FORBIDDEN.search(raw):
         yield XmlRepair.CHARACTER.at(place, subject=subject, outcome="replaced")
     pieces, position = [], 0
     for match in re.finditer("&", raw):
@@ -351,7 +351,7 @@ def _value(raw: str, place: Location, subject: str) -> Findings[str]:
         pieces += [raw[position : match.start()], character]
         position = found.end()
     pieces.append(raw[position:])
-    return _FORBIDDEN.sub(_REPLACEMENT, "".join(pieces))
+    return FORBIDDEN.sub(_REPLACEMENT, "".join(pieces))
 
 
 def _character(reference: re.Match[str]) -> str | None:
@@ -362,6 +362,6 @@ def _character(reference: re.Match[str]) -> str | None:
         code = int(reference["decimal"])
     else:
         code = int(reference["hexadecimal"], 16)
-    if not 0 < code <= sys.maxunicode or _FORBIDDEN.match(chr(code)):
+    if not 0 < code <= sys.maxunicode or FORBIDDEN.match(chr(code)):
         return None
     return chr(code)

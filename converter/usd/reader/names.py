@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pxr import Usd
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings
-
-# Characters that XML 1.0 does not allow.
-_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from urdf_usd.converter.urdf.xml.characters import FORBIDDEN
 
 
 def legible_name(prim: Usd.Prim) -> str:
@@ -25,7 +22,7 @@ def legible_name(prim: Usd.Prim) -> str:
 
 def writable(text: str) -> str:
     """Replace characters that XML does not allow."""
-    return _UNWRITABLE.sub("_", text)
+    return FORBIDDEN.sub("_", text)
 
 
 def unique_names(kind: str, prims: Sequence[Usd.Prim]) -> Findings[tuple[str, ...]]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
 from urdf_usd.conformance.engines.openusd.settings.parts import (
@@ -175,7 +175,7 @@ def _of_type(prim: Usd.Prim) -> Iterator[UnimpliedSetting]:
         or prim.IsA(UsdGeom.Gprim)
         or prim.IsA(UsdPhysics.Joint)
     )
-    lights = prim.HasAPI(UsdLux.LightAPI)
+    lights = prim.HasAPI("LightAPI")
     if (is_part and not lights) or _is_hidden(prim):
         return
     yield UnimpliedSetting(
