@@ -20,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from tests.benchmarks.peer_table import Comparison, Row, markdown, show
-from tests.benchmarks.peer_worker import Answer, Job
+from tests.benchmarks.peer_worker import Answer, Job, Measurement, Order
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 HERE = Path(__file__).parent
@@ -141,28 +143,67 @@ def _convert(
         encoding="utf-8",
     )
     command = (side.python, str(HERE / "peer_worker.py"), side.name, str(request))
-    limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
-    return cast("Answer", json.loads(_output(command, limits)))
+    return cast("Answer", json.loads(_output(command, _thread_limits(threads))))
 
 
 def _warm_times(
     sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path
 ) -> dict[str, float]:
-    """Measure each way to convert all robots once."""
-    times = {}
-    ours = sides[1]
-    for side in sides:
-        answer = _convert(side, jobs, folder / side.name)
-        times[f"{side.name} wall"] = answer["wall"]
-        times[f"{side.name} cpu"] = sum(robot["cpu"] for robot in answer["robots"])
-        answer = _convert(side, jobs, folder / f"{side.name}-thread", threads=1)
-        times[f"{side.name} thread"] = sum(robot["cpu"] for robot in answer["robots"])
+    """Measure each way to convert all robots once, robot by robot.
+
+    The speed of a machine that others share varies within a minute.
+    """
+    times: defaultdict[str, float] = defaultdict(float)
+    with ExitStack() as stack:
+        workers = {
+            (side.name, way): stack.enter_context(_serving(side, threads))
+            for side in sides
+            for way, threads in (("cpu", None), ("thread", 1))
+        }
+        for key, worker in workers.items():
+            # All libraries are loaded with the first robot.
+            _measure(worker, jobs[0], folder / "-".join(key) / "warm")
+        for number, job in enumerate(jobs):
+            for (name, way), worker in workers.items():
+                place = folder / f"{name}-{way}" / str(number)
+                found = _measure(worker, job, place)
+                times[f"{name} {way}"] += found["cpu"]
+                if way == "cpu":
+                    times[f"{name} wall"] += found["wall"]
     # If processes share the processors, threads of each are useless.
     place = folder / "together"
-    answer = _convert(ours, jobs, place, processes=PROCESSES, threads=1)
+    answer = _convert(sides[1], jobs, place, processes=PROCESSES, threads=1)
     times["together"] = answer["wall"]
     shutil.rmtree(folder)
     return times
+
+
+@contextmanager
+def _serving(side: Side, threads: int | None) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that converts one robot after the other."""
+    with subprocess.Popen(
+        (side.python, str(HERE / "peer_worker.py"), side.name),
+        env={**os.environ, **_thread_limits(threads)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+    ) as worker:
+        yield worker
+
+
+def _measure(worker: subprocess.Popen[str], job: Job, folder: Path) -> Measurement:
+    """Convert a robot in a process that was started before."""
+    if worker.stdin is None or worker.stdout is None:
+        raise ValueError("its streams are no pipes")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    order: Order = {"job": job, "folder": str(folder)}
+    print(json.dumps(order), file=worker.stdin, flush=True)
+    return cast("Measurement", json.loads(worker.stdout.readline()))
+
+
+def _thread_limits(threads: int | None) -> dict[str, str]:
+    return {} if threads is None else dict.fromkeys(THREADS, str(threads))
 
 
 def _warm_rows(rounds: Sequence[dict[str, float]]) -> tuple[Row, ...]:

@@ -1,9 +1,11 @@
 """Convert robots with one converter and measure each conversion.
 
-python peer_worker.py {ours,peer} REQUEST
+python peer_worker.py {ours,peer} [REQUEST]
 
 A program for either environment: it needs only the converter and the standard library.
 REQUEST is a JSON file of a :class:`Request`; an :class:`Answer` is printed as JSON.
+Without it, each line of standard input is an :class:`Order`, and is answered by a line
+with a :class:`Measurement`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,13 @@ class Job(TypedDict):
     name: str
     path: str
     packages: dict[str, str]
+
+
+class Order(TypedDict):
+    """A robot and the folder of its asset."""
+
+    job: Job
+    folder: str
 
 
 class Request(TypedDict):
@@ -117,13 +126,19 @@ def _warm_up(converter: str, job: Job, folder: str) -> None:
 
 
 def main() -> None:
-    """Process the request; output of the converters goes to stderr."""
+    """Process the request or orders; output of the converters goes to stderr."""
     stdout = os.dup(1)
     os.dup2(2, 1)
-    request: Request = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    text = json.dumps(answer(sys.argv[1], request))
+    converter, *requests = sys.argv[1:]
     with os.fdopen(stdout, "w", encoding="utf-8") as file:
-        file.write(text)
+        if requests:
+            request: Request = json.loads(Path(requests[0]).read_text(encoding="utf-8"))
+            file.write(json.dumps(answer(converter, request)))
+            return
+        for line in sys.stdin:
+            order: Order = json.loads(line)
+            found = measured(converter, order["job"], order["folder"])
+            print(json.dumps(found), file=file, flush=True)
 
 
 if __name__ == "__main__":
