@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
-from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes.collada.document import parse_document
 from urdf_usd.converter.meshes.collada.geometry import Primitive, Surface, read_surface
 from urdf_usd.converter.meshes.collada.materials import (
     NO_MATERIALS,
@@ -50,8 +50,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 Matrix: TypeAlias = NDArray[np.float64]
 
 _MOST_NUMBERS = 50_000_000
-# Limit of the number of tags; an element needs more than half a kilobyte.
-_MOST_TAGS = 4_000_000
 
 
 class _Part(NamedTuple):
@@ -81,7 +79,7 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The text is not XML, not COLLADA, or has no surface.
     """
-    root = _parsed(data)
+    root = parse_document(data)
     if root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
     metres_per_unit, up_axis = _metres_per_unit(root), _up_axis(root)
@@ -113,20 +111,6 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
         if attributes
         else NO_ATTRIBUTES,
     )
-
-
-def _parsed(data: bytes) -> Element:
-    """Parse a document, and drop the namespaces, which vary between exporters."""
-    if len(data) > _MOST_TAGS and data.count(b"<") > _MOST_TAGS:
-        raise MeshError(f"it has more than {_MOST_TAGS} tags")
-    try:
-        root = ET.fromstring(data)  # noqa: S314  (expat bounds entity expansion)
-    except (ET.ParseError, LookupError, ValueError) as error:
-        # The last two are raised for unknown encodings.
-        raise MeshError(f"it is not well-formed XML: {error}") from error
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-    return root
 
 
 def _metres_per_unit(root: Element) -> float:

@@ -30,12 +30,13 @@ def read_floats(text: bytes) -> NDArray[np.float64]:
     Raises:
         ValueError: Something in there is not a number.
     """
-    content = b"[%b]" % text.strip().replace(b" ", b",")
-    # The sign of the integer -0 would be lost.
-    is_json = not (b"," in text or b"-0," in content or content.endswith(b"-0]"))
-    if is_json:
+    if b"," not in text:
+        content = b"[" + text.strip().replace(b" ", b",") + b"]"
         with suppress(msgspec.DecodeError):
-            return np.array(_JSON.decode(content), np.float64)
+            numbers = np.array(_JSON.decode(content), np.float64)
+            # The sign of the integer -0 would be lost.
+            if numbers.all() or not (b"-0," in content or content.endswith(b"-0]")):
+                return numbers
     return _read(text, np.float64)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import assert_never
 
 from pxr import Gf, Sdf, Vt
@@ -121,6 +122,14 @@ def rest_extent(
     Returns:
         The extent [m] in the frame of the robot's prim; empty without shapes.
     """
+
+    @cache
+    def mesh_extent(path: Sdf.Path) -> Gf.Range3d:
+        extent = _authored_extent(library, path)
+        for child in library.GetPrimAtPath(path).nameChildren:
+            extent.UnionWith(_authored_extent(library, child.path))
+        return extent
+
     rest = rest_poses(tree)
     visible, colliding = Gf.Range3d(), Gf.Range3d()
     for name, link in tree.link.items():
@@ -128,9 +137,15 @@ def rest_extent(
         for shape, path in zip(link.shapes, paths, strict=True):
             gprim = geometry.GetPrimAtPath(path)
             if gprim:
+                meshes = gprim.referenceList.prependedItems
+                extent = (
+                    mesh_extent(meshes[0].primPath)
+                    if meshes
+                    else _authored_extent(geometry, path)
+                )
                 frame = compose(rest[name], shape.origin)
                 matrix = _matrix(frame, shape_scale(shape.geometry))
-                box = Gf.BBox3d(_shape_extent(gprim, library), matrix)
+                box = Gf.BBox3d(extent, matrix)
                 whole = colliding if isinstance(shape, Collision) else visible
                 whole.UnionWith(box.ComputeAlignedRange())
     return colliding if visible.IsEmpty() else visible
@@ -143,20 +158,13 @@ def _matrix(pose: Pose, scale: Vec3) -> Gf.Matrix4d:
     return Gf.Matrix4d().SetScale(Gf.Vec3d(*scale)) * matrix
 
 
-def _shape_extent(gprim: Sdf.PrimSpec, library: Sdf.Layer) -> Gf.Range3d:
-    """Return the extent of a shape in its own frame: its own, or of its meshes."""
-    meshes = [
-        library.GetPrimAtPath(reference.primPath)
-        for reference in gprim.referenceList.prependedItems
-    ]
-    groups = [group for mesh in meshes for group in mesh.nameChildren]
-    extent = Gf.Range3d()
-    for spec in (gprim, *meshes, *groups):
-        ends = spec.attributes.get("extent")
-        if ends is not None:
-            lower, upper = ends.default
-            extent.UnionWith(Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper)))
-    return extent
+def _authored_extent(layer: Sdf.Layer, path: Sdf.Path) -> Gf.Range3d:
+    """Return the extent of a prim, in its own frame; empty if it has none."""
+    attribute = layer.GetAttributeAtPath(path.AppendProperty("extent"))
+    if not attribute:
+        return Gf.Range3d()
+    lower, upper = attribute.default
+    return Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper))
 
 
 def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
