@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 import trimesh
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
@@ -20,6 +21,7 @@ from urdf_usd.converter.robot.solids import (
     hull_solid,
     is_closed,
     joined_solid,
+    least_hull,
     mesh_solid,
     primitive_solid,
     solid_of_mesh,
@@ -233,6 +235,41 @@ def test_convex_surface_needs_no_hull(monkeypatch: pytest.MonkeyPatch) -> None:
     sphere = trimesh.creation.icosphere(2)
 
     assert fills_hull(sphere.vertices, np.full(320, 3), sphere.faces.ravel(), 0.999)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(4, 60),
+    digits=st.integers(0, 3),
+    stretch=st.floats(1e-3, 1e3),
+)
+def test_least_hull_is_no_larger_than_that_of_scipy(
+    seed: int, count: int, digits: int, stretch: float
+) -> None:
+    """Also of points on a grid, of which many are in a plane, or equal."""
+    random = np.random.default_rng(seed)
+    points = random.normal(size=(count, 3)).round(digits) * (1.0, 1.0, stretch) + 5.0
+    assume(np.linalg.matrix_rank(points - points[0], tol=1e-9) == 3)
+    exact = ConvexHull(points).volume
+
+    least = least_hull(points)
+
+    assert least <= exact * (1.0 + 1e-9)
+    assert least >= 0.3 * exact
+
+
+@pytest.mark.parametrize("count", [20, 400])
+def test_concave_surface_needs_no_hull(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two balls at a distance, of few and of many points."""
+    ball = trimesh.creation.icosphere(0 if count == 20 else 3)
+    points = np.concatenate([ball.vertices, ball.vertices + (4.0, 0.0, 0.0)])
+    faces = np.concatenate([ball.faces, ball.faces + len(ball.vertices)])
+    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
+
+    assert not fills_hull(points, np.full(len(faces), 3), faces.ravel(), 0.95)
 
 
 def test_open_surface_fills_what_its_faces_enclose() -> None:
