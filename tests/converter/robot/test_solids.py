@@ -265,8 +265,10 @@ def test_concave_surface_needs_no_hull(
 ) -> None:
     """Two balls at a distance, of few and of many points."""
     ball = trimesh.creation.icosphere(0 if count == 20 else 3)
-    points = np.concatenate([ball.vertices, ball.vertices + (4.0, 0.0, 0.0)])
-    faces = np.concatenate([ball.faces, ball.faces + len(ball.vertices)])
+    beside = ball.copy()
+    beside.apply_translation((4.0, 0.0, 0.0))
+    points = np.concatenate([ball.vertices, beside.vertices])
+    faces = np.concatenate([ball.faces, beside.faces + len(ball.vertices)])
     monkeypatch.setitem(sys.modules, "scipy.spatial", None)
 
     assert not fills_hull(points, np.full(len(faces), 3), faces.ravel(), 0.95)
