@@ -19,8 +19,8 @@ from pxr import Sdf
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
 from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.schema_types import SCOPE_PROPERTIES
 from urdf_usd.converter.usd.writer.specs import (
+    SCOPE_PROPERTIES,
     define,
     show_spec_name,
     write_new,

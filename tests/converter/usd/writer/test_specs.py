@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.converter.usd.writer.schema_types import (
+from urdf_usd.converter.usd.writer.specs import (
     ATTRIBUTE_TYPES,
     SCOPE_PROPERTIES,
     UNIFORM_ATTRIBUTES,
