@@ -143,7 +143,7 @@ def fills_hull(
         bound = _largest_hull(points - amid, corners, determinants)
         if volume >= share * bound and is_closed(points, face_counts, face_indices):
             return True
-    if is_flat(points):
+    if _is_flat(points):
         return True
     if volume < share * least_hull(points):
         return False
@@ -182,7 +182,7 @@ def _largest_hull(points: Matrix, corners: Matrix, determinants: Matrix) -> floa
     return float((heights * (highest / heights) ** 3).sum()) / 6
 
 
-def is_flat(points: Matrix) -> bool:
+def _is_flat(points: Matrix) -> bool:
     """Return whether (N, 3) points are in a plane, apart from rounding."""
     widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return bool(widths[-1] <= _ROUND_OFF * widths[0])

@@ -29,6 +29,8 @@ _ENTITY = b"<!ENTITY"
 def parse_document(data: bytes) -> Element:
     """Parse a document, and drop the namespaces, which vary between exporters.
 
+    Long lists after the end of an element, which COLLADA has none of, are not kept.
+
     Raises:
         MeshError: The text is not XML, or has too many tags.
     """
