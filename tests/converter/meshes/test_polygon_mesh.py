@@ -175,6 +175,27 @@ def test_close_points_are_not_merged() -> None:
     assert len(merge_equal_points(corners)[0]) == 2
 
 
+def test_positions_with_equal_hashes_are_kept_apart() -> None:
+    """Positions a multiple of this difference apart have the same 64-bit hash."""
+    bits = np.float32([1.0, 2.0, 3.0]).view(np.int32)
+    collision = np.array([291_398, 73_625, 343_191], np.int32)
+    steps = [2, 0, 1, 0, 2, 1, 1]
+    corners = np.array([bits + step * collision for step in steps]).view(np.float32)
+
+    points, indices = merge_equal_points(corners)
+
+    np.testing.assert_array_equal(points, corners[:3])
+    assert indices.tolist() == [0, 1, 2, 1, 0, 2, 2]
+
+
+def test_no_corners_are_merged_to_no_points() -> None:
+    """Without corners there is nothing to merge."""
+    points, indices = merge_equal_points(np.zeros((0, 3), np.float32))
+
+    assert points.shape == (0, 3)
+    assert not len(indices)
+
+
 @given(st.lists(st.integers(0, 6), max_size=12))
 def test_faces_are_reversed_separately(sizes: list[int]) -> None:
     """Faces with different numbers of corners, and no faces."""
