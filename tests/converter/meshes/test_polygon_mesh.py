@@ -177,7 +177,7 @@ def test_close_points_are_not_merged() -> None:
 
 def test_positions_with_equal_hashes_are_kept_apart() -> None:
     """Positions a multiple of this difference apart have the same 64-bit hash."""
-    bits = np.float32([1.0, 2.0, 3.0]).view(np.int32)
+    bits = np.array([1.0, 2.0, 3.0], np.float32).view(np.int32)
     collision = np.array([291_398, 73_625, 343_191], np.int32)
     steps = [2, 0, 1, 0, 2, 1, 1]
     corners = np.array([bits + step * collision for step in steps]).view(np.float32)
