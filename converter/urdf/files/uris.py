@@ -108,10 +108,23 @@ class FileResolver(Struct, frozen=True, dict=True):
             path: The file.
             named: Packages in its reference.
         """
-        real = path.resolve()
-        resolver = chain.from_iterable(map(self._around, named))
-        packages = (folder.resolve() for folder in filter(is_package, resolver))
-        return any(map(real.is_relative_to, chain(self._own(), packages)))
+        real = self._real(path)
+        folders = chain.from_iterable(map(self._around, named))
+        packages = (_prefix(folder) for folder in filter(is_package, folders))
+        return any(map(real.startswith, chain(self._own(), packages)))
+
+    def _real(self, path: Path) -> str:
+        """Follow symbolic links; those of folders are followed once for all files."""
+        if path.is_symlink():
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if folder not in self._real_folders:
+            self._real_folders[folder] = os.path.realpath(folder)
+        return os.path.join(self._real_folders[folder], name)  # noqa: PTH118  text
+
+    @cached_property
+    def _real_folders(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _folder(self) -> Path:
@@ -129,30 +142,33 @@ class FileResolver(Struct, frozen=True, dict=True):
         tables = map(packages_below, reversed(workspaces(self.environment)))
         return dict(chain.from_iterable(table.items() for table in tables))
 
-    def _own(self) -> Iterator[Path]:
-        """Yield the robot's own folders, resolved, independent of references."""
+    def _own(self) -> Iterator[str]:
+        """Yield prefixes of files in the robot's own folders, whatever refers to them.
+
+        Symbolic links are followed.
+        """
         yield from self._near
         # Resolved lazily: most files are in the folders above.
         yield from self._named
 
     @cached_property
-    def _near(self) -> tuple[Path, ...]:
+    def _near(self) -> tuple[str, ...]:
         resolver = [
             folder
             for marks in (is_package, is_repository)
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
         near = (self._folder, *(resolver or (self._folder.parent,)))
-        return tuple(folder.resolve() for folder in near)
+        return tuple(map(_prefix, near))
 
     @cached_property
-    def _named(self) -> tuple[Path, ...]:
+    def _named(self) -> tuple[str, ...]:
         named = (
             *map(Path, self.packages.values()),
             *workspaces(self.environment),
             *prefixes(self.environment),
         )
-        return tuple(folder.resolve() for folder in named)
+        return tuple(map(_prefix, named))
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
@@ -185,11 +201,21 @@ class FileResolver(Struct, frozen=True, dict=True):
         for prefix in prefixes(self.environment):
             yield prefix / name
 
-    def _around(self, name: str) -> Iterator[Path]:
-        for folder, declared in self._declared:
-            if name in {folder.name, declared}:
-                yield folder
-            yield folder / name
+    def _around(self, name: str) -> tuple[Path, ...]:
+        if name not in self._neighbours:
+            self._neighbours[name] = tuple(
+                place
+                for folder, declared in self._declared
+                for place in (
+                    *((folder,) if name in {folder.name, declared} else ()),
+                    folder / name,
+                )
+            )
+        return self._neighbours[name]
+
+    @cached_property
+    def _neighbours(self) -> dict[str, tuple[Path, ...]]:
+        return {}
 
     def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
         name = package_and_rest(read)[0]
@@ -260,6 +286,11 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def _prefix(folder: Path) -> str:
+    """Return the start of the paths in a folder; symbolic links are followed."""
+    return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
+
+
 def _normalised(path: str | Path) -> Path:
     """Return an absolute path without ``..``, with its symbolic links."""
     return Path(os.path.abspath(path))  # noqa: PTH100  resolve() follows links
@@ -267,5 +298,7 @@ def _normalised(path: str | Path) -> Path:
 
 def _tidy(path: Path) -> Path:
     """Return an absolute path without ``..``, unless a symbolic link requires it."""
+    if path.is_absolute() and ".." not in path.parts:
+        return path
     plain = _normalised(path)
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
