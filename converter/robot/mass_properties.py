@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
 from urdf_usd.converter.robot.rigid import (
@@ -193,6 +194,12 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
     rounding = _PRODUCT_ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
     if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
         return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
+    return _diagonalised((ixx, ixy + 0.0, ixz + 0.0, iyy, iyz + 0.0, izz))
+
+
+# The inertia of a body is diagonalised to be checked, and again to be written.
+@lru_cache(maxsize=1024)
+def _diagonalised(inertia: Vec6) -> tuple[Vec3, Vec4]:
     # Imported here because half of all robots need no numpy.
     from urdf_usd.converter.robot import spatial  # noqa: PLC0415
 
