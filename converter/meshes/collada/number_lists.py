@@ -33,7 +33,8 @@ def read_floats(text: bytes) -> NDArray[np.float64]:
     if b"," not in text:
         content = b"[" + text.strip().replace(b" ", b",") + b"]"
         with suppress(msgspec.DecodeError):
-            numbers = np.array(_JSON.decode(content), np.float64)
+            decoded = _JSON.decode(content)
+            numbers = np.fromiter(decoded, np.float64, len(decoded))
             # The sign of the integer -0 would be lost.
             if numbers.all() or not (b"-0," in content or content.endswith(b"-0]")):
                 return numbers
