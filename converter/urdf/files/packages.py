@@ -74,6 +74,11 @@ def is_package(folder: Path) -> bool:
     return (folder / _MANIFEST).is_file()
 
 
+def path_prefix(folder: Path) -> str:
+    """Return the start of the paths of files in a folder, with links followed."""
+    return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
+
+
 def is_repository(folder: Path) -> bool:
     """Return whether a folder is a git checkout; in a worktree ``.git`` is a file."""
     return (folder / ".git").exists()

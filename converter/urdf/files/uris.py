@@ -26,6 +26,7 @@ from urdf_usd.converter.urdf.files.packages import (
     is_package,
     is_repository,
     packages_below,
+    path_prefix,
     prefixes,
     workspaces,
 )
@@ -110,7 +111,7 @@ class FileResolver(Struct, frozen=True, dict=True):
         """
         real = self._real(path)
         folders = chain.from_iterable(map(self._around, named))
-        packages = (_prefix(folder) for folder in filter(is_package, folders))
+        packages = (path_prefix(folder) for folder in filter(is_package, folders))
         return any(map(real.startswith, chain(self._own(), packages)))
 
     def _real(self, path: Path) -> str:
@@ -159,7 +160,7 @@ class FileResolver(Struct, frozen=True, dict=True):
             for folder in _first(marks, (self._folder, *self._folder.parents))
         ]
         near = (self._folder, *(resolver or (self._folder.parent,)))
-        return tuple(map(_prefix, near))
+        return tuple(map(path_prefix, near))
 
     @cached_property
     def _named(self) -> tuple[str, ...]:
@@ -168,7 +169,7 @@ class FileResolver(Struct, frozen=True, dict=True):
             *workspaces(self.environment),
             *prefixes(self.environment),
         )
-        return tuple(map(_prefix, named))
+        return tuple(map(path_prefix, named))
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
@@ -284,11 +285,6 @@ def _is_file(path: Path) -> bool:
     except OSError:
         # A name that is too long.
         return False
-
-
-def _prefix(folder: Path) -> str:
-    """Return the start of the paths in a folder; symbolic links are followed."""
-    return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
 
 
 def _normalised(path: str | Path) -> Path:

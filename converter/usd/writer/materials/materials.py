@@ -7,6 +7,7 @@ bound to parts without one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from urdf_usd.converter.usd.writer.materials.textures import (
     copy_textures,
     image_of,
     is_outside,
+    own_folders,
 )
 from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
 from urdf_usd.converter.usd.writer.names import sibling_names
@@ -316,8 +318,9 @@ def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
             if use.image.path:
                 pair = use.image.path, assignment.mesh_file or ""
                 uses.setdefault(pair, assignment.location)
+    folders_of = cache(own_folders)
     for (path, mesh_file), location in uses.items():
-        if is_outside(path, mesh_file):
+        if is_outside(path, folders_of(Path(mesh_file).parent)):
             message = f"{path} lies outside the folders of its mesh; it is used"
             yield Diagnostic("file-outside", message, location)
 

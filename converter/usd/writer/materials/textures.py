@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,7 +12,11 @@ from msgspec import Struct
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.mesh_material import MeshTexture
-from urdf_usd.converter.urdf.files.packages import is_package, is_repository
+from urdf_usd.converter.urdf.files.packages import (
+    is_package,
+    is_repository,
+    path_prefix,
+)
 from urdf_usd.converter.usd.writer.names import sibling_names
 
 # Formats that all renderers read, and that USDZ allows.
@@ -64,20 +69,29 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
     return Image(texture.reference)
 
 
-def is_outside(path: str, mesh_file: str) -> bool:
-    """Return whether a file, after following links, is outside the folders of its mesh.
+def own_folders(folder: Path) -> tuple[str, ...]:
+    """Return the folders of the meshes in a folder, as prefixes of paths.
 
-    These are the package and the repository around the mesh file, otherwise the parent
-    of its folder.
+    These are the package and the repository around it, otherwise its parent.
     """
-    folders = Path(mesh_file).absolute().parents
+    absolute = folder.absolute()
+    folders = (absolute, *absolute.parents)
     own = [
         next((folder for folder in folders if marks(folder)), None)
         for marks in (is_package, is_repository)
     ]
-    around = [folder for folder in own if folder] or list(folders[1:2]) or [folders[0]]
-    real = Path(path).resolve()
-    return not any(real.is_relative_to(folder.resolve()) for folder in around)
+    around = [folder for folder in own if folder] or [absolute.parent]
+    return tuple(map(path_prefix, around))
+
+
+def is_outside(path: str, own: tuple[str, ...]) -> bool:
+    """Return whether a file, after following links, is outside of folders.
+
+    Args:
+        path: The file.
+        own: The folders of its mesh, from :func:`own_folders`.
+    """
+    return not os.path.realpath(path).startswith(own)
 
 
 def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Textures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ from urdf_usd.converter.meshes.polygon_mesh import (
 )
 from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
 from urdf_usd.converter.robot.solids import fills_hull
-from urdf_usd.converter.usd.writer.materials.textures import is_outside
+from urdf_usd.converter.usd.writer.materials.textures import is_outside, own_folders
 from urdf_usd.converter.usd.writer.meshes.library import (
     ColliderGroups,
     MeshKey,
@@ -91,6 +92,7 @@ class _Writer:
         self._root = root
         names = sibling_names(Path(path).stem for path, _ in uses)
         self._names = dict(zip(uses, names, strict=True))
+        self._folders_of = cache(own_folders)
         self._alike = _of_equal_size({file for file, _ in uses})
         # By content.
         self._has_groups: dict[str, bool] = {}
@@ -120,7 +122,7 @@ class _Writer:
             if mesh is None:
                 mesh = decode_mesh(data, Path(file))
                 self.diagnostics += mesh_notes(Path(file).name, mesh, location)
-                self.diagnostics += _from_outside(mesh, file, location)
+                self.diagnostics += self._from_outside(mesh, file, location)
             return mesh
 
         for mirror in mirrors:
@@ -142,6 +144,20 @@ class _Writer:
                     whole = mirrored(decoded(), mirror)
                     self._meshes[same] = path, write_mesh(self._layer, path, whole)
                 self.library.prims[key], self.library.parts[file] = self._meshes[same]
+
+    def _from_outside(
+        self, mesh: PolygonMesh, file: str, location: Location | None
+    ) -> list[Diagnostic]:
+        """Report files of a mesh that are outside its folders."""
+        return [
+            Diagnostic(
+                "file-outside",
+                f"{path} lies outside the folders of its mesh; it is used",
+                location,
+            )
+            for path in mesh.sibling_files
+            if is_outside(path, self._folders_of(Path(file).parent))
+        ]
 
     def _write_groups(self, key: MeshKey, groups: Groups) -> ColliderGroups:
         """Write the groups of a mesh below an Xform, as positions and faces alone."""
@@ -178,21 +194,6 @@ def concave_groups(
 
 def _is_convex(mesh: PolygonMesh) -> bool:
     return fills_hull(mesh.points, mesh.face_counts, mesh.face_indices, _FILLED)
-
-
-def _from_outside(
-    mesh: PolygonMesh, file: str, location: Location | None
-) -> list[Diagnostic]:
-    """Report files of a mesh that are outside its folders."""
-    return [
-        Diagnostic(
-            "file-outside",
-            f"{path} lies outside the folders of its mesh; it is used",
-            location,
-        )
-        for path in mesh.sibling_files
-        if is_outside(path, file)
-    ]
 
 
 def _by_file(uses: Iterable[MeshKey]) -> dict[str, list[Mirror]]:
