@@ -274,11 +274,31 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
 
 
 def _first_equal_rows(rows: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Return for each of (M, 3) rows the index of the first equal row.
+    """Return for each of (M, 3) rows the index of the first equal row."""
+    first = _first_of_runs(*_sorted_by_hash(rows))
+    differs = np.zeros(len(rows), dtype=bool)
+    for column in rows.T:
+        differs |= column[first] != column
+    (left,) = np.nonzero(differs)
+    if len(left):
+        order = np.lexsort(rows[left].T)
+        ordered = rows[left[order]]
+        changes = np.logical_or.reduce(ordered[1:] != ordered[:-1], axis=1)
+        first[left] = left[_first_of_runs(order, changes)]
+    return first
 
-    Sorting integers is several times as fast as sorting rows: the upper bits are a hash
-    of the row, the lower ones its index. Among a million rows, a hash is shared by
-    different rows once in thirty times; such rows are sorted as rows.
+
+def _sorted_by_hash(
+    rows: NDArray[np.uint32],
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Sort (M, 3) rows by a hash, and rows with equal hashes by their index.
+
+    Sorting integers is several times as fast as sorting rows or indices: their upper
+    bits are the hash, and their lower ones the index. Among a million rows, a hash is
+    shared by different rows once in thirty times.
+
+    Returns:
+        The (M,) indices of the rows, and (M - 1,) whether the hash changes between two.
     """
     count = len(rows)
     index_bits = np.uint64(count.bit_length())
@@ -291,17 +311,7 @@ def _first_equal_rows(rows: NDArray[np.uint32]) -> NDArray[np.intp]:
     keys.sort()
     order = (keys & in_index).astype(np.intp)
     keys >>= index_bits
-    first = _first_of_runs(order, keys[1:] != keys[:-1])
-    differs = np.zeros(count, dtype=bool)
-    for column in rows.T:
-        differs |= column[first] != column
-    (left,) = np.nonzero(differs)
-    if len(left):
-        order = np.lexsort(rows[left].T)
-        ordered = rows[left[order]]
-        changes = np.logical_or.reduce(ordered[1:] != ordered[:-1], axis=1)
-        first[left] = left[_first_of_runs(order, changes)]
-    return first
+    return order, keys[1:] != keys[:-1]
 
 
 def _first_of_runs(
@@ -313,10 +323,11 @@ def _first_of_runs(
         order: (M,) sorted elements; those of a run are in ascending order.
         changes: (M - 1,) whether a run ends between two of them.
     """
-    starts = np.ones(len(order), dtype=bool)
-    starts[1:] = changes
+    is_start = np.ones(len(order), dtype=bool)
+    is_start[1:] = changes
+    starts = np.flatnonzero(is_start)
     first = np.empty_like(order)
-    first[order] = order[starts][np.cumsum(starts) - 1]
+    first[order] = np.repeat(order[starts], np.diff(starts, append=len(order)))
     return first
 
 
