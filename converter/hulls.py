@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import math
+from itertools import combinations
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.converter.robot.solids import fan_triangles, is_closed
+
 Points: TypeAlias = "NDArray[np.float64]"
+Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
 
 # Larger sets are reduced to the farthest points in narrow cones. A ball loses 2 % of
 # its volume, a box nothing.
 _FEW, _CONES = 2000, 24
+# Largest product of triangles and points for which a bound is faster than the hull.
+_FEW_PAIRS = 200_000
+# Number of points of which all are tried, as corners of a hull.
+_ALL_TRIED = 32
+# Relative rounding of a length.
+_ROUND_OFF = 1e-12
+# By how much points are moved at most.
+_NUDGE = 1e-6
 
 
 def convex_hull(points: Points) -> tuple[Points, float]:
@@ -48,6 +61,97 @@ def volume_within(points: Points) -> float:
     (a, b, c), (d, e, f) = edge, corner
     heights = spread @ np.array((b * f - c * e, c * d - a * f, a * e - b * d))
     return float(heights.max() - heights.min()) / 6.0
+
+
+def fills_hull(
+    points: Points, face_counts: Indices, face_indices: Indices, share: float
+) -> bool:
+    """Return whether a surface encloses at least a share of its convex hull's volume.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face, at least three.
+        face_indices: Points of all corners, face by face.
+        share: Between 0 and 1.
+    """
+    amid = points.mean(axis=0)
+    corners = fan_triangles(points, face_counts, face_indices) - amid
+    determinants = np.linalg.det(corners)
+    volume = abs(float(determinants.sum())) / 6
+    if len(corners) * len(points) <= _FEW_PAIRS:
+        bound = _volume_around(points - amid, corners, determinants)
+        if volume >= share * bound and is_closed(points, face_counts, face_indices):
+            return True
+    if _is_flat(points):
+        return True
+    if volume < share * least_hull(points):
+        return False
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+
+    try:
+        hull = float(ConvexHull(points).volume)
+    except (QhullError, ValueError):
+        # Flat.
+        return True
+    return volume >= share * hull
+
+
+def _volume_around(points: Points, corners: Points, determinants: Points) -> float:
+    """Return an upper bound of the volume of the hull of a closed surface.
+
+    If the origin is on the same side of all triangles, the cones from it through them
+    fill the space. In each, the hull ends below the point that is highest above the
+    triangle. The bound is the volume itself if the surface is convex.
+
+    Args:
+        points: (N, 3), relative to a point inside.
+        corners: (T, 3, 3) corners of the triangles, relative to the same point.
+        determinants: (T,) of the corners.
+
+    Returns:
+        The bound [m^3]; infinite if the origin is not on the same side.
+    """
+    side = np.sign(determinants.sum())
+    heights = side * determinants
+    if not (heights > 0).all():
+        return math.inf
+    a, b, c = corners.transpose(1, 0, 2)
+    normals = side * np.cross(b - a, c - a)
+    highest = np.einsum("ti,ni->tn", normals, points).max(axis=1)
+    return float((heights * (highest / heights) ** 3).sum()) / 6
+
+
+def _is_flat(points: Points) -> bool:
+    """Return whether (N, 3) points are in a plane, apart from rounding."""
+    widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(widths[-1] <= _ROUND_OFF * widths[0])
+
+
+def least_hull(points: Points) -> float:
+    """Return a lower bound of the volume of the convex hull of (N, 3) points [m^3].
+
+    The volume of the hull of all points or, of many, of the farthest ones towards the
+    faces, edges and corners of the bounding box, by trying all triangles. Points are
+    moved towards their mean, each by another millionth, so that no four are in a plane;
+    they stay in the hull.
+    """
+    if len(points) > _ALL_TRIED:
+        size = np.ptp(points, axis=0)
+        unit = points / np.where(size > 0.0, size, 1.0)
+        points = points[extreme_points(unit)]
+    outer = points - points.mean(axis=0)
+    # Without linear relations, which could leave four in a plane.
+    steps = np.sin(np.arange(len(outer))) ** 2
+    outer = outer * (1.0 - _NUDGE * steps)[:, np.newaxis]
+    triples = np.array(list(combinations(range(len(outer)), 3))).reshape(-1, 3)
+    a, b, c = outer[triples].transpose(1, 0, 2)
+    normals = np.cross(b - a, c - a)
+    above = np.einsum("tk,nk->tn", normals, outer)
+    above -= np.einsum("tk,tk->t", normals, a)[:, np.newaxis]
+    allowed = _ROUND_OFF * np.abs(above).max(initial=0.0)
+    is_facet = (above <= allowed).all(axis=1) | (above >= -allowed).all(axis=1)
+    volumes = np.abs(np.einsum("tk,tk->t", a, np.cross(b, c)))
+    return float(volumes[is_facet].sum()) / 6.0
 
 
 def extreme_points(points: Points) -> NDArray[np.int64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from itertools import combinations, product
 from math import pi
 from typing import Any, TypeAlias, assert_never
 
@@ -36,16 +35,6 @@ EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
 # Least volume of a mesh as part of that of its convex hull. Less is a surface with
 # faces of both orientations.
 _LEAST_FILLED = 1e-3
-# Largest product of triangles and points for which a bound is faster than the hull.
-_FEW = 200_000
-# Number of points of which all are tried, as corners of a hull.
-_ALL_TRIED = 32
-# Relative rounding of a length.
-_ROUND_OFF = 1e-12
-# By how much points are moved at most.
-_NUDGE = 1e-6
-# Towards one of each two opposite faces, edges and corners of a cube.
-_TOWARDS = np.array(list(product((-1, 0, 1), repeat=3)), np.float64)[:13]
 # Rounding of a volume, and of A + B >= C.
 _ROUNDING = 1e-6
 
@@ -106,13 +95,21 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
         face_indices: Points of all corners, face by face.
     """
     amid = points.mean(axis=0)
-    corners = _triangles(points, face_counts, face_indices) - amid
+    corners = fan_triangles(points, face_counts, face_indices) - amid
     determinants = np.linalg.det(corners)
     return _sum(corners, determinants * np.sign(determinants.sum()), amid)
 
 
-def _triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> Matrix:
-    """Return the (T, 3, 3) corners of the triangles of all faces, as fans."""
+def fan_triangles(
+    points: Matrix, face_counts: Indices, face_indices: Indices
+) -> Matrix:
+    """Return the (T, 3, 3) corners of the triangles of all faces, as fans.
+
+    Args:
+        points: (N, 3) [m].
+        face_counts: (F,) corners of each face, at least three.
+        face_indices: Points of all corners, face by face.
+    """
     counts = face_counts.astype(np.int64)
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     # Position of each triangle within the fan of its face.
@@ -122,98 +119,6 @@ def _triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> M
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
     triangles: Matrix = points[face_indices[fans]]
     return triangles
-
-
-def fills_hull(
-    points: Matrix, face_counts: Indices, face_indices: Indices, share: float
-) -> bool:
-    """Return whether a surface encloses at least a share of its convex hull's volume.
-
-    Args:
-        points: (N, 3) [m].
-        face_counts: (F,) corners of each face, at least three.
-        face_indices: Points of all corners, face by face.
-        share: Between 0 and 1.
-    """
-    amid = points.mean(axis=0)
-    corners = _triangles(points, face_counts, face_indices) - amid
-    determinants = np.linalg.det(corners)
-    volume = abs(float(determinants.sum())) / 6
-    if len(corners) * len(points) <= _FEW:
-        bound = _largest_hull(points - amid, corners, determinants)
-        if volume >= share * bound and is_closed(points, face_counts, face_indices):
-            return True
-    if _is_flat(points):
-        return True
-    if volume < share * least_hull(points):
-        return False
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
-
-    try:
-        hull = float(ConvexHull(points).volume)
-    except (QhullError, ValueError):
-        # Flat.
-        return True
-    return volume >= share * hull
-
-
-def _largest_hull(points: Matrix, corners: Matrix, determinants: Matrix) -> float:
-    """Return an upper bound of the volume of the hull of a closed surface.
-
-    If the origin is on the same side of all triangles, the cones from it through them
-    fill the space. In each, the hull ends below the point that is highest above the
-    triangle. The bound is the volume itself if the surface is convex.
-
-    Args:
-        points: (N, 3), relative to a point inside.
-        corners: (T, 3, 3) corners of the triangles, relative to the same point.
-        determinants: (T,) of the corners.
-
-    Returns:
-        The bound [m^3]; infinite if the origin is not on the same side.
-    """
-    side = np.sign(determinants.sum())
-    heights = side * determinants
-    if not (heights > 0).all():
-        return math.inf
-    a, b, c = corners.transpose(1, 0, 2)
-    normals = side * np.cross(b - a, c - a)
-    highest = np.einsum("ti,ni->tn", normals, points).max(axis=1)
-    return float((heights * (highest / heights) ** 3).sum()) / 6
-
-
-def _is_flat(points: Matrix) -> bool:
-    """Return whether (N, 3) points are in a plane, apart from rounding."""
-    widths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    return bool(widths[-1] <= _ROUND_OFF * widths[0])
-
-
-def least_hull(points: Matrix) -> float:
-    """Return a lower bound of the volume of the convex hull of (N, 3) points [m^3].
-
-    The volume of the hull of all points or, of many, of the farthest ones towards the
-    faces, edges and corners of the bounding box, by trying all triangles. Points are
-    moved towards their mean, each by another millionth, so that no four are in a plane;
-    they stay in the hull.
-    """
-    if len(points) > _ALL_TRIED:
-        size = np.ptp(points, axis=0)
-        unit = points / np.where(size > 0.0, size, 1.0)
-        heights = np.einsum("nk,dk->nd", unit, _TOWARDS)
-        points = points[np.unique([heights.argmax(axis=0), heights.argmin(axis=0)])]
-    outer = points - points.mean(axis=0)
-    # Without linear relations, which could leave four in a plane.
-    steps = np.sin(np.arange(len(outer))) ** 2
-    outer = outer * (1.0 - _NUDGE * steps)[:, np.newaxis]
-    triples = np.array(list(combinations(range(len(outer)), 3))).reshape(-1, 3)
-    a, b, c = outer[triples].transpose(1, 0, 2)
-    normals = np.cross(b - a, c - a)
-    above = np.einsum("tk,nk->tn", normals, outer)
-    above -= np.einsum("tk,tk->t", normals, a)[:, np.newaxis]
-    allowed = _ROUND_OFF * np.abs(above).max(initial=0.0)
-    is_facet = (above <= allowed).all(axis=1) | (above >= -allowed).all(axis=1)
-    volumes = np.abs(np.einsum("tk,tk->t", a, np.cross(b, c)))
-    return float(volumes[is_facet].sum()) / 6.0
 
 
 def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bool:

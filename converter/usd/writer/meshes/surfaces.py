@@ -13,6 +13,7 @@ from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, read_file
+from urdf_usd.converter.hulls import fills_hull
 from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
@@ -22,7 +23,6 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     split_groups,
 )
 from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
-from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.usd.writer.materials.textures import is_outside, own_folders
 from urdf_usd.converter.usd.writer.meshes.library import (
     ColliderGroups,
