@@ -24,12 +24,12 @@ _BODIES = {
     "a list in a comment": f"<!-- <p>{_LONG}</p> --><p>{_WHOLE}</p>",
     "a list in a section": f"<vcount><![CDATA[<p>{_LONG}<]]></vcount>",
     "a reference": f"<p>{_LONG}&#32;{_LONG}</p>",
-    "text that looks like a mark": f"<p>{_LONG}</p><p>@list0;</p>",
     "letters": f"<p>{_LONG} \u00e9</p><float_array>{_LONG}</float_array>",
     "an end of a tag in an attribute": f"<p a='x>{_LONG}'>{_LONG}</p>",
     "elements inside": f"<p>{_LONG}<h>{_WHOLE}</h>{_LONG}</p>",
     "other elements": f"<param>{_LONG}</param><Name_array>{_WHOLE}</Name_array>",
     "an entity": f"<p>&long; {_LONG}</p>",
+    "prefixes": f"<c:p xmlns:c='http://example.org/c'>{_LONG}</c:p>",
 }
 _ENTITY = f"<!DOCTYPE COLLADA [<!ENTITY long '{_WHOLE}'>]>"
 
@@ -87,3 +87,27 @@ def test_faults_are_those_of_the_whole_document(body: str) -> None:
         parse_document(data)
 
     assert str(raised.value) == f"it is not well-formed XML: {expected.value}"
+
+
+@pytest.mark.parametrize(
+    "doctype",
+    [
+        "[<!ENTITY other SYSTEM 'other.xml'>]",
+        "SYSTEM 'other.dtd'",
+        "PUBLIC 'other' 'other.dtd' [<!ENTITY % more SYSTEM 'more.dtd'> %more;]",
+    ],
+)
+def test_entities_of_other_files_are_refused(doctype: str) -> None:
+    """Their declarations are not read, or their contents."""
+    declared = f"<!DOCTYPE COLLADA {doctype}><COLLADA><p>1</p>"
+
+    with pytest.raises(MeshError, match=r"it is not well-formed XML: .*entity"):
+        parse_document(f"{declared}<p>&other;</p></COLLADA>".encode())
+    root = parse_document(f"{declared}</COLLADA>".encode())
+    assert _texts(root) == [("COLLADA", None), ("p", "1")]
+
+
+def test_unknown_encoding_is_refused() -> None:
+    """As malformed XML."""
+    with pytest.raises(MeshError, match=r"it is not well-formed XML: .*encoding"):
+        parse_document(b"<?xml version='1.0' encoding='fax'?><COLLADA/>")
