@@ -542,7 +542,7 @@ def _examined(
             for assignment in unchanged:
                 yield assignment.place, Unchanged(former.pop(assignment.place))
             if options.scheduler is None:
-                yield from _examined_here(changed, pool, threads, interrupts)
+                yield from _examined_here(changed, pool, threads, interrupts, jobs)
             else:
                 yield from _examined_there(
                     changed, pool, threads, interrupts, options, announce
@@ -630,11 +630,16 @@ def _examined_here(
     pool: WorkerPool,
     threads: Executor,
     interrupts: DeferredInterrupts,
+    jobs: int,
 ) -> Generator[tuple[str, RobotRecord | Unchanged]]:
     finished: SimpleQueue[Future[RobotRecord | Unchanged]] = SimpleQueue()
     places = {}
-    for assignment in assignments:
-        future = threads.submit(examine_isolated, pool, assignment, {})
+    for index, assignment in enumerate(assignments):
+        # The last robots would leave processors idle.
+        parallel = len(assignments) - index < jobs
+        future = threads.submit(
+            examine_isolated, pool, assignment, {}, parallel=parallel
+        )
         places[future] = assignment.place
         future.add_done_callback(finished.put)
     for _ in assignments:
