@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -143,8 +144,7 @@ def least_hull(points: Points) -> float:
     # Without linear relations, which could leave four in a plane.
     steps = np.sin(np.arange(len(outer))) ** 2
     outer = outer * (1.0 - _NUDGE * steps)[:, np.newaxis]
-    triples = np.array(list(combinations(range(len(outer)), 3))).reshape(-1, 3)
-    a, b, c = outer[triples].transpose(1, 0, 2)
+    a, b, c = outer[_triples(len(outer))].transpose(1, 0, 2)
     normals = np.cross(b - a, c - a)
     above = np.einsum("tk,nk->tn", normals, outer)
     above -= np.einsum("tk,tk->t", normals, a)[:, np.newaxis]
@@ -152,6 +152,14 @@ def least_hull(points: Points) -> float:
     is_facet = (above <= allowed).all(axis=1) | (above >= -allowed).all(axis=1)
     volumes = np.abs(np.einsum("tk,tk->t", a, np.cross(b, c)))
     return float(volumes[is_facet].sum()) / 6.0
+
+
+@cache
+def _triples(count: int) -> NDArray[np.intp]:
+    """Return the (T, 3) triples of numbers below a small count."""
+    triples = np.array(list(combinations(range(count), 3)), np.intp).reshape(-1, 3)
+    triples.flags.writeable = False
+    return triples
 
 
 def extreme_points(points: Points) -> NDArray[np.int64]:

@@ -108,13 +108,16 @@ def _author(
 ) -> None:
     """Author the custom data of a prim that has other specs in other layers."""
     spec = Sdf.CreatePrimInLayer(layer, path)
-    # No schema declares properties in this namespace.
-    taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in (spec, *others)))
-    for attribute in custom.attributes:
-        name = ":".join((*around, *attribute.within, attribute.name))
-        _author_text(spec, taken, name, attribute.value, NAMESPACE)
-    children = set[str]().union(*(one.nameChildren.keys() for one in (spec, *others)))
-    _author_elements(spec, children, custom.elements, around)
+    specs = (spec, *others)
+    if custom.attributes:
+        # No schema declares properties in this namespace.
+        taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in specs))
+        for attribute in custom.attributes:
+            name = ":".join((*around, *attribute.within, attribute.name))
+            _author_text(spec, taken, name, attribute.value, NAMESPACE)
+    if custom.elements:
+        children = set[str]().union(*(one.nameChildren.keys() for one in specs))
+        _author_elements(spec, children, custom.elements, around)
 
 
 def _author_elements(
