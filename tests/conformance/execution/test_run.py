@@ -347,9 +347,15 @@ def test_unchanged_robots_are_read_in_one_process(
     examined: list[str] = []
     endings: list[object] = []
 
-    def noted(pool: WorkerPool, assignment: Assignment, *rest: Any) -> object:  # noqa: ANN401  # passed on
+    def noted(
+        pool: WorkerPool,
+        assignment: Assignment,
+        variables: Mapping[str, str],
+        *,
+        parallel: bool,
+    ) -> object:
         examined.append(assignment.source.id)
-        endings.append(examine_isolated(pool, assignment, *rest))
+        endings.append(examine_isolated(pool, assignment, variables, parallel=parallel))
         return endings[-1]
 
     monkeypatch.setattr(execution, "examine_isolated", noted)
@@ -384,10 +390,14 @@ def test_resumed_run_loads_engines_only_if_a_robot_changed(
         return loads[-1]
 
     def noted(
-        pool: WorkerPool, assignment: Assignment, variables: Mapping[str, str]
+        pool: WorkerPool,
+        assignment: Assignment,
+        variables: Mapping[str, str],
+        *,
+        parallel: bool,
     ) -> object:
         examined.append(assignment.source.id)
-        return examine_isolated(pool, assignment, variables)
+        return examine_isolated(pool, assignment, variables, parallel=parallel)
 
     monkeypatch.setattr(execution, "select_engines", noted_load)
     monkeypatch.setattr(execution, "examine_isolated", noted)
