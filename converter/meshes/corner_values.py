@@ -49,7 +49,18 @@ def corner_values(
     """
     if not are_valid_indices(indices, len(values)):
         return None
-    values, indices = drop_unused(values, indices)
+    return finite_values(*drop_unused(values, indices))
+
+
+def finite_values(
+    values: NDArray[np.floating], indices: NDArray[np.integer]
+) -> CornerValues | None:
+    """Build values of corners that are all used; None unless they are finite.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner, all within the values.
+    """
     if not fits_float32(values):
         return None
     # Views, so that the given arrays stay writeable.
@@ -82,7 +93,8 @@ def drop_unused(
     is_used[indices] = True
     if is_used.all():
         return values, indices
-    return values[is_used], (np.cumsum(is_used) - 1)[indices]
+    numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return values[is_used], numbers[indices]
 
 
 def fill_missing(

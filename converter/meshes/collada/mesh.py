@@ -31,9 +31,9 @@ from urdf_usd.converter.meshes.collada.scene import Instance, read_scene
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     are_valid_indices,
-    corner_values,
     drop_unused,
     face_normals,
+    finite_values,
     join_corner_values,
     transform_vectors,
     unit_vectors,
@@ -236,7 +236,7 @@ class _Surfaces:
                     held = unit_vectors(transform_vectors(held, _cofactors(linear)))
             elif semantic == "COLOR":
                 held = np.clip(held, 0.0, 1.0)
-            found = corner_values(held, indices)
+            found = finite_values(held, indices)
             if found is not None:
                 values[semantic] = found
         return values

@@ -144,6 +144,9 @@ def read_obj(
 def _groups(text: bytes) -> tuple[tuple[str, int], ...]:
     """Return name and number of faces of the groups that have faces, if several."""
     parts = _GROUP.split(text)
+    statements = len(parts) // 2
+    if not statements or (statements == 1 and not _FACE.search(parts[0])):
+        return ()
     # Faces before the first statement are a group without a name.
     named = zip((b"", *parts[1::2]), parts[::2], strict=True)
     groups = [(name, part) for name, part in named if _FACE.search(part)]
