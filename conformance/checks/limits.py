@@ -29,6 +29,9 @@ from urdf_usd.conformance.tolerance.comparison import (
 # The largest float32: USD stores a larger value as none, and a URDF that is written
 # from USD states none by this value.
 _FARTHEST = 3.4028234663852886e38
+# What float32 rounds to its smallest normal number, which stands for a limit of zero in
+# schemas whose ranges must not be empty.
+_SMALLEST = 2.0**-126 + 2.0**-150
 
 
 def _pairs(
@@ -129,6 +132,8 @@ def _ratio(ours: float | None, theirs: float | None) -> float:
     if ours is None or theirs is None:
         return math.inf
     if ours >= _FARTHEST and theirs >= _FARTHEST:
+        return 0.0
+    if max(abs(ours), abs(theirs)) <= _SMALLEST:
         return 0.0
     return relative_difference(ours, theirs)
 

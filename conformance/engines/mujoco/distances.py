@@ -59,6 +59,10 @@ def link_distances(
 
 
 def _is_thin(solid: Solid) -> bool:
+    if solid.kind is not ShapeKind.MESH:
+        # A capsule may be a sphere.
+        sizes = solid.size[:1] if solid.kind is ShapeKind.CAPSULE else solid.size
+        return min(sizes) <= 0.0
     points = np.array(solid.points).reshape(-1, 3)
     if not len(points):
         return False
@@ -79,8 +83,12 @@ def _add(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
         spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
         return
+    kind = solid.kind
+    if kind is ShapeKind.CAPSULE and solid.size[1] <= 0.0:
+        # MuJoCo refuses capsules without a straight part.
+        kind = ShapeKind.SPHERE
     spec.worldbody.add_geom(
-        type=types[solid.kind],
+        type=types[kind],
         size=[*solid.size, 0.0, 0.0][:3],
         pos=solid.position,
         quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),

@@ -154,6 +154,21 @@ _FOUND = {
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
         '<limit lower="0" upper="2e-309" effort="1" velocity="1"/></joint></robot>'
     ),
+    "effort limit that stands for zero in MuJoCo's schemas": (
+        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
+        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
+        '<limit lower="-1" upper="1" effort="1.175494351e-38" velocity="1"/></joint>'
+        "</robot>"
+    ),
+    "capsule without length beside another collider": (
+        f'<robot name="r"><link name="a">{_BODY}<collision><geometry>'
+        '<capsule radius="0.4" length="0"/></geometry></collision></link>'
+        f'<link name="b">{_BODY}<collision><geometry>'
+        '<box size="0.01 0.01 0.01"/></geometry></collision></link>'
+        '<link name="c"/><joint name="i" type="fixed"><parent link="c"/>'
+        '<child link="a"/></joint><joint name="j" type="continuous">'
+        '<parent link="c"/><child link="b"/></joint></robot>'
+    ),
 }
 
 
