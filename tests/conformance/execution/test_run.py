@@ -74,6 +74,27 @@ def _run(
     return records
 
 
+def _noting(
+    examined: list[str], endings: list[object] | None = None
+) -> Callable[..., object]:
+    """Examine robots as a run does, and note their ids and what is returned."""
+
+    def noted(
+        pool: WorkerPool,
+        assignment: Assignment,
+        variables: Mapping[str, str],
+        *,
+        parallel: bool,
+    ) -> object:
+        examined.append(assignment.source.id)
+        ending = examine_isolated(pool, assignment, variables, parallel=parallel)
+        if endings is not None:
+            endings.append(ending)
+        return ending
+
+    return noted
+
+
 @pytest.fixture(scope="module")
 def few(
     tmp_path_factory: pytest.TempPathFactory,
@@ -347,18 +368,7 @@ def test_unchanged_robots_are_read_in_one_process(
     examined: list[str] = []
     endings: list[object] = []
 
-    def noted(
-        pool: WorkerPool,
-        assignment: Assignment,
-        variables: Mapping[str, str],
-        *,
-        parallel: bool,
-    ) -> object:
-        examined.append(assignment.source.id)
-        endings.append(examine_isolated(pool, assignment, variables, parallel=parallel))
-        return endings[-1]
-
-    monkeypatch.setattr(execution, "examine_isolated", noted)
+    monkeypatch.setattr(execution, "examine_isolated", _noting(examined, endings))
     if crashes:
         monkeypatch.setattr(unchanged, "read_former_inputs", _crash)
     again = _run(sources, tmp_path, structs.replace(options, resume=True))
@@ -389,18 +399,8 @@ def test_resumed_run_loads_engines_only_if_a_robot_changed(
         loads.append(select_engines(pool, requested, timeout, spawned=spawned))
         return loads[-1]
 
-    def noted(
-        pool: WorkerPool,
-        assignment: Assignment,
-        variables: Mapping[str, str],
-        *,
-        parallel: bool,
-    ) -> object:
-        examined.append(assignment.source.id)
-        return examine_isolated(pool, assignment, variables, parallel=parallel)
-
     monkeypatch.setattr(execution, "select_engines", noted_load)
-    monkeypatch.setattr(execution, "examine_isolated", noted)
+    monkeypatch.setattr(execution, "examine_isolated", _noting(examined))
 
     assert _run(sources, tmp_path, resumed) == first
     assert not loads
