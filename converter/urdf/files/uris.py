@@ -204,15 +204,14 @@ class FileResolver(Struct, frozen=True, dict=True):
 
     def _around(self, name: str) -> tuple[Path, ...]:
         if name not in self._neighbours:
-            self._neighbours[name] = tuple(
-                place
-                for folder, declared in self._declared
-                for place in (
-                    *((folder,) if name in {folder.name, declared} else ()),
-                    folder / name,
-                )
-            )
+            self._neighbours[name] = tuple(self._places_around(name))
         return self._neighbours[name]
+
+    def _places_around(self, name: str) -> Iterator[Path]:
+        for folder, declared in self._declared:
+            if name in {folder.name, declared}:
+                yield folder
+            yield folder / name
 
     @cached_property
     def _neighbours(self) -> dict[str, tuple[Path, ...]]:
