@@ -133,7 +133,8 @@ def _ratio(ours: float | None, theirs: float | None) -> float:
         return math.inf
     if ours >= _FARTHEST and theirs >= _FARTHEST:
         return 0.0
-    if max(abs(ours), abs(theirs)) <= _SMALLEST:
+    # Each by itself: max() of zero and NaN is zero.
+    if abs(ours) <= _SMALLEST and abs(theirs) <= _SMALLEST:
         return 0.0
     return relative_difference(ours, theirs)
 

@@ -1,0 +1,47 @@
+"""Comparison of the limits and the damping of joints."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.conformance.miniatures import restating_joint, urdf_reading, usd_reading
+from urdf_usd.conformance.engines.protocol import Observed
+from urdf_usd.conformance.records.record import Grade
+from urdf_usd.conformance.verdict.judgement import judge
+
+# The smallest normal float32: it stands for zero where a range must not be empty.
+STAND_IN = 2.0**-126
+
+
+def _grade(what: str, expected: float, actual: float) -> Grade:
+    """Judge one number of a joint that both sides state."""
+    judgement = judge(
+        {
+            "reference": Observed(
+                restating_joint(urdf_reading(), "shoulder", **{what: expected})
+            )
+        },
+        Observed(restating_joint(usd_reading(), "shoulder", **{what: actual})),
+    )
+    return next(c.grade for c in judgement.checks if c.id.endswith(f".{what}"))
+
+
+@pytest.mark.parametrize("what", ["effort", "velocity", "damping", "friction"])
+@pytest.mark.parametrize("expected", [0.0, STAND_IN, 1.0, math.inf])
+def test_number_that_differs_by_simulator_fails(what: str, expected: float) -> None:
+    """It is NaN, which equals no number of a URDF, zero included."""
+    assert _grade(what, expected, math.nan) is Grade.FAILS
+
+
+@pytest.mark.parametrize("actual", [0.0, STAND_IN])
+@pytest.mark.parametrize("expected", [0.0, STAND_IN])
+def test_stand_in_for_an_effort_of_zero_is_zero(expected: float, actual: float) -> None:
+    """No motor exerts an effort so small."""
+    assert _grade("effort", expected, actual) is Grade.EXACT
+
+
+def test_effort_above_the_stand_in_is_not_zero() -> None:
+    """Only the smallest number stands for zero."""
+    assert _grade("effort", 0.0, 4 * STAND_IN) is Grade.FAILS
