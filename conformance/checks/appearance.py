@@ -28,7 +28,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Vec3,
 )
-from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -144,7 +144,7 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
         return 0.0
     if theirs is None:
         return math.inf
-    return max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+    return largest(abs(a - b) for a, b in zip(ours, theirs, strict=True))
 
 
 def color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
@@ -324,9 +324,7 @@ def _unlike_mappings(part: Appearance, ours: Mapping, theirs: Mapping) -> float:
     one, other = (_measures(part.area, side, ours) for side in (ours, theirs))
     scale = max(1.0, math.sqrt(abs(ours.moments[2]) / part.area or 1.0))
     scale = max(scale, math.sqrt(abs(ours.moments[3]) / part.area or 1.0))
-    amounts = [abs(a - b) / scale for a, b in zip(one, other, strict=True)]
-    # NaN is no small difference.
-    return max(amounts) if all(map(math.isfinite, amounts)) else math.inf
+    return largest(abs(a - b) / scale for a, b in zip(one, other, strict=True))
 
 
 def _measures(area: float, side: Mapping, reference: Mapping) -> list[float]:
@@ -382,7 +380,7 @@ def _shaded(part: LinkShapes) -> Difference | None:
     ours = _combined(part.ours)
     text = f"mean cosine {theirs.facing:.4g} to the faces"
     if ours is None or not ours.stated:
-        inwards = not theirs.facing >= _SMOOTHED or theirs.against > _INWARDS
+        inwards = not theirs.facing >= _SMOOTHED or not theirs.against <= _INWARDS
         wrong = theirs.stated and inwards
         expected = "flat, or smooth and outwards"
         return _misshaded(part, math.inf if wrong else 0.0, text, expected)
@@ -395,9 +393,7 @@ def _shaded(part: LinkShapes) -> Difference | None:
         (ours.facing, theirs.facing),
         *zip(ours.mean, theirs.mean, strict=True),
     )
-    amounts = [abs(one - other) for one, other in pairs]
-    # NaN is no small difference.
-    amount = max(amounts) if all(map(math.isfinite, amounts)) else math.inf
+    amount = largest(abs(one - other) for one, other in pairs)
     return _misshaded(part, amount, text, f"mean cosine {ours.facing:.4g}")
 
 

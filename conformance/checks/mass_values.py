@@ -105,11 +105,14 @@ def _point(values: NDArray[np.float64]) -> str:
 
 
 def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
-    """Return the spectral norms of matrices (3, 3)."""
-    # One batched SVD; numpy's norm takes twice as long.
+    """Return the spectral norms of matrices (3, 3); inf for those not finite."""
     stacked = np.reshape(differences, (-1, 3, 3))
-    largest: list[float] = np.linalg.svd(stacked, compute_uv=False)[:, 0].tolist()
-    return largest
+    finite = np.isfinite(stacked).all(axis=(1, 2))
+    norms_of = np.full(len(stacked), np.inf)
+    # One batched SVD; numpy's norm takes twice as long.
+    norms_of[finite] = np.linalg.svd(stacked[finite], compute_uv=False)[:, 0]
+    norms_list: list[float] = norms_of.tolist()
+    return norms_list
 
 
 def inertia_difference(

@@ -157,7 +157,7 @@ def _mimic_problem(
         ("multiplier", ours.multiplier, theirs.multiplier, ours.multiplier),
         ("offset", ours.offset, theirs.offset, ours.terms),
     ):
-        if abs(here - there) > steps * scalar_bound(terms) + rounding:
+        if not abs(here - there) <= steps * scalar_bound(terms) + rounding:
             hint = unit_hint(here, there)
             return f"mimic {name} is {number(there)}, not {number(here)}{hint}"
     return None

@@ -13,7 +13,7 @@ twice the angle of its quaternion: 2^-23 rad per stored quaternion.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -98,6 +98,8 @@ def center_bound(center: Vec3) -> float:
 def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
     """Return the eigenvalues of a symmetric tensor (3, 3), ascending.
 
+    They are NaN if a component of the tensor is not finite.
+
     Cached, as several comparisons use the same tensor.
     """
     return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
@@ -105,7 +107,10 @@ def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def _eigenvalues(tensor: bytes) -> Vec3:
-    a, b, c = np.linalg.eigvalsh(np.frombuffer(tensor).reshape(3, 3)).tolist()
+    matrix = np.frombuffer(tensor).reshape(3, 3)
+    if not np.isfinite(matrix).all():
+        return math.nan, math.nan, math.nan
+    a, b, c = np.linalg.eigvalsh(matrix).tolist()
     return a, b, c
 
 
@@ -203,3 +208,12 @@ def _chain(link: str, parents: Mapping[str, str]) -> tuple[str, ...]:
 def length(vector: NDArray[np.float64]) -> float:
     """Return the length of a vector; numpy's norm takes ten times as long for one."""
     return math.sqrt(vector.dot(vector))
+
+
+def largest(amounts: Iterable[float]) -> float:
+    """Return the largest of several differences; inf if one is not finite.
+
+    The built-in function returns NaN or the largest number, depending on their order.
+    """
+    found = tuple(amounts)
+    return max(found) if all(map(math.isfinite, found)) else math.inf

@@ -25,6 +25,7 @@ from urdf_usd.conformance.observation.robot import (
     RolloutPlan,
     RolloutState,
 )
+from urdf_usd.conformance.tolerance.bounds import largest
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 
 # The first configuration that is neither zero nor at limits.
@@ -141,7 +142,8 @@ def distance(
 ) -> float:
     """Return the distance of two states of a joint: the larger of both kinds.
 
-    Translations in metres, rotations in radians, and both per second.
+    Translations in metres, rotations in radians, and both per second; inf if a value
+    is not finite.
 
     Args:
         first: One state.
@@ -158,9 +160,11 @@ def distance(
         # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
         chord = min(angle, math.dist(p[count:], [-value for value in q[count:]]))
         angle = 4 * math.asin(min(chord / 2, 1.0))
-    return max(
-        math.dist(p[:count], q[:count]),
-        angle,
-        math.dist(u[:count], v[:count]),
-        math.dist(u[count:], v[count:]),
+    return largest(
+        (
+            math.dist(p[:count], q[:count]),
+            angle,
+            math.dist(u[:count], v[:count]),
+            math.dist(u[count:], v[count:]),
+        )
     )
