@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
+from importlib import import_module
 from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from types import MappingProxyType
@@ -211,6 +212,10 @@ class _AnswerUnpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401  # as in pickle
         package = module.partition(".")[0]
-        if module not in sys.modules and package not in {"numpy", "urdf_usd"}:
-            raise pickle.UnpicklingError(f"{module}.{name} is not known here")
+        if module not in sys.modules:
+            if package not in {"numpy", "urdf_usd"}:
+                raise pickle.UnpicklingError(f"{module}.{name} is not known here")
+            # Threads that begin with different modules of one package wait for each
+            # other; Python then gives one of them a module that is half imported.
+            import_module(package)
         return super().find_class(module, name)

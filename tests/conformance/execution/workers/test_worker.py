@@ -251,6 +251,46 @@ def test_answer_imports_nothing(worker: Worker) -> None:
     assert "_workers_only" not in sys.modules
 
 
+def test_threads_may_read_their_first_arrays_at_the_same_time(tmp_path: Path) -> None:
+    """Python finds a deadlock if two threads import different modules of numpy."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            from concurrent.futures import ThreadPoolExecutor
+            from urdf_usd.conformance.execution.workers.pool import WorkerPool
+
+            ARRAY = "__import__('numpy').eye(3)"
+            NUMBER = "__import__('numpy').float64(2)"
+
+            with WorkerPool() as pool, ThreadPoolExecutor(2) as threads:
+                # Both workers have numpy when the calls that count begin.
+                workers = [pool.start_worker(name) for name in ("array", "number")]
+                for worker in workers:
+                    worker.call(len, "")
+                    worker.call(eval, f"len([{ARRAY}])")
+                assert "numpy" not in sys.modules
+                waits = [
+                    worker.begin(eval, text)
+                    for worker, text in zip(workers, (ARRAY, NUMBER))
+                ]
+                endings = threads.map(lambda wait: wait(), waits)
+                print([type(getattr(e, "value", e)).__name__ for e in endings])
+            """
+        )
+    )
+    ended = subprocess.run(  # our own words
+        [sys.executable, "-P", program],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.stdout == "['ndarray', 'float64']\n", ended.stderr
+
+
 def _in_unknown_module() -> object:
     value = type("_Value", (), {"__module__": "_workers_only"})
     module = types.ModuleType("_workers_only")
