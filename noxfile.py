@@ -32,6 +32,7 @@ ABOUT_ENGINES = (
     "tests/conformance/verdict/test_corpus_deviations.py",
     "tests/conformance/verdict/test_deviations.py",
     "tests/conformance/engines",
+    "tests/conformance/robots/test_conforming_robots.py",
 )
 
 PEER = "urdf-usd-converter==0.3.4"

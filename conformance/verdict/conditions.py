@@ -312,9 +312,10 @@ def invented_kilogram(case: DeviationCase) -> bool:
 
 
 def a_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
-    """A massless link with 1 kg in the engine."""
+    """A massless link with 1 kg in the engine, rounded by Drake."""
     massless = ours.mass is None or not ours.mass.mass
-    return massless and theirs.mass is not None and theirs.mass.mass == 1.0
+    stated = theirs.mass
+    return massless and stated is not None and math.isclose(stated.mass, 1.0)
 
 
 def massless_kilogram(ours: LinkObservation, theirs: LinkObservation) -> bool:
