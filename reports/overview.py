@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from msgspec import Struct, structs
 
@@ -28,6 +29,7 @@ POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
 _ROUND_TRIP = "round-trip"
 _USD = "usd"
+_FILE = "file:"
 _REFERENCE = "reference"
 _NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
@@ -140,6 +142,38 @@ def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
 def title(robot: RobotRecord) -> str:
     """Return the robot's name, or its id if the name is empty."""
     return robot.name if robot.name.strip() else robot.id
+
+
+def is_file(reference: str) -> bool:
+    """Return whether a reference names a file by its path."""
+    return reference.startswith(_FILE)
+
+
+def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
+    """Map references to shorter ones: files of one folder without the path of it.
+
+    They often differ at the end of a long path alone.
+    """
+    references = {robot.source.reference for robot in robots}
+    files = {
+        reference: PurePosixPath(reference.removeprefix(_FILE))
+        for reference in references
+        if is_file(reference)
+    }
+    shared = [set(path.parents) for path in files.values()]
+    folder = max(
+        set.intersection(*shared) if len(shared) > 1 else (),
+        key=lambda path: len(path.parts),
+        default=PurePosixPath(),
+    )
+    short = {}
+    # Neither the root nor the working directory is worth a sign of its own.
+    if folder.name:
+        short = {
+            reference: f"{_FILE}…/{path.relative_to(folder)}"
+            for reference, path in files.items()
+        }
+    return {reference: short.get(reference, reference) for reference in references}
 
 
 def converter(robot: RobotRecord) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -24,7 +24,7 @@ from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.comparison import Comparison, Seconds, compare
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.quantities import duration, quantity, size
-from urdf_usd.reports.text import one_line
+from urdf_usd.reports.text import one_line, path_line
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
@@ -145,7 +145,7 @@ def _suite(
         for one in robots
         if one.case and not one.case.outcome.passes
     ]
-    yield from _reasons("Cases that do not pass", failing)
+    yield from _reasons("Cases that do not pass", failing, _references(robots))
 
 
 def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
@@ -188,6 +188,7 @@ def _since(summary: RunSummary) -> Iterator[RenderableType]:
 def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     """List robots that do not conform, incomplete and close ones, with the reason."""
     ordered = overview.most_urgent_first(robots)
+    references = _references(robots)
     for heading, chosen in (
         (
             "Robots that do not conform",
@@ -197,11 +198,13 @@ def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         ("Close robots", [r for r in ordered if r.verdict is Verdict.CLOSE]),
     ):
         rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in chosen]
-        yield from _reasons(heading, rows)
+        yield from _reasons(heading, rows, references)
 
 
 def _reasons(
-    heading: str, rows: Sequence[tuple[RobotRecord, Verdict, str]]
+    heading: str,
+    rows: Sequence[tuple[RobotRecord, Verdict, str]],
+    references: Mapping[str, str],
 ) -> Iterator[RenderableType]:
     """List robots, each with a verdict for its sign, and a reason."""
     if not rows:
@@ -212,7 +215,7 @@ def _reasons(
         mark = VERDICTS[verdict]
         table.add_row(
             Text(mark.sign, style=mark.style),
-            Text(one_line(robot.source.reference, _NAME_LIMIT)),
+            Text(references[robot.source.reference]),
             Text(one_line(reason, _TEXT_LIMIT)),
         )
     yield _indented(table)
@@ -270,11 +273,28 @@ def _reason(robot: RobotRecord) -> Iterator[RenderableType]:
         yield line.append(one_line(text, 2 * _TEXT_LIMIT), style="not dim")
 
 
+def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
+    """Map references to their texts: unique, so that they can be passed to a command.
+
+    Long ones are shortened.
+    """
+    shown = {one.source.reference: one.source.reference for one in robots}
+    if any(len(reference) > _NAME_LIMIT for reference in shown):
+        shown = overview.short_references(robots)
+    return {
+        reference: (path_line if overview.is_file(reference) else one_line)(
+            text, _NAME_LIMIT
+        )
+        for reference, text in shown.items()
+    }
+
+
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     figures = overview.worst_per_group(overview.worst_figures(robots))
     if not figures:
         return
     yield _heading("Largest differences")
+    references = _references(robots) if len(robots) > 1 else {}
     table = _table("left", "right", "right")
     for figure in figures:
         check = figure.check
@@ -284,16 +304,15 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
             Text(mark.sign, style=mark.style),
             Text(quantity(figure.value, check.unit), style="bold"),
             Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim"),
-            Text(_place(figure, name_robot=len(robots) > 1)),
+            Text(_place(figure, references)),
         )
     yield _indented(table)
 
 
-def _place(figure: overview.WorstFigure, *, name_robot: bool) -> str:
+def _place(figure: overview.WorstFigure, references: Mapping[str, str]) -> str:
     parts = [figure.check.title]
-    # References are unique within a corpus and can be passed to a command.
-    if figure.value and name_robot:
-        parts.append(one_line(figure.robot.source.reference, _NAME_LIMIT))
+    if figure.value and references:
+        parts.append(references[figure.robot.source.reference])
     if figure.value and figure.check.worst_subject:
         parts.append(one_line(figure.check.worst_subject, _NAME_LIMIT))
     return ", ".join(parts)

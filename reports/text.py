@@ -38,6 +38,12 @@ def one_line(text: str, limit: int) -> str:
     return f"{line[: limit - tail - 1]}…{line[-tail:]}"
 
 
+def path_line(text: str, limit: int) -> str:
+    """Return sanitised text on one line; of a long path, the end is shown."""
+    line = one_line(text, len(text))
+    return line if len(line) <= limit else f"…{line[1 - limit :]}"
+
+
 def markdown(text: str, limit: int) -> str:
     """Escape text for Markdown, after :func:`one_line`.
 

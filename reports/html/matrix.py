@@ -52,6 +52,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     )
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
+    references = overview.short_references(robots)
     return {
         "checks": [_heading(check, records[check.id]) for check in checks],
         "grades": [
@@ -79,7 +80,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
         "makers": [one_line(maker, _NAME_LIMIT) for maker in makers],
         "robots": [
             {
-                **_robot(robot),
+                **_robot(robot, references),
                 **_measured(robot, [check.id for check in checks]),
                 "maker": makers[robot.source.maker or ""],
                 "engines": _statuses(robot, engines),
@@ -117,10 +118,10 @@ def _range(values: Iterable[float | None]) -> list[float] | None:
     return [_short(min(known)), _short(max(known))] if known else None
 
 
-def _robot(robot: RobotRecord) -> Json:
+def _robot(robot: RobotRecord, references: Mapping[str, str]) -> Json:
     return {
         "title": one_line(overview.title(robot), _NAME_LIMIT),
-        "reference": one_line(robot.source.reference, _NAME_LIMIT),
+        "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
         "page": f"robots/{quote(page_name(robot))}",
         "verdict": list(Verdict).index(robot.verdict),
         "reason": one_line(robot.reason, _REASON_LIMIT),

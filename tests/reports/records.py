@@ -238,6 +238,7 @@ def robot(
     *,
     name: str = "Arm",
     id: str | None = None,  # noqa: A002  # named as in the record
+    reference: str | None = None,
     reason: str = "All values agree.",
     checks: tuple[CheckRecord, ...] | None = None,
     engines: tuple[EngineRecord, ...] = ENGINES,
@@ -248,7 +249,9 @@ def robot(
     return RobotRecord(
         id=name.lower().replace(" ", "-") if id is None else id,
         name=name,
-        source=SourceRecord(reference=f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
+        source=SourceRecord(
+            reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10
+        ),
         converter="urdf-usd",
         verdict=verdict,
         reason=reason,

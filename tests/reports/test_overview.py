@@ -96,3 +96,20 @@ def test_deviations_are_collected_by_cause_over_robots() -> None:
     twice = records.robot(deviations=(records.DEVIATION, records.DEVIATION))
     (deviation,) = overview.engine_deviations((twice,))
     assert len(deviation.robots) == 1
+
+
+def test_files_are_shown_without_their_common_folder() -> None:
+    """Unless there is a single file, or their folders have nothing in common."""
+    files = ["file:a/b/arm/robot.urdf", "file:a/b/hand/robot.urdf", "file:a/b/car.urdf"]
+    other = "pybullet:r2d2.urdf"
+    robots = [records.robot(reference=one) for one in (*files, other)]
+
+    assert overview.short_references(robots) == {
+        files[0]: "file:…/arm/robot.urdf",
+        files[1]: "file:…/hand/robot.urdf",
+        files[2]: "file:…/car.urdf",
+        other: other,
+    }
+    for alone in (["file:a/b/arm.urdf"], ["file:/a/x.urdf", "file:/b/x.urdf"]):
+        robots = [records.robot(reference=one) for one in alone]
+        assert overview.short_references(robots) == {one: one for one in alone}

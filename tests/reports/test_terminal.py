@@ -124,3 +124,29 @@ def test_incomplete_and_close_robots_are_listed_with_their_reason() -> None:
     assert any(line.endswith("incomplete: arm.stl is not found") for line in found)
     assert any(line.endswith("close: a rounded mass") for line in lines)
     assert not any("Same" in line for line in found)
+
+
+def test_files_in_deep_folders_are_told_apart() -> None:
+    """Their names are often equal, and their folders differ late."""
+    folder = f"file:downloads/{'assets/' * 8}"
+    robots = tuple(
+        records.robot(
+            Verdict.CLOSE, id=place, reference=f"{folder}{place}/urdf/robot.urdf"
+        )
+        for place in ("left_hand", "right_hand")
+    )
+    text = _shown(robots)
+
+    assert "file:…/left_hand/urdf/robot.urdf  " in text
+    assert "file:…/right_hand/urdf/robot.urdf  " in text
+
+
+def test_references_that_fit_are_whole() -> None:
+    """They can be passed to a command."""
+    references = ("file:robots/arm.urdf", "file:robots/hand.urdf")
+    robots = tuple(
+        records.robot(Verdict.CLOSE, id=one, reference=one) for one in references
+    )
+    text = _shown(robots)
+
+    assert all(f"{reference}  " in text for reference in references)

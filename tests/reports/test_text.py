@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.reports.text import markdown, one_line, plain
+from urdf_usd.reports.text import markdown, one_line, path_line, plain
 
 
 def test_controls_are_replaced_by_their_symbols() -> None:
@@ -30,6 +30,12 @@ def test_long_line_is_shortened_in_the_middle() -> None:
     """The end often distinguishes names."""
     line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
+
+
+def test_long_path_is_shortened_at_its_start() -> None:
+    """The end is what differs."""
+    assert path_line("a" * 40, 40) == "a" * 40
+    assert path_line("a" * 41 + "\nb.urdf", 40) == "…" + "a" * 32 + " b.urdf"
 
 
 @given(st.text(st.characters(), max_size=200))
