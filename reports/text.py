@@ -39,9 +39,12 @@ def one_line(text: str, limit: int) -> str:
 
 
 def path_line(text: str, limit: int) -> str:
-    """Return sanitised text on one line; of a long path, the end is shown."""
+    """Return sanitised text on one line; of a long path, the last parts are shown."""
     line = one_line(text, len(text))
-    return line if len(line) <= limit else f"…{line[1 - limit :]}"
+    if len(line) <= limit:
+        return line
+    end = line[1 - limit :]
+    return f"…{end[max(end.find('/'), 0) :]}"
 
 
 def markdown(text: str, limit: int) -> str:

@@ -36,6 +36,7 @@ def test_long_path_is_shortened_at_its_start() -> None:
     """The end is what differs."""
     assert path_line("a" * 40, 40) == "a" * 40
     assert path_line("a" * 41 + "\nb.urdf", 40) == "…" + "a" * 32 + " b.urdf"
+    assert path_line("file:" + "a" * 40 + "/urdf/b.urdf", 40) == "…/urdf/b.urdf"
 
 
 @given(st.text(st.characters(), max_size=200))
