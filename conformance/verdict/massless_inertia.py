@@ -37,6 +37,8 @@ Array = NDArray[np.float64]
 
 # Of an entry's own scale: engines in double precision, over chains of some length.
 _EQUAL = 1e-6
+# Of the largest scale: rounding along the normal of a planar joint, which has no scale.
+_ROUND_OFF = 1e-14
 _CACHE_SIZE = 8
 
 
@@ -69,7 +71,9 @@ def counts_massless(spec: Observation, stated: Observation, check: str) -> bool:
     inertia = predicted[0][:count][:, here][:, :, here]
     actual = theirs.inertia[:count][:, there][:, :, there]
     own = np.sqrt(np.einsum("kii->ki", np.abs(inertia)))
-    same = np.abs(actual - inertia) <= _EQUAL * own[:, :, None] * own[:, None, :]
+    scale = own[:, :, None] * own[:, None, :]
+    allowed = _EQUAL * scale + _ROUND_OFF * scale.max(initial=0.0)
+    same = np.abs(actual - inertia) <= allowed
     if check == "dynamics.bias":
         bias, forces = predicted[1][:count][:, here], theirs.bias[:count][:, there]
         largest = np.abs(predicted[1]).max(initial=0.0)

@@ -154,6 +154,13 @@ _FOUND = {
         '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
         '<limit lower="0" upper="2e-309" effort="1" velocity="1"/></joint></robot>'
     ),
+    "massless inertia before a planar joint, along whose normal nothing moves": (
+        f'<robot name="r"><link name="a"/>{_massless("b", 0.05)}'
+        f'<link name="c">{_BODY}</link>'
+        '<joint name="i" type="fixed"><parent link="a"/><child link="b"/></joint>'
+        '<joint name="j" type="planar"><parent link="b"/><child link="c"/></joint>'
+        "</robot>"
+    ),
     "effort limit that stands for zero in MuJoCo's schemas": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
