@@ -7,12 +7,15 @@ Measured on usd-core 26.11:
   Simulators use the authored value, which is stated here; the other is a departure.
 - An authored mass is returned unchanged, and an authored centre of mass times the scale
   of its body.
-- Without colliders and principal axes, the returned quaternion is uninitialised memory.
+- Without colliders and principal axes, the returned quaternion is uninitialised memory;
+  so is a centre of mass that is blocked, and the moments are computed from such memory.
 - Without mass and colliders it returns -1; the UsdPhysics document says 1.
 - Colliders of bodies nested below a body are not counted with it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from msgspec import Struct
@@ -44,6 +47,7 @@ _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
 _MASS_SCHEMA = "PhysicsMassAPI"
+_CENTER, _MOMENTS = "physics:centerOfMass", "physics:diagonalInertia"
 _NEWTON_INERTIA = "newton:inertia"
 _TENSOR_VALUES = 6
 
@@ -82,6 +86,12 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     if mass < 0.0:
         mass = 1.0
     units = physics.units
+    blocked = [one for one in (_CENTER, _MOMENTS) if _is_blocked(prim, one)]
+    notes += [f"{one} of {name} is blocked, and has no value" for one in blocked]
+    if _CENTER in blocked:
+        center = Gf.Vec3f(math.nan)
+    if _MOMENTS in blocked:
+        diagonal = Gf.Vec3f(math.nan)
     computed = _tensor(diagonal, quat) * units.inertia
     stated = _authored_inertia(prim)
     inertia = computed if stated is None else stated * units.inertia
@@ -137,6 +147,11 @@ def _applies_mass_schema(prim: Usd.Prim) -> bool:
     """
     applied = prim.GetMetadata("apiSchemas")
     return applied is not None and _MASS_SCHEMA in applied.GetAppliedItems()
+
+
+def _is_blocked(prim: Usd.Prim, attribute: str) -> bool:
+    """Whether an attribute of the mass schema has no value, not even its fallback."""
+    return _applies_mass_schema(prim) and prim.GetAttribute(attribute).Get() is None
 
 
 def _authored_mass(prim: Usd.Prim) -> bool:

@@ -164,7 +164,7 @@ def placed_prims(stage: Usd.Stage) -> Mapping[str, _Result]:
     found: dict[str, _Result] = {}
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
         name = str(prim.GetTypeName())
-        if prim.IsA(UsdGeom.Scope) and not prim.GetChildren():
+        if all(one.IsA(UsdGeom.Scope) for one in Usd.PrimRange(prim)):
             continue
         # Parts of a collider's surface have materials, and colliders are not drawn.
         if name == "GeomSubset" and prim.GetParent().HasAPI(UsdPhysics.CollisionAPI):

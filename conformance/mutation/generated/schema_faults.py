@@ -78,6 +78,12 @@ _INSTANCES = ("angular", "linear", "distance", "rotX", "transZ")
 # UsdPhysics registers no type to which its schemas can be applied; this one matters on
 # materials alone.
 _MATERIALS = {"PhysicsMaterialAPI"}
+# Properties of PhysX's schemas, which are not registered, whose fallback is zero.
+_ZERO_FALLBACKS = {
+    "physxJointAxis:*:dynamicFrictionEffort",
+    "physxJointAxis:*:staticFrictionEffort",
+    "physxJointAxis:*:viscousFrictionCoefficient",
+}
 
 
 class _Wrong(Struct, frozen=True, eq=False):
@@ -228,6 +234,7 @@ class _Generator(Struct, frozen=True, eq=False):
                 not defined
                 and name.split(":", maxsplit=1)[0].lower() == namespace
                 and not _is_restated(one)
+                and not (schema_attribute(name) in _ZERO_FALLBACKS and one.Get() == 0)
             ):
                 values.append((schema_attribute(name), None))
         return self._at(prim).seed(

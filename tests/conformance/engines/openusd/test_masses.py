@@ -132,6 +132,23 @@ def test_authored_mass_and_centre_are_reported(tmp_path: Path) -> None:
     assert mass.center == pytest.approx((0.2, -0.4, 0.6))
 
 
+def test_blocked_values_are_not_numbers(tmp_path: Path) -> None:
+    """OpenUSD returns memory that nothing was written to."""
+    blocked = SMALL.replace("(0.001, 0, 0)", "None").replace(
+        "(2.4e-6, 3e-6, 1e-6)", "None"
+    )
+    observation = observe_stage(stage(tmp_path, body("a", blocked + BRICK, MASS)))
+    mass = mass_of(observation, "a")
+
+    assert mass.mass == pytest.approx(0.02)
+    assert np.isnan(mass.center).all()
+    assert mass.inertia is None
+    assert {
+        "physics:centerOfMass of a is blocked, and has no value",
+        "physics:diagonalInertia of a is blocked, and has no value",
+    } <= {*observation.notes}
+
+
 def test_small_inertia_is_replaced_by_that_of_colliders(tmp_path: Path) -> None:
     """A box of the authored mass at the authored centre of mass."""
     reading = observe_stage(stage(tmp_path, body("a", SMALL + BRICK, MASS)))

@@ -114,7 +114,7 @@ def test_inertia_is_compared_as_a_tensor(
 
 
 def test_prims_are_equal_by_type_and_place(tmp_path: Path) -> None:
-    """An empty scope is nothing, and a frame that becomes one loses its place."""
+    """Scopes in scopes are nothing, and a frame that becomes one loses its place."""
     frame = 'def Xform "tool" {{\n{}\n}}\n'
     moved = (
         "double3 xformOp:translate = (0, 0, 1)\n"
@@ -125,8 +125,15 @@ def test_prims_are_equal_by_type_and_place(tmp_path: Path) -> None:
         "scoped": frame.format("") + 'def Scope "empty" {\n}\n',
         "moved": frame.format(moved),
         "gone": "",
+        "nested": frame.format("") + 'def Scope "outer" {\ndef Scope "inner" {\n}\n}\n',
     }
     stages = {name: _stage(tmp_path / name, text) for name, text in texts.items()}
     same = {name: same_prims(stages["plain"], one) for name, one in stages.items()}
 
-    assert same == {"plain": True, "scoped": True, "moved": False, "gone": False}
+    assert same == {
+        "plain": True,
+        "scoped": True,
+        "nested": True,
+        "moved": False,
+        "gone": False,
+    }
