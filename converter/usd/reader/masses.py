@@ -189,6 +189,7 @@ def _computed(
         shape = colliders.get(collider.GetPath())
         return _mass_information(collider, shape, transforms.units.length)
 
+    _unblock(prim)
     mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         answer
     )
@@ -196,6 +197,20 @@ def _computed(
         return None
     place = transforms.units.length * np.array(center, np.float64)
     return float(mass), place, _turned(np.array(moments, np.float64), axes)
+
+
+def _unblock(prim: Usd.Prim) -> None:
+    """Give blocked mass properties their fallbacks, in the session layer of the stage.
+
+    OpenUSD returns memory for them that nothing was written to.
+    """
+    stage = prim.GetStage()
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for name in ("centerOfMass", "diagonalInertia", "principalAxes"):
+            attribute = prim.GetAttribute(f"physics:{name}")
+            if attribute and attribute.Get() is None:
+                definition = prim.GetPrimDefinition()
+                attribute.Set(definition.GetAttributeFallbackValue(attribute.GetName()))
 
 
 def _mass_information(

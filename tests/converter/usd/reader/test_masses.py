@@ -36,6 +36,28 @@ def test_unauthored_mass_is_computed_from_colliders() -> None:
     assert inertial.inertia == pytest.approx(moments, abs=1e-9)
 
 
+def test_blocked_mass_properties_are_computed_from_colliders() -> None:
+    """OpenUSD returns memory for them that nothing was written to."""
+    scene = Scene()
+    body = scene.body("/r/a", mass=3.0)
+    box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
+    box.CreateSizeAttr(0.2)
+    box.AddTranslateOp().Set(Gf.Vec3d(0.3, 0.0, 0.0))
+    UsdPhysics.CollisionAPI.Apply(box.GetPrim())
+    for name in ("centerOfMass", "diagonalInertia", "principalAxes"):
+        body.GetAttribute(f"physics:{name}").Block()
+
+    reading = scene.read()
+
+    assert rules_of(reading) == ["mass-computed"]
+    inertial = link_of(reading, "a").inertial
+    assert inertial is not None
+    assert inertial.mass == pytest.approx(3.0)
+    assert inertial.origin.position == pytest.approx((0.3, 0.0, 0.0))
+    moment = 3.0 * 0.2**2 / 6
+    assert inertial.inertia == pytest.approx((moment, 0, 0, moment, 0, moment))
+
+
 def test_body_without_mass_and_colliders_has_no_inertial() -> None:
     """The default of 1 kg is not used."""
     scene = Scene()
