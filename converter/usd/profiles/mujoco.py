@@ -28,7 +28,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     schema_values,
     single_axis_joints,
 )
-from urdf_usd.converter.usd.writer.float32 import fits_float32
+from urdf_usd.converter.usd.writer.float32 import LEAST_RANGE, fits_float32
 from urdf_usd.converter.usd.writer.names import sibling_names
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, define, over, relate, write_new
@@ -42,9 +42,7 @@ _EFFORT = (JointAttribute(_RANGE, lambda joint: joint.effort),)
 # MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
 # also that of the drive: Newton's importer takes the smaller limit.
 _NO_EFFORT = 2.0**-126
-# MuJoCo refuses equal limits as well. They are apart by at least four units in the last
-# place of float32, of which conversions to radians round away one.
-_LEAST_RANGE = 2.0**-120
+# MuJoCo refuses equal limits as well.
 _RELATIVE_RANGE = 2.0**-21
 # Numbers of the gains of an actuator.
 _GAINS = 10
@@ -121,7 +119,7 @@ def _separate_limits(spec: Sdf.PrimSpec, prim: Sdf.PrimSpec) -> None:
     """
     lower, upper = position_limits(prim)
     if lower == upper and isfinite(lower):
-        apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
+        apart = max(abs(lower) * _RELATIVE_RANGE, LEAST_RANGE)
         kind = Sdf.ValueTypeNames.Float
         write_new(spec, "physics:upperLimit", kind, lower + apart)
 

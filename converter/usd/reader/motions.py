@@ -26,9 +26,8 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec3,
 )
-from urdf_usd.converter.usd.reader.couplings import NOTHING
 from urdf_usd.converter.usd.urdf_attributes import read_text
-from urdf_usd.converter.usd.writer.float32 import NO_LIMIT
+from urdf_usd.converter.usd.writer.float32 import LEAST_RANGE, NO_LIMIT
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 # Maps "X", "Y" or "Z" of the joint frame to a unit vector in the child.
@@ -266,7 +265,9 @@ def offset_from_axis(kind: JointKind, frame: Matrix) -> Vec3 | None:
 def _range(limit: UsdPhysics.JointLimit) -> Range:
     if not limit.enabled:
         return UNLIMITED
-    return Range(_open(limit.lower), _open(limit.upper))
+    # The variant for MuJoCo has no equal limits.
+    is_empty = limit.lower == 0.0 and limit.upper == LEAST_RANGE
+    return Range(_open(limit.lower), 0.0 if is_empty else _open(limit.upper))
 
 
 def _scaled(limits: Range, unit: float) -> Range:
@@ -274,10 +275,5 @@ def _scaled(limits: Range, unit: float) -> Range:
 
 
 def _open(value: float) -> float:
-    """Return infinity for a very large limit, which represents no limit.
-
-    Equal limits of zero are apart by less than ``NOTHING`` in the variant for MuJoCo.
-    """
-    if abs(value) < NOTHING:
-        return 0.0
+    """Return infinity for a very large limit, which represents no limit."""
     return float(np.copysign(np.inf, value)) if abs(value) >= NO_LIMIT else float(value)

@@ -15,6 +15,10 @@ _BITS = Struct("<i")
 # Limits from this value on represent no limit. OpenUSD's parser ignores revolute limits
 # from about 5e37 degrees on.
 NO_LIMIT: float = _SINGLE.unpack(_SINGLE.pack(1e37))[0]
+# Range for limits of zero where MuJoCo refuses equal ones. Equal limits are apart by at
+# least four units in the last place of float32, of which conversions to radians round
+# away one.
+LEAST_RANGE = 2.0**-120
 
 
 def to_float32(value: float, what: str) -> float:

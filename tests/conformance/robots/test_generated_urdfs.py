@@ -161,6 +161,9 @@ _FOUND = {
         '<joint name="j" type="planar"><parent link="b"/><child link="c"/></joint>'
         "</robot>"
     ),
+    "position limit near the smallest number of float32": _hinge(
+        'lower="0" upper="1.18e-38" effort="1" velocity="1"'
+    ),
     "effort limit that stands for zero in MuJoCo's schemas": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
         '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
