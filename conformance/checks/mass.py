@@ -42,6 +42,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     differing_links,
     masses_of,
     tensor_of,
+    unread_masses,
 )
 
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
@@ -183,9 +184,15 @@ def _naming_attribute(difference: Difference, restated: Restatement) -> Descript
 def total(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Compare the mass of the robot, relative."""
+    """Compare the mass of the robot, relative.
+
+    Links of which one side does not read the mass are left out.
+    """
     ours, theirs = masses_of(expected), masses_of(actual)
     theirs |= dict.fromkeys(_harmless_base_masses(expected, actual, model))
+    unread = unread_masses(tuple(ours), expected, actual)
+    ours |= dict.fromkeys(unread)
+    theirs |= dict.fromkeys(unread)
     here, there = (
         math.fsum(stated.mass for stated in side.values() if stated)
         for side in (ours, theirs)
@@ -240,8 +247,9 @@ def _links(
     left to the comparison of groups.
     """
     ours, theirs = masses_of(expected), masses_of(actual)
+    stated = theirs.keys() - set(unread_masses(ours, expected, actual))
     for group in model.groups:
-        shared = [name for name in group if name in ours and name in theirs]
+        shared = [name for name in group if name in ours and name in stated]
         moved = any(
             _carries(ours[name]) != _carries(theirs[name])
             and (_carries(ours[name]) or not _harmless(theirs[name], model))

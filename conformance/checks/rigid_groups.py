@@ -32,6 +32,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     group_inertia_bound,
     group_masses,
     masses_of,
+    unread_masses,
 )
 
 _NO_GROUP = "no fixed joint connects links with mass"
@@ -46,6 +47,9 @@ def masses(
     ours, theirs = masses_of(expected), masses_of(actual)
     differences = []
     for group in _welded(model):
+        if unread_masses(group, expected, actual):
+            differences.append(_unstated(group[0], actual.engine))
+            continue
         here, there = (
             sum(stated.mass for name in group if (stated := side.get(name)))
             for side in (ours, theirs)
@@ -125,7 +129,11 @@ def _pairs(
     """
     sides = _group_masses(expected, model), _group_masses(actual, model)
     for group, ours, theirs in zip(_welded(model), *sides, strict=True):
-        if ours and ours.mass > 0 and (theirs is None or theirs.mass > 0):
+        if not ours or not ours.mass:
+            continue
+        if unread_masses(group, expected, actual):
+            yield group, ours, None
+        elif theirs is None or theirs.mass > 0:
             yield group, ours, theirs
 
 

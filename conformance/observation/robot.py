@@ -394,6 +394,8 @@ class Observation(Struct, frozen=True, eq=False):
             converter's own: then this observation does not confirm it.
         quaternions: Links and joints whose origin is turned by a quaternion, which
             came with URDF 1.1.
+        unread_masses: Links whose mass the engine does not read from the file, if that
+            states one.
         precision: Unit roundoff of the engine's arithmetic.
         dynamics: Equations of motion; None if unstated, and a note says why.
         rollout: States of the planned rollout, if any; None likewise.
@@ -426,6 +428,7 @@ class Observation(Struct, frozen=True, eq=False):
     repaired: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
     quaternions: tuple[str, ...] = ()
+    unread_masses: tuple[str, ...] = ()
     precision: float = DOUBLE_PRECISION
     dynamics: Dynamics | None = None
     rollout: Rollout | None = None

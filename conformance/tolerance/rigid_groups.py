@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -84,6 +84,21 @@ def rigid_groups(
 def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
     """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
+
+
+def unread_masses(
+    links: Iterable[str], expected: Observation, actual: Observation
+) -> tuple[str, ...]:
+    """Name the links whose mass one side states, and the other does not read."""
+    unread: set[str] = set()
+    for one, other in ((expected, actual), (actual, expected)):
+        stated = masses_of(one)
+        unread |= {
+            name
+            for name in other.unread_masses
+            if (mass := stated.get(name)) and mass.mass
+        }
+    return tuple(name for name in links if name in unread)
 
 
 def differing_links(

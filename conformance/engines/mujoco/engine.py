@@ -122,6 +122,7 @@ class MujocoEngine(Struct, frozen=True):
             joints=joints,
             joint_order=_joint_order(compiled, joints),
             frames=_frames(compiled, joints, reach, request.configurations),
+            unread_masses=tuple(sorted(compiled.mass_unknown)),
             notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
         )
         reading = _with_shapes(reading, request)

@@ -78,6 +78,11 @@ class UrdfText(Struct, frozen=True):
         return frozenset().union(*(change.mass for change in self.changes))
 
     @property
+    def links_without_mass(self) -> tuple[str, ...]:
+        """Names in the file of the links in :attr:`mass_unknown`, sorted."""
+        return tuple(sorted(map(self.original, self.mass_unknown)))
+
+    @property
     def inertia_unknown(self) -> frozenset[str]:
         """Links whose inertia tensor in the copy is not the file's."""
         return frozenset().union(*(change.inertia for change in self.changes))

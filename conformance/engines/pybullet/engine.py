@@ -136,6 +136,7 @@ class PybulletEngine(Struct, frozen=True):
             joints=joints,
             joint_order=moving_joints(joints),
             frames=frames,
+            unread_masses=urdf.links_without_mass,
             notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *pose_notes),
             invented=tuple(sorted(urdf.without_inertial & massive)),
             shapes=shapes or (),

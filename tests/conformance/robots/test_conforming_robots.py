@@ -10,7 +10,7 @@ from pxr import Usd, UsdPhysics
 
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import convert
 
@@ -42,6 +42,13 @@ _FLAT = f"""<robot name="flat"><link name="a">{_BODY}</link>
   <link name="b"><inertial><mass value="1.06"/>
     <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial></link>
   <joint name="j" type="continuous">{_ENDS}</joint></robot>"""
+# MuJoCo refuses a second inertial, so that the mass of the link is left out.
+_TWICE = f"""<robot name="twice"><link name="a">{_BODY}</link>
+  <link name="b">{_BODY}{_BODY.replace("1", "3")}</link>
+  <joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>
+  <link name="c">{_BODY}{_BODY.replace("1", "3")}</link>
+  <joint name="k" type="continuous"><parent link="b"/><child link="c"/></joint>
+  </robot>"""
 _MESHLESS = f"""<robot name="meshless"><link name="a">{_BODY}
   <visual><geometry><mesh filename="gone.stl"/></geometry></visual>
   <visual><geometry><box size="1 1 1"/></geometry></visual></link></robot>"""
@@ -55,6 +62,14 @@ def _converted(text: str, folder: Path) -> tuple[Path, Path]:
     urdf = folder / "robot.urdf"
     urdf.write_text(text)
     return urdf, convert(urdf, folder / "usd").root_layer
+
+
+def test_engine_that_does_not_read_a_mass_disputes_no_sum(tmp_path: Path) -> None:
+    """Also if no other engine confirms the reference."""
+    record = check(*_converted(_TWICE, tmp_path), CheckOptions(engines=("mujoco",)))
+
+    assert record.verdict.conforms, record.reason
+    assert record.deviations == ()
 
 
 @pytest.mark.parametrize(
