@@ -108,11 +108,11 @@ def norms(differences: Sequence[NDArray[np.float64]]) -> list[float]:
     """Return the spectral norms of matrices (3, 3); inf for those not finite."""
     stacked = np.reshape(differences, (-1, 3, 3))
     finite = np.isfinite(stacked).all(axis=(1, 2))
-    norms_of = np.full(len(stacked), np.inf)
+    largest = np.full(len(stacked), np.inf)
     # One batched SVD; numpy's norm takes twice as long.
-    norms_of[finite] = np.linalg.svd(stacked[finite], compute_uv=False)[:, 0]
-    norms_list: list[float] = norms_of.tolist()
-    return norms_list
+    largest[finite] = np.linalg.svd(stacked[finite], compute_uv=False)[:, 0]
+    singular_values: list[float] = largest.tolist()
+    return singular_values
 
 
 def inertia_difference(

@@ -46,6 +46,7 @@ from urdf_usd.converter.usd.urdf_attributes import (
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 _UNIT_QUATERNION = 1e-3
+_COMPUTED = ("physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes")
 # Fallbacks of the schema, which mean that nothing is authored.
 _OPEN = (-np.inf, -np.inf, -np.inf)
 _NONE = (0.0, 0.0, 0.0)
@@ -189,7 +190,8 @@ def _computed(
         shape = colliders.get(collider.GetPath())
         return _mass_information(collider, shape, transforms.units.length)
 
-    _unblock(prim)
+    if not _unblock(prim):
+        return None
     mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
         answer
     )
@@ -199,18 +201,23 @@ def _computed(
     return float(mass), place, _turned(np.array(moments, np.float64), axes)
 
 
-def _unblock(prim: Usd.Prim) -> None:
+def _unblock(prim: Usd.Prim) -> bool:
     """Give blocked mass properties their fallbacks, in the session layer of the stage.
 
     OpenUSD returns memory for them that nothing was written to.
+
+    Returns:
+        Whether none is blocked any more; values of an instance cannot be edited.
     """
-    stage = prim.GetStage()
+    stage, definition = prim.GetStage(), prim.GetPrimDefinition()
+    attributes = [prim.GetAttribute(name) for name in _COMPUTED]
+    blocked = [one for one in attributes if one and one.Get() is None]
+    if blocked and prim.IsInstanceProxy():
+        return False
     with Usd.EditContext(stage, stage.GetSessionLayer()):
-        for name in ("centerOfMass", "diagonalInertia", "principalAxes"):
-            attribute = prim.GetAttribute(f"physics:{name}")
-            if attribute and attribute.Get() is None:
-                definition = prim.GetPrimDefinition()
-                attribute.Set(definition.GetAttributeFallbackValue(attribute.GetName()))
+        for one in blocked:
+            one.Set(definition.GetAttributeFallbackValue(one.GetName()))
+    return True
 
 
 def _mass_information(
