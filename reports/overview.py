@@ -167,7 +167,7 @@ def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
         default=PurePosixPath(),
     )
     short = {}
-    # Neither the root nor the working directory is worth a sign of its own.
+    # The root or the working directory alone would not shorten the text.
     if folder.name:
         short = {
             reference: f"{_FILE}…/{path.relative_to(folder)}"

@@ -130,7 +130,7 @@ class DrakeEngine(Struct, frozen=True):
             ),
             joints=joints,
             frames=_frames(robot, joints, reach, request.configurations),
-            unread_masses=urdf.links_without_mass,
+            unread_masses=urdf.unread_masses,
             notes=(*urdf.notes, *robot.warnings, *blocked_note("Drake", blocked)),
         )
 

@@ -104,7 +104,7 @@ class NewtonEngine(Struct, frozen=True):
             joints=joints,
             joint_order=moving_joints(joints),
             frames=poses(robot, joints, reach, request.configurations),
-            unread_masses=urdf.links_without_mass,
+            unread_masses=urdf.unread_masses,
             notes=(*urdf.notes, *robot.warnings, *blocked_note("Newton", blocked)),
             precision=SINGLE_PRECISION,
         )

@@ -126,7 +126,7 @@ class PinocchioEngine(Struct, frozen=True):
             links=_links(robot, urdf),
             joints=joints,
             frames=_frames(robot, joints, reach, request.configurations),
-            unread_masses=urdf.links_without_mass,
+            unread_masses=urdf.unread_masses,
             notes=(*urdf.notes, *blocked_note("Pinocchio", blocked)),
         )
 

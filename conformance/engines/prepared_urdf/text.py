@@ -78,7 +78,7 @@ class UrdfText(Struct, frozen=True):
         return frozenset().union(*(change.mass for change in self.changes))
 
     @property
-    def links_without_mass(self) -> tuple[str, ...]:
+    def unread_masses(self) -> tuple[str, ...]:
         """Names in the file of the links in :attr:`mass_unknown`, sorted."""
         return tuple(sorted(map(self.original, self.mass_unknown)))
 

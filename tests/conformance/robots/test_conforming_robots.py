@@ -64,7 +64,7 @@ def _converted(text: str, folder: Path) -> tuple[Path, Path]:
     return urdf, convert(urdf, folder / "usd").root_layer
 
 
-def test_engine_that_does_not_read_a_mass_disputes_no_sum(tmp_path: Path) -> None:
+def test_sums_leave_out_a_mass_that_the_engine_does_not_read(tmp_path: Path) -> None:
     """Also if no other engine confirms the reference."""
     record = check(*_converted(_TWICE, tmp_path), CheckOptions(engines=("mujoco",)))
 
