@@ -240,6 +240,32 @@ def sensitivity(session: nox.Session) -> None:
 
 
 @nox.session
+def same(session: nox.Session) -> None:
+    """Compare results with those of a commit: `nox -s same -- COMMIT [--sample]`.
+
+    Prints which assets, verdicts, grades, rule ids, exit statuses and seeded faults
+    differ; see tests/tools/same.
+    """
+    extras = "[example-robot-data,robot-descriptions]"
+    session.install(f".{extras}")
+    commit, *options = session.posargs
+    work = Path(session.create_tmp()).resolve()
+    tree = work / "former"
+    worktree = ("git", "worktree")
+    session.run(*worktree, "prune", external=True)
+    session.run(
+        *worktree, "add", "--force", "--detach", str(tree), commit, external=True
+    )
+    try:
+        former = install_apart(session, "former", f"{tree}{extras}")
+        command = ("-m", "tests.tools.same", commit, "--work", str(work))
+        places = ("--former", str(tree), "--former-python", str(former))
+        session.run("python", *command, *places, *options)
+    finally:
+        session.run(*worktree, "remove", "--force", str(tree), external=True)
+
+
+@nox.session
 def engines(session: nox.Session) -> None:
     """Run the tests of the optional engines, and all engines on a few robots."""
     install(session, "test", package=False)

@@ -1,0 +1,231 @@
+"""What one version makes of the robots: records, assets, exit statuses, faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PARTS = ("corpora", "options", "commands", "faults")
+
+# Every joint type, couplings, both kinds of base, massless links, each mesh format.
+_ROBOTS = (
+    "pybullet:r2d2.urdf",
+    "pybullet:kuka_iiwa/model.urdf",
+    "pybullet:laikago/laikago.urdf",
+    "pybullet:racecar/racecar.urdf",
+    "pybullet:franka_panda/panda.urdf",
+    "pybullet:cartpole.urdf",
+    "pybullet:husky/husky.urdf",
+    "pybullet:xarm/xarm6_with_gripper.urdf",
+)
+_CORPORA = ("pybullet", "erd", "suite:")
+_SAMPLE = (*_ROBOTS, "erd:ur5", "erd:talos", "erd:panda", "suite:")
+# Of the robots above, one run with each.
+_OPTIONS = {
+    "usdphysics": "--profile usdphysics",
+    "physx": "--profile physx",
+    "ros": "--profile ros",
+    "simready": "--profile simready",
+    "isaac": "--profile isaac",
+    "variants": "--physics-variants",
+    "single": "--layout single",
+    "flat": "--bodies flat --base fixed",
+    "geometry": "--inertia geometry --colliders primitives --materials openpbr",
+    "merged": "--merge-fixed --colliders mesh",
+}
+# Each runs in a folder of its own with these files, and may write to `out`.
+_INPUTS = {
+    "arm.urdf": "examples/arm.urdf",
+    "oblique.urdf": "tests/data/urdf/oblique.urdf",
+    "quaternion.urdf": "tests/data/deviations/quaternion-origin.urdf",
+    "two_roots.urdf": "tests/data/deviations/two-roots.urdf",
+    "punctuation.urdf": "tests/data/deviations/number-punctuation.urdf",
+    "cart.usda": "tests/data/usd/flat_cart.usda",
+    "nested.usda": "tests/data/usd/nested_arm.usda",
+}
+_COMMANDS = (
+    "--version",
+    "--help",
+    "no-such-command",
+    "doctor",
+    "corpus list pybullet",
+    "corpus show pybullet:r2d2.urdf",
+    "convert arm.urdf out",
+    "convert oblique.urdf out --layout usdz",
+    "convert two_roots.urdf out",
+    "convert punctuation.urdf out",
+    "convert punctuation.urdf out --strict",
+    "convert missing.urdf out",
+    "convert pybullet:no_such.urdf out",
+    "convert arm.urdf out --profile no-such-profile",
+    "check arm.urdf cart.usda",
+    "check arm.urdf missing.usda",
+    "check arm.urdf arm.urdf",
+    "export cart.usda out/cart.urdf",
+    "export nested.usda out/nested.urdf",
+    "export arm.urdf out/arm.urdf",
+    "inspect arm.urdf",
+    "inspect cart.usda",
+    "inspect two_roots.urdf",
+    "joints arm.urdf",
+    "expand arm.urdf",
+    "lint arm.urdf",
+    "lint oblique.urdf quaternion.urdf",
+    "lint punctuation.urdf --fix --in-place",
+    "lint two_roots.urdf",
+    "init arm.urdf out/arm.toml",
+    "view arm.urdf --html arm.html",
+    "run arm.urdf two_roots.urdf --out report",
+    "run arm.urdf two_roots.urdf --out report --strict",
+    "run dir:no_such_folder --out report",
+)
+# Runs in the version: its seeded faults, by id, as JSON on stdout.
+_FAULTS = """
+import json, sys
+from urdf_usd.conformance.mutation.sensitivity import ROBOTS, measure
+robots = ("oblique_arm",) if sys.argv[1] == "sample" else ROBOTS
+result = measure(robots=robots, jobs=int(sys.argv[2]))
+missed = lambda places: [" ".join(place) for place in places]
+print(json.dumps({
+    "raised": {robot: list(checks) for robot, checks in result.raised},
+    "faults": [
+        {"id": kind.fault, "seeded": kind.seeded, "caught": kind.caught,
+         "equivalent": kind.equivalent, "checks": dict(kind.checks),
+         "missed": missed(kind.missed)} for kind in result.kinds
+    ] + [
+        {"id": schema.schema, "seeded": schema.seeded, "caught": schema.caught,
+         "checks": dict(schema.checks), "missed": missed(schema.missed)}
+        for schema in result.schemas
+    ],
+}))
+"""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the project.
+
+    Attributes:
+        tree: Its files.
+        python: Interpreter of an environment in which it is installed.
+        commands: Arguments that it spells otherwise, by their current spelling.
+    """
+
+    tree: Path
+    python: Path
+    commands: Mapping[str, str]
+
+
+def produce(
+    version: Version,
+    folder: Path,
+    *,
+    inputs: Path,
+    parts: Sequence[str],
+    sample: bool,
+    mirror: Path | None,
+) -> None:
+    """Write the outcomes of a version to a folder, one subfolder per part.
+
+    Parts of a commit that are there already are not produced again.
+
+    Args:
+        version: The version.
+        folder: Folder of its outcomes.
+        inputs: Checkout with the files that commands read, the same for both versions.
+        parts: Those of :data:`PARTS` to produce.
+        sample: Whether to take few robots.
+        mirror: Folder with clones of the repositories of robot_descriptions.
+    """
+    producers = {
+        "corpora": _run_corpora,
+        "options": _run_options,
+        "commands": _run_commands,
+        "faults": _seed_faults,
+    }
+    for part in parts:
+        place = folder / part
+        finished = place / "finished"
+        if finished.exists() and version.tree != inputs:
+            continue
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        print(f"{part} of {version.tree}", flush=True)  # noqa: T201  progress
+        producers[part](version, place, inputs, sample, mirror)
+        finished.touch()
+
+
+def _run_corpora(
+    version: Version, place: Path, _: Path, sample: bool, mirror: Path | None
+) -> None:
+    corpora = _SAMPLE if sample else (*_CORPORA, *(("rd",) if mirror else ()))
+    mirrored = ("--mirror", str(mirror)) if mirror and not sample else ()
+    _run_cli(version, place, "run", *corpora, *mirrored, "--out", "report")
+
+
+def _run_options(
+    version: Version, place: Path, _: Path, sample: bool, __: Path | None
+) -> None:
+    for name, options in _OPTIONS.items():
+        folder = place / name
+        folder.mkdir()
+        robots = _ROBOTS[:2] if sample else _ROBOTS
+        words = shlex.split(options)
+        _run_cli(version, folder, "run", *robots, *words, "--out", "report")
+
+
+def _run_commands(
+    version: Version, place: Path, inputs: Path, _: bool, __: Path | None
+) -> None:
+    for number, command in enumerate(_COMMANDS):
+        folder = place / f"{number:02} {command.replace('/', '|')}"
+        (folder / "out").mkdir(parents=True)
+        for name, source in _INPUTS.items():
+            shutil.copy(inputs / source, folder / name)
+        spelled = command
+        for current, former in version.commands.items():
+            spelled = spelled.replace(current, former)
+        if spelled.startswith("convert"):
+            (folder / "out").rmdir()
+        _run_cli(version, folder, *shlex.split(spelled))
+
+
+def _run_cli(version: Version, folder: Path, *arguments: str) -> None:
+    """Run a command in a folder, and write its exit status there."""
+    program = version.python.with_name("urdf-usd")
+    done = subprocess.run(
+        (str(program), *arguments),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": ""},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name, text in (("stdout.txt", done.stdout), ("stderr.txt", done.stderr)):
+        plain = text.replace(str(folder), ".")
+        (folder / name).write_text(plain, encoding="utf-8")
+    status = json.dumps({"exit_status": done.returncode})
+    (folder / "status.json").write_text(status, encoding="utf-8")
+
+
+def _seed_faults(
+    version: Version, place: Path, _: Path, sample: bool, __: Path | None
+) -> None:
+    size = "sample" if sample else "whole"
+    done = subprocess.run(
+        (str(version.python), "-c", _FAULTS, size, str(os.cpu_count() or 1)),
+        cwd=version.tree,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
+    (place / "faults.json").write_text(done.stdout, encoding="utf-8")
