@@ -43,6 +43,7 @@ from urdf_usd.conformance.records.coverage_record import LedgerRecord
 from urdf_usd.conformance.records.environment import environment
 from urdf_usd.conformance.records.record import (
     CheckHeading,
+    CheckRecord,
     ConverterRecord,
     DiagnosticRecord,
     EngineRecord,
@@ -195,9 +196,29 @@ def judged_record(
         base=usd.base.value if usd and usd.base else None,
         configurations=results.configurations if judgement.checks else None,
         engines=_engines(subject, results),
-        checks=judgement.checks,
+        checks=tuple(
+            _portable_check(check, subject.names) for check in judgement.checks
+        ),
         deviations=judgement.deviations,
     )
+
+
+def _portable_check(check: CheckRecord, names: FolderNames) -> CheckRecord:
+    """Remove paths of this machine: values of shapes name their mesh files."""
+
+    def cut(text: str | None) -> str | None:
+        return None if text is None else portable(text, names)
+
+    findings = tuple(
+        structs.replace(
+            finding,
+            message=portable(finding.message, names),
+            expected=cut(finding.expected),
+            actual=cut(finding.actual),
+        )
+        for finding in check.findings
+    )
+    return structs.replace(check, findings=findings)
 
 
 def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:

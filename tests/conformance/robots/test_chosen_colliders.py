@@ -78,6 +78,19 @@ def test_requested_colliders_are_close_and_never_exact(
     assert len(texts) == (1 if "=" in rule else 2)
 
 
+def test_record_names_mesh_files_without_folders_of_the_machine(tmp_path: Path) -> None:
+    urdf = _robot(tmp_path)
+    text = urdf.read_text()
+    urdf.write_text(text.replace("rod.stl", str(tmp_path / "rod.stl")))
+    options = ConvertOptions(colliders=_rules("hull"))
+
+    record = examine_here(urdf, tmp_path / "run", options)
+
+    (check,) = (each for each in record.checks if each.id == "collision.shapes")
+    assert "rod.stl" in str(check)
+    assert str(tmp_path) not in str(check)
+
+
 def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
     """Each kind fails where another one was requested, and without the option."""
     urdf = _robot(tmp_path)
