@@ -246,7 +246,8 @@ def _opinions(file: Path) -> dict[tuple[str, str], str]:
 
     def collect(path: Sdf.Path) -> None:
         spec = layer.GetObjectAtPath(path)
-        for field in spec.ListInfoKeys():
+        # Targets and connections have paths and no specs; their lists are fields.
+        for field in spec.ListInfoKeys() if spec else ():
             opinions[str(path), field] = str(spec.GetInfo(field))
 
     layer.Traverse(Sdf.Path.absoluteRootPath, collect)

@@ -25,7 +25,7 @@ _ROBOTS = (
     "pybullet:xarm/xarm6_with_gripper.urdf",
 )
 _CORPORA = ("pybullet", "erd", "suite:")
-_SAMPLE = (*_ROBOTS, "erd:ur5", "erd:talos", "erd:panda", "suite:")
+_SAMPLE = (*_ROBOTS, "erd:ur5_robot", "erd:talos_reduced", "erd:panda", "suite:")
 # Of the robots above, one run with each.
 _OPTIONS = {
     "usdphysics": "--profile usdphysics",
@@ -166,7 +166,7 @@ def _run_corpora(
 ) -> None:
     corpora = _SAMPLE if sample else (*_CORPORA, *(("rd",) if mirror else ()))
     mirrored = ("--mirror", str(mirror)) if mirror and not sample else ()
-    _run_cli(version, place, "run", *corpora, *mirrored, "--out", "report")
+    _run_robots(version, place, *corpora, *mirrored)
 
 
 def _run_options(
@@ -176,8 +176,7 @@ def _run_options(
         folder = place / name
         folder.mkdir()
         robots = _ROBOTS[:2] if sample else _ROBOTS
-        words = shlex.split(options)
-        _run_cli(version, folder, "run", *robots, *words, "--out", "report")
+        _run_robots(version, folder, *robots, *shlex.split(options))
 
 
 def _run_commands(
@@ -196,8 +195,15 @@ def _run_commands(
         _run_cli(version, folder, *shlex.split(spelled))
 
 
-def _run_cli(version: Version, folder: Path, *arguments: str) -> None:
-    """Run a command in a folder, and write its exit status there."""
+def _run_robots(version: Version, folder: Path, *arguments: str) -> None:
+    status = _run_cli(version, folder, "run", *arguments, "--out", "report")
+    # Nothing would be compared.
+    if status not in {0, 1}:
+        raise SystemExit((folder / "stderr.txt").read_text(encoding="utf-8"))
+
+
+def _run_cli(version: Version, folder: Path, *arguments: str) -> int:
+    """Run a command in a folder, write its exit status there, and return it."""
     program = version.python.with_name("urdf-usd")
     done = subprocess.run(
         (str(program), *arguments),
@@ -213,6 +219,7 @@ def _run_cli(version: Version, folder: Path, *arguments: str) -> None:
         (folder / name).write_text(plain, encoding="utf-8")
     status = json.dumps({"exit_status": done.returncode})
     (folder / "status.json").write_text(status, encoding="utf-8")
+    return done.returncode
 
 
 def _seed_faults(

@@ -40,6 +40,11 @@ LAYER = """#usda 1.0
 def Xform "arm"
 {
     double physics:mass = %s
+    rel physics:body0 = </arm/link>
+    def Material "paint"
+    {
+        token outputs:surface.connect = </arm/paint/shader.outputs:surface>
+    }
 }
 """
 UNCHANGED = Names({}, {}, {})
