@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from urdf_usd.conformance.mutation.fault import EXTRA_PRIM, Fault, Seed, on_prim
 from urdf_usd.conformance.mutation.good_asset import BodySite, GoodAsset, JointSite
@@ -111,6 +111,15 @@ def _limit_spring(instance: str, prim: Usd.Prim) -> None:
         _author(prim, f"physxLimit:{instance}:{name}", _TYPES.Float, 2.0, schema)
 
 
+def _soft_limit(_: str, prim: Usd.Prim) -> None:
+    soft = Vt.DoubleArray([2.0, 1.0])
+    _author(prim, "mjc:solreflimit", _TYPES.DoubleArray, soft, "MjcJointAPI")
+
+
+def _margin(_: str, prim: Usd.Prim) -> None:
+    _author(prim, "mjc:margin", _TYPES.Double, 0.5, "MjcJointAPI")
+
+
 def _joint_state(instance: str, prim: Usd.Prim) -> None:
     name = f"state:{instance}:physics:position"
     _author(prim, name, _TYPES.Float, 0.1, f"PhysicsJointStateAPI:{instance}")
@@ -146,6 +155,12 @@ def _weightless(path: str, stage: Usd.Stage, _: float) -> None:
     prim = UsdPhysics.Scene.Define(stage, path).GetPrim()
     _author(prim, "newton:gravityEnabled", _TYPES.Bool, value=False)
     prim.AddAppliedSchema("NewtonSceneAPI")
+
+
+def _stopped(path: str, stage: Usd.Stage, _: float) -> None:
+    prim = UsdPhysics.Scene.Define(stage, path).GetPrim()
+    name = "physxScene:updateType"
+    _author(prim, name, _TYPES.Token, "Disabled", "PhysxSceneAPI")
 
 
 def _ground(path: str, stage: Usd.Stage, _: float) -> None:
@@ -256,6 +271,15 @@ def _without_articulation(asset: GoodAsset) -> Iterator[Seed]:
                 False,
                 "PhysxArticulationAPI",
             )
+            yield Seed("robot", on_prim(str(prim.GetPath()), edit))
+
+
+def _sleepy(asset: GoodAsset) -> Iterator[Seed]:
+    """Let PhysX put the articulation to sleep while it falls slowly."""
+    for prim in asset.stage.Traverse():
+        if prim.HasAPI(UsdPhysics.ArticulationRootAPI):
+            name = "physxArticulation:sleepThreshold"
+            edit = _authoring(name, _TYPES.Float, 1000.0, "PhysxArticulationAPI")
             yield Seed("robot", on_prim(str(prim.GetPath()), edit))
 
 
@@ -420,6 +444,7 @@ SETTING_FAULTS = (
     _stage("gravity-tilted", "gravity tilted", _sideways),
     _stage("gravity-lunar", "gravity of the Moon", _lunar),
     _stage("weightless", "Newton: gravity off", _weightless),
+    _stage("stopped", "PhysX: scene not simulated", _stopped),
     _stage("ground", "ground plane added", _ground),
     _stage("ornament", "visual added that is part of no link", _ornament),
     _joint(
@@ -453,6 +478,8 @@ SETTING_FAULTS = (
     ),
     _joint("axis-armature", "PhysX: armature added", _JOINTS, _axis_armature),
     _joint("axis-limit", "PhysX: limit made a spring", _JOINTS, _limit_spring),
+    _joint("limit-soft", "MuJoCo: limit made soft", _JOINTS, _soft_limit),
+    _joint("limit-margin", "MuJoCo: limit acts before it is reached", _JOINTS, _margin),
     Fault(
         "setting.neighbours",
         "links of a joint collide with each other",
@@ -483,6 +510,7 @@ SETTING_FAULTS = (
         _without_articulation,
         simulated=True,
     ),
+    Fault("setting.sleep", "PhysX: articulation falls asleep", _ROOTS, _sleepy),
     Fault(
         "setting.root-moved",
         "articulation root on another body",
@@ -498,6 +526,39 @@ SETTING_FAULTS = (
         "Newton: contact margin added",
         _SHAPES,
         _authoring("newton:contactMargin", _TYPES.Float, 0.05, "NewtonCollisionAPI"),
+    ),
+    *(
+        _shape(identifier, title, _SHAPES, _authoring(name, *typed, schema), is_mesh)
+        for identifier, title, name, typed, schema in (
+            (
+                "hull-newton",
+                "Newton: hull of few vertices",
+                "newton:maxHullVertices",
+                (_TYPES.Int, 8),
+                "NewtonMeshCollisionAPI",
+            ),
+            (
+                "hull-mujoco",
+                "MuJoCo: hull of few vertices",
+                "mjc:maxhullvert",
+                (_TYPES.Int, 8),
+                "MjcMeshCollisionAPI",
+            ),
+            (
+                "hull-thick",
+                "PhysX: hull made thick",
+                "physxConvexHullCollision:minThickness",
+                (_TYPES.Float, 0.1),
+                "PhysxConvexHullCollisionAPI",
+            ),
+            (
+                "pieces",
+                "PhysX: one convex piece",
+                "physxConvexDecompositionCollision:maxConvexHulls",
+                (_TYPES.Int, 1),
+                "PhysxConvexDecompositionCollisionAPI",
+            ),
+        )
     ),
     _shape("smoothed", "visual subdivided", _SMOOTH, _smooth, is_mesh, Role.VISUAL),
     _shape(

@@ -124,7 +124,6 @@ HARMLESS = {
     "newton:hydroelasticStiffness": _SOLVER,
     "newton:jointsAddMobility": "it matters if several joints connect the same bodies",
     "newton:massModel": _BY_MASS,
-    "newton:maxHullVertices": _SOLVER,
     "newton:maxSolverIterations": _SOLVER,
     "newton:shellThickness": _BY_MASS,
     "newton:timeStepsPerSecond": _SOLVER,
@@ -136,17 +135,14 @@ HARMLESS = {
     "mjc:group": "groups of a viewer",
     "mjc:inertia": _BY_MASS,
     "mjc:inheritRange": _CONTROL,
-    "mjc:maxhullvert": _SOLVER,
     "mjc:priority": _SOFTNESS,
     "mjc:shellinertia": _BY_MASS,
     "mjc:springref": "without stiffness it has no effect",
-    "physxArticulation:sleepThreshold": _SOLVER,
     "physxArticulation:solverPositionIterationCount": _SOLVER,
     "physxArticulation:solverVelocityIterationCount": _SOLVER,
     "physxArticulation:stabilizationThreshold": _SOLVER,
     "physxCollision:contactOffset": _SOLVER,
     "physxCollision:minTorsionalPatchRadius": "without a patch it has no effect",
-    "physxConvexHullCollision:minThickness": _SOLVER,
     "physxForce:forceEnabled": _NO_VECTOR,
     "physxForce:mode": _NO_VECTOR,
     "physxForce:worldFrameEnabled": _NO_VECTOR,
@@ -186,7 +182,6 @@ HARMLESS_PREFIXES = {
     "newton:xpbd:": _SOLVER,
     "physxCamera:": _EDITOR,
     "physxContactReport:": _OUTPUT,
-    "physxConvexDecompositionCollision:": _COLLIDER,
     "physxCookedData:": "computed from the surface",
     "physxDroneCamera:": _EDITOR,
     "physxFollow": _EDITOR,
@@ -258,6 +253,17 @@ _ANGULAR_DAMPING = 0.05
 _ANGULAR_SPEED = 5729.0
 # And of the number of vertices of a hull.
 _HULL_VERTICES = 64
+# Of the energy below which an articulation falls asleep [m^2/s^2]; of the thickness of
+# hulls [m]; of the deviation of convex pieces [%].
+_SLEEP = 5e-5
+_THICKNESS = 1e-3
+_PIECE_ERROR = 10.0
+_PIECES = 32
+_VOXELS = 500_000
+# Fallbacks of MuJoCo for position limits.
+_SOLREF = (0.02, 1.0)
+_SOLIMP = (0.9, 0.95, 0.001, 0.5, 2.0)
+_ROUNDED = 1.0 + 1e-6
 
 # Approximations of UsdPhysics and PhysX that follow the surface or hulls of it;
 # bounding ones fail the check of shapes.
@@ -316,6 +322,27 @@ def _is_default_damping(value: object) -> bool:
     )
 
 
+def _at_most(limit: float) -> Callable[[object], bool]:
+    """Accept numbers up to the fallback of a schema, in single precision."""
+    return lambda value: isinstance(value, int | float) and value <= limit * _ROUNDED
+
+
+def _at_least(limit: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and value >= limit
+
+
+def _has_hull_vertices(value: object) -> bool:
+    """Whether a hull has as many vertices as by default; -1 is unlimited."""
+    return isinstance(value, int) and (value == -1 or value >= _HULL_VERTICES)
+
+
+def _is_close_to(*numbers: float) -> Callable[[object], bool]:
+    return lambda value: (
+        np.shape(value) == np.shape(numbers)
+        and np.allclose(np.array(value, np.float64), numbers, rtol=1e-6)
+    )
+
+
 def _is_default_speed(value: object) -> bool:
     return isinstance(value, int | float) and value >= _ANGULAR_SPEED
 
@@ -345,6 +372,8 @@ _PHYSX_LIMIT = "PhysxLimitAPI:*"
 _PHYSX_ENVELOPE = "PhysxDrivePerformanceEnvelopeAPI:*"
 _STATE = "PhysicsJointStateAPI:*"
 _DRIVE = "PhysicsDriveAPI:*"
+_HULL = "ConvexHullCollision"
+_PARTS = "ConvexDecompositionCollision"
 _K = SettingKind
 
 RULES = (
@@ -452,10 +481,46 @@ RULES = (
     ),
     Rule(
         _K.APPROXIMATION,
-        "PhysxConvexHullCollisionAPI",
-        "physxConvexHullCollision:hullVertexLimit",
-        lambda value: isinstance(value, int) and value >= _HULL_VERTICES,
-        "64, PhysX's own",
+        None,
+        "newton:maxHullVertices",
+        _has_hull_vertices,
+        "-1, or 64 and more",
+    ),
+    Rule(
+        _K.APPROXIMATION,
+        "MjcMeshCollisionAPI",
+        "mjc:maxhullvert",
+        _has_hull_vertices,
+        "-1, or 64 and more",
+    ),
+    *(
+        Rule(
+            _K.APPROXIMATION,
+            f"Physx{schema}API",
+            f"physx{schema}:{name}",
+            is_implied,
+            f"{fallback}, PhysX's own",
+        )
+        for schema, name, is_implied, fallback in (
+            (_HULL, "hullVertexLimit", _has_hull_vertices, _HULL_VERTICES),
+            (_HULL, "minThickness", _at_most(_THICKNESS), _THICKNESS),
+            (_PARTS, "errorPercentage", _at_most(_PIECE_ERROR), _PIECE_ERROR),
+            (_PARTS, "hullVertexLimit", _has_hull_vertices, _HULL_VERTICES),
+            (_PARTS, "maxConvexHulls", _at_least(_PIECES), _PIECES),
+            (_PARTS, "minThickness", _at_most(_THICKNESS), _THICKNESS),
+            (_PARTS, "shrinkWrap", _is_false, False),
+            (_PARTS, "voxelResolution", _at_least(_VOXELS), _VOXELS),
+        )
+    ),
+    Rule(_K.JOINT, None, "mjc:margin", _is_zero, "0"),
+    Rule(_K.JOINT, None, "mjc:solreflimit", _is_close_to(*_SOLREF), str(_SOLREF)),
+    Rule(_K.JOINT, None, "mjc:solimplimit", _is_close_to(*_SOLIMP), str(_SOLIMP)),
+    Rule(
+        _K.SCENE,
+        "PhysxSceneAPI",
+        "physxScene:updateType",
+        lambda value: value != "Disabled",
+        "Synchronous",
     ),
     Rule(
         _K.FILTER,
@@ -509,10 +574,22 @@ RULES = (
         _is_true,
         "True",
     ),
+    # At rest in the air it has no energy, and would stay there.
+    Rule(
+        _K.ARTICULATION,
+        "PhysxArticulationAPI",
+        "physxArticulation:sleepThreshold",
+        _at_most(_SLEEP),
+        f"{_SLEEP}, PhysX's own",
+    ),
 )
 """The attributes for which a URDF implies one value, whatever the robot."""
 
-RULE_OF = {rule.attribute: rule for rule in RULES}
+RULES_OF: Mapping[str, tuple[Rule, ...]] = {
+    rule.attribute: tuple(one for one in RULES if one.attribute == rule.attribute)
+    for rule in RULES
+}
+"""The rules of each attribute: MuJoCo has one name for margins of joints and shapes."""
 
 IMPLIED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "physics:approximation": (
@@ -564,9 +641,9 @@ def harmless_reason(attribute: str, value: object = None) -> str | None:
             return reason
     if value is None:
         return None
-    rule = RULE_OF.get(attribute)
-    if rule and rule.is_implied(value):
-        return f"it is a value for {rule.implied}, which a URDF implies"
+    rules = RULES_OF.get(attribute, ())
+    if rules and all(rule.is_implied(value) for rule in rules):
+        return f"it is a value for {rules[0].implied}, which a URDF implies"
     if attribute in IMPLIED and IMPLIED[attribute][0](value):
         return IMPLIED[attribute][1]
     return None
@@ -577,6 +654,6 @@ def is_accounted(attribute: str) -> bool:
     return (
         attribute in COMPARED
         or attribute in HARMLESS
-        or attribute in RULE_OF
+        or attribute in RULES_OF
         or attribute.startswith(tuple(HARMLESS_PREFIXES))
     )

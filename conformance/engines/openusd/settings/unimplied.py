@@ -31,7 +31,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import Parts, short
 from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
     LABELS,
     NAMESPACES,
-    RULE_OF,
+    RULES_OF,
     UNREGISTERED_SCHEMAS,
     Rule,
     is_accounted,
@@ -118,11 +118,12 @@ def _of_attributes(
     schemas = (*applied_schemas(prim), str(prim.GetTypeName()))
     for name, value in values:
         general = schema_attribute(name)
-        rule = RULE_OF.get(general)
-        if rule is not None:
+        for rule in RULES_OF.get(general, ()):
             if not rule.is_implied(value) and _has_effect(rule, name, prim):
                 yield parts.setting(rule.kind, prim, name, rule.implied, value)
-        elif name.startswith(_REGISTERED) and not is_accounted(general):
+        if general in RULES_OF:
+            continue
+        if name.startswith(_REGISTERED) and not is_accounted(general):
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
             if fallback is not None and value != fallback:
                 yield parts.setting(_kind_of(prim), prim, name, str(fallback), value)

@@ -130,6 +130,9 @@ def test_physx_fallbacks_are_no_settings(tmp_path: Path) -> None:
         ("float drive:angular:physics:stiffness = 30", "NewtonJointAPI"),
         ("float physics:breakForce = inf", "NewtonJointAPI"),
         ("float newton:limitStiffness = -inf", "NewtonJointAPI"),
+        # MuJoCo's own.
+        ("uniform double[] mjc:solreflimit = [0.02, 1]", "MjcJointAPI"),
+        ("uniform double mjc:margin = 0", "MjcJointAPI"),
     ],
 )
 def test_harmless_attribute_of_joint_is_no_setting(
@@ -151,6 +154,13 @@ def test_harmless_attribute_of_joint_is_no_setting(
         ),
         ("float physics:breakTorque = 3", "NewtonJointAPI", SettingKind.JOINT),
         ("float newton:armature = 0.1", "NewtonJointAPI", SettingKind.JOINT),
+        # MuJoCo lets the joint pass its limit, or stops it before.
+        (
+            "uniform double[] mjc:solreflimit = [2, 1]",
+            "MjcJointAPI",
+            SettingKind.JOINT,
+        ),
+        ("uniform double mjc:margin = 0.5", "MjcJointAPI", SettingKind.JOINT),
         (
             "float state:angular:physics:position = 45",
             "PhysicsJointStateAPI:angular",
@@ -209,6 +219,16 @@ def test_schema_without_effect_is_no_setting(schema: str, tmp_path: Path) -> Non
             "int physxConvexHullCollision:hullVertexLimit = 8",
             "PhysxConvexHullCollisionAPI",
         ),
+        (
+            "float physxConvexHullCollision:minThickness = 0.1",
+            "PhysxConvexHullCollisionAPI",
+        ),
+        (
+            "int physxConvexDecompositionCollision:maxConvexHulls = 1",
+            "PhysxConvexDecompositionCollisionAPI",
+        ),
+        ("uniform int newton:maxHullVertices = 8", "NewtonMeshCollisionAPI"),
+        ("uniform int mjc:maxhullvert = 8", "MjcMeshCollisionAPI"),
     ],
 )
 def test_attribute_of_collider_is_a_setting(
@@ -218,6 +238,35 @@ def test_attribute_of_collider_is_a_setting(
     text = _colliding("a", content, f', "{schema}"')
 
     assert [subject for _, subject in _settings(tmp_path, text)] == ["link a"]
+
+
+@pytest.mark.parametrize(("threshold", "settings"), [(0.0, 0), (5e-5, 0), (1000.0, 1)])
+def test_articulation_that_falls_asleep_early_is_a_setting(
+    threshold: float, settings: int, tmp_path: Path
+) -> None:
+    content = f"float physxArticulation:sleepThreshold = {threshold}"
+    text = body("a", content, ("PhysxArticulationAPI",))
+
+    assert _settings(tmp_path, text) == (
+        [(SettingKind.ARTICULATION, "link a")] * settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("update", "settings"), [("Synchronous", 0), ("Asynchronous", 0), ("Disabled", 1)]
+)
+def test_scene_that_is_not_stepped_is_a_setting(
+    update: str, settings: int, tmp_path: Path
+) -> None:
+    scene = f"""
+    def PhysicsScene "scene" (prepend apiSchemas = ["PhysxSceneAPI"]) {{
+        uniform token physxScene:updateType = "{update}"
+    }}
+    """
+
+    assert _settings(tmp_path, body("a") + scene) == (
+        [(SettingKind.SCENE, "robot")] * settings
+    )
 
 
 def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> None:
