@@ -150,12 +150,20 @@ def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
 def color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare colours, or the factors of textures."""
     ours, theirs = pair.ours, pair.theirs
-    if ours.color is None or (ours.texture is None) != (theirs.texture is None):
+    if (ours.texture is None) != (theirs.texture is None):
+        return None
+    if ours.color is None and (
+        theirs.color is None
+        or ours.problem
+        or ours.unread
+        # Viewers show a surface without material in grey.
+        or max(theirs.color) - min(theirs.color) <= model.tolerance.color
+    ):
         return None
     return _difference(
         part,
         pair,
-        _apart(ours.color, theirs.color),
+        math.inf if ours.color is None else _apart(ours.color, theirs.color),
         (_BOUND, model.tolerance.color),
         lambda appearance: _rgb(appearance.color),
         "factor of the texture" if ours.texture else "colour",

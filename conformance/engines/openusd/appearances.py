@@ -58,13 +58,49 @@ _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
 _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
 # Purposes of bindings, apart from the one for all purposes.
 _PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
-# Nodes of MaterialX whose colour is read, with the input.
+# Nodes of MaterialX: their inputs by the input of the preview surface.
+_PREVIEW_INPUTS = (
+    *("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior"),
+)
 _MATERIALX = {
-    "ND_open_pbr_surface_surfaceshader": "base_color",
-    "ND_standard_surface_surfaceshader": "base_color",
-    "ND_gltf_pbr_surfaceshader": "base_color",
-    "ND_UsdPreviewSurface_surfaceshader": "diffuseColor",
+    "ND_open_pbr_surface_surfaceshader": {
+        "diffuseColor": "base_color",
+        "opacity": "geometry_opacity",
+        "metallic": "base_metalness",
+        "roughness": "specular_roughness",
+        "emissiveColor": "emission_color",
+        "ior": "specular_ior",
+    },
+    "ND_standard_surface_surfaceshader": {
+        "diffuseColor": "base_color",
+        "opacity": "opacity",
+        "metallic": "metalness",
+        "roughness": "specular_roughness",
+        "emissiveColor": "emission_color",
+        "ior": "specular_IOR",
+    },
+    "ND_gltf_pbr_surfaceshader": {
+        "diffuseColor": "base_color",
+        "opacity": "alpha",
+        "metallic": "metallic",
+        "roughness": "roughness",
+        "emissiveColor": "emissive",
+        "ior": "ior",
+    },
+    "ND_UsdPreviewSurface_surfaceshader": {name: name for name in _PREVIEW_INPUTS},
 }
+# Factors of the emission, which are zero unless authored, and colours then white.
+_EMISSION = {
+    "ND_open_pbr_surface_surfaceshader": "emission_luminance",
+    "ND_standard_surface_surfaceshader": "emission",
+}
+# Layers that a preview surface does not have, of all nodes.
+_LAYERS = frozenset(
+    {
+        *("transmission", "transmission_weight", "subsurface", "subsurface_weight"),
+        *("coat", "coat_weight", "sheen", "fuzz_weight", "clearcoat"),
+    }
+)
 # Smallest difference of colours and other numbers that counts here.
 _APART = 1e-4
 # Range of texture coordinates in which the wrap mode of an image has no effect.
@@ -160,6 +196,8 @@ def _primvar_corners(
         _UnusableError: Number, type or indices do not fit the mesh.
     """
     values = np.array(primvar.Get())
+    if primvar.GetElementSize() != 1:
+        raise _UnusableError(f"have {primvar.GetElementSize()} values per element")
     if primvar.IsIndexed():
         indices = np.array(primvar.GetIndices(), np.int64)
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(values):
@@ -288,6 +326,12 @@ def _material_look(material: UsdShade.Material) -> MaterialLook | None:
     shader, _, _ = material.ComputeSurfaceSource()
     if not shader or shader.GetShaderId() != _PREVIEW:
         return None
+    found = _shader_look(shader)
+    others = (*_outputs(material), *_of_contexts(material, shader, found))
+    return structs.replace(found, properties=(*found.properties, *others))
+
+
+def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
     texture = _texture(shader, "diffuseColor")
     mask = _texture(shader, "opacity")
     look = Appearance(
@@ -298,8 +342,7 @@ def _material_look(material: UsdShade.Material) -> MaterialLook | None:
         image=texture.name if texture else None,
         mask=mask.digest if mask else None,
     )
-    properties = (*_surface_properties(shader, look), *_outputs(material, look))
-    return MaterialLook(look, properties, texture, mask)
+    return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
 
 
 def _shown(
@@ -410,12 +453,8 @@ def _differ(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return not all(abs(a - b) <= _APART for a, b in zip(one, other, strict=True))
 
 
-def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property]:
-    """Yield other outputs of a material: displacement, volume, and other renderers.
-
-    Renderers prefer the surface of their own render context, such as that of MDL in
-    Omniverse.
-    """
+def _outputs(material: UsdShade.Material) -> Iterator[Property]:
+    """Yield the displacement and the volume of a material."""
     displaced, _, _ = material.ComputeDisplacementSource()
     if displaced and (
         displaced.GetShaderId() != _PREVIEW
@@ -429,23 +468,72 @@ def _outputs(material: UsdShade.Material, look: Appearance) -> Iterator[Property
     volume, _, _ = material.ComputeVolumeSource()
     if volume:
         yield "outputs:volume", f"connected to {volume.GetPath().name}"
+
+
+def _of_contexts(
+    material: UsdShade.Material, shader: UsdShade.Shader, found: MaterialLook
+) -> Iterator[Property]:
+    """Yield what other render contexts show otherwise than the preview surface.
+
+    Renderers prefer the surface of their own context: ``glslfx`` in Storm, ``mdl`` in
+    Omniverse, ``mtlx`` with MaterialX.
+    """
     for output in material.GetSurfaceOutputs():
+        if output.GetFullName() == _SURFACE:
+            continue
+        context = output.GetBaseName()
         for source in output.GetValueProducingAttributes():
             node = UsdShade.Shader(source.GetPrim())
             identifier = str(node.GetShaderId()) if node else ""
-            name = _MATERIALX.get(identifier)
-            if output.GetFullName() != _SURFACE and not name and identifier != _PREVIEW:
-                shader = f"the shader {source.GetPrim().GetName()}"
-                yield output.GetFullName(), f"{shader} (not explained by the URDF)"
-            value = [one.Get() for one in _sources(node, name)] if node and name else []
-            if not value or value[0] is None:
-                continue
-            if look.texture and not node.GetInput(name).HasConnectedSource():
-                yield f"{output.GetBaseName()}:{name}", _components(value[0])
-            elif look.color and not look.texture:
-                color = _components(value[0])
-                if _differ(color, look.color):
-                    yield f"{output.GetBaseName()}:{name}", color
+            if identifier == _PREVIEW:
+                for name, value in _unlike_preview(_shader_look(node), found):
+                    yield f"{context}:{name}", value
+            elif identifier in _MATERIALX:
+                for name, value in _unlike_materialx(node, identifier, shader):
+                    yield f"{context}:{name}", value
+            else:
+                text = f"the shader {source.GetPrim().GetName()}"
+                yield output.GetFullName(), f"{text} (not explained by the URDF)"
+
+
+def _unlike_preview(one: MaterialLook, other: MaterialLook) -> Iterator[Property]:
+    """Yield the values of a preview surface in which it differs from another one."""
+    if one.look.color != other.look.color and one.look.color:
+        yield "diffuseColor", one.look.color
+    if one.look.opacity != other.look.opacity and one.look.opacity is not None:
+        yield "opacity", (one.look.opacity,)
+    for name in ("texture", "mask"):
+        if getattr(one.look, name) != getattr(other.look, name):
+            yield name, str(getattr(one.look, name) or "none")
+    yield from set(one.properties) - set(other.properties)
+    stated = {name for name, _ in one.properties}
+    for name, _ in other.properties:
+        if name not in stated:
+            yield name, "the fallback"
+
+
+def _unlike_materialx(
+    node: UsdShade.Shader, identifier: str, shader: UsdShade.Shader
+) -> Iterator[Property]:
+    """Yield the authored constants of a node that differ from a preview surface."""
+    for name, own in _MATERIALX[identifier].items():
+        value = _input_value(node, own)
+        if name == "emissiveColor" and identifier in _EMISSION:
+            factor = _number(node, _EMISSION[identifier], 0.0)
+            value = (value or (1.0, 1.0, 1.0)) if factor else (0.0, 0.0, 0.0)
+        # Its fallbacks are in the library of MaterialX, and its images are its own.
+        if value is None or isinstance(value, str):
+            continue
+        stated = _input_value(shader, name)
+        if stated is None:
+            stated = _components(node_inputs(_PREVIEW)[name])
+        # An opacity may have three components.
+        repeated = stated * (len(value) // len(stated) or 1)
+        if isinstance(stated, str) or _differ(value, repeated):
+            yield own, value
+    for name in sorted(_LAYERS):
+        if _number(node, name, 0.0):
+            yield name, (_number(node, name, 0.0),)
 
 
 def _image_properties(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 
@@ -477,6 +477,65 @@ def _overrule(path: str, stage: Usd.Stage, _: float) -> None:
     binding.Bind(_red(stage, path), bindingStrength=stronger)
 
 
+def _recontexted(
+    context: str,
+    identifier: str,
+    inputs: Mapping[str, tuple[Sdf.ValueTypeName, object]],
+    shader: UsdShade.Shader,
+) -> None:
+    """Give a material another surface in one render context."""
+    prim = shader.GetPrim()
+    while not prim.IsA(UsdShade.Material):
+        prim = prim.GetParent()
+    path = prim.GetPath().AppendChild(EXTRA_PRIM)
+    other = UsdShade.Shader.Define(prim.GetStage(), path)
+    other.CreateIdAttr(identifier)
+    for name, (kind, value) in inputs.items():
+        other.CreateInput(name, kind).Set(value)
+    output = other.CreateOutput("surface", _TYPES.Token)
+    UsdShade.Material(prim).CreateSurfaceOutput(context).ConnectToSource(output)
+
+
+def _in_context(
+    identifier: str,
+    context: str,
+    node: str,
+    **inputs: tuple[Sdf.ValueTypeName, object],
+) -> Fault:
+    edit = partial(_recontexted, context, node, inputs)
+    title = f"{' and '.join(inputs)} of the surface in {context}"
+    return Fault(f"look.{identifier}", title, _MATERIAL, partial(_surfaces, edit))
+
+
+def _colored_alone(asset: GoodAsset) -> Iterator[Seed]:
+    """Bind a red material to visuals for which neither URDF nor mesh states a look."""
+    plain: dict[str, bool] = {}
+    for shape in asset.spec.shapes:
+        if shape.role is Role.VISUAL:
+            bare = bool(shape.appearances) and not any(
+                one.color or one.texture or one.problem or one.unread
+                for one in shape.appearances
+            )
+            plain[shape.link] = plain.get(shape.link, True) and bare
+    for site in shape_sites(asset, Role.VISUAL):
+        above = site.prim.GetParent()
+        if plain.get(str(above.GetDisplayName() or above.GetName())):
+            path = f"{asset.root}/{EXTRA_PRIM}"
+            edit = partial(_bind_red, site.path, path, UsdShade.Tokens.allPurpose)
+            yield Seed(site.subject, edit)
+
+
+def _regrouped(asset: GoodAsset) -> Iterator[Seed]:
+    for part in _painted(asset):
+        if part.image("diffuseColor"):
+            yield Seed(part.subject, partial(_regroup, part.mesh))
+
+
+def _regroup(path: str, stage: Usd.Stage, _: float) -> None:
+    primvar = UsdGeom.PrimvarsAPI(stage.GetPrimAtPath(path)).GetPrimvar("st")
+    primvar.SetElementSize(2)
+
+
 def _displayed(asset: GoodAsset) -> Iterator[Seed]:
     """State another displayed colour than that of the material."""
     for part in _painted(asset):
@@ -603,6 +662,36 @@ APPEARANCE_FAULTS = (
         (*_COLOR, *_TEXTURE),
         _overruled,
     ),
+    _in_context(
+        "storm",
+        "glslfx",
+        "UsdPreviewSurface",
+        diffuseColor=(_TYPES.Color3f, (0.97, 0.03, 0.11)),
+    ),
+    _in_context(
+        "storm-clear", "glslfx", "UsdPreviewSurface", opacity=(_TYPES.Float, 0.3)
+    ),
+    _in_context(
+        "materialx-metal",
+        "mtlx",
+        "ND_open_pbr_surface_surfaceshader",
+        base_metalness=(_TYPES.Float, 0.37),
+    ),
+    _in_context(
+        "materialx-clear",
+        "mtlx",
+        "ND_open_pbr_surface_surfaceshader",
+        geometry_opacity=(_TYPES.Float, 0.37),
+    ),
+    _in_context(
+        "materialx-light",
+        "mtlx",
+        "ND_standard_surface_surfaceshader",
+        emission=(_TYPES.Float, 1.0),
+        emission_color=(_TYPES.Color3f, (0.97, 0.03, 0.11)),
+    ),
+    Fault("look.invented", "colour of a visual without any", _COLOR, _colored_alone),
+    Fault("texture.grouped", "coordinates in groups of two", _MAPPING, _regrouped),
     Fault("look.displayed", "displayed colour differs", _MATERIAL, _displayed),
     _image(
         "raw",

@@ -489,12 +489,30 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
     assert finding.difference == pytest.approx(0.85)
 
 
-def test_colour_absent_in_urdf_is_not_compared() -> None:
-    """Nor is one that only one engine reports."""
-    for ours in (_visual(Appearance(0.4, None)), _visual()):
-        checks = _visual_checks([ours], [_visual(Appearance(0.4, BLUE))])
+@pytest.mark.parametrize(
+    ("color", "unread", "grade"),
+    [
+        # What viewers show without a material has no hue.
+        ((0.18, 0.18, 0.18), frozenset(), Grade.EXACT),
+        (None, frozenset(), Grade.EXACT),
+        (BLUE, frozenset(), Grade.FAILS),
+        # The mesh file may define it.
+        (BLUE, frozenset({"*"}), Grade.EXACT),
+    ],
+)
+def test_colour_that_the_urdf_does_not_have_fails_unless_it_is_grey(
+    color: Vec3 | None, unread: frozenset[str], grade: Grade
+) -> None:
+    ours = _visual(Appearance(0.4, None, unread=unread))
+    checks = _visual_checks([ours], [_visual(Appearance(0.4, color))])
 
-        assert checks["visual.colour"].grade is Grade.EXACT
+    assert checks["visual.colour"].grade is grade
+
+
+def test_colour_that_one_engine_reports_alone_is_not_compared() -> None:
+    checks = _visual_checks([_visual()], [_visual(Appearance(0.4, BLUE))])
+
+    assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_exchanged_parts_of_one_area_are_reported() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,93 @@ def test_color_of_a_surface_in_materialx_is_compared(
     (look,) = _visual(tmp_path, "", text).appearances
 
     assert dict(look.properties) == different
+
+
+@pytest.mark.parametrize(
+    ("context", "node", "inputs", "different"),
+    [
+        (
+            "glslfx",
+            "UsdPreviewSurface",
+            "color3f diffuseColor = (0.5, 0.25, 0.125)",
+            {},
+        ),
+        (
+            "glslfx",
+            "UsdPreviewSurface",
+            "color3f diffuseColor = (1, 0, 0)",
+            {"glslfx:surface:diffuseColor": (1, 0, 0)},
+        ),
+        (
+            "glslfx",
+            "UsdPreviewSurface",
+            "color3f diffuseColor = (0.5, 0.25, 0.125)\nfloat opacity = 0.25",
+            {"glslfx:surface:opacity": (0.25,)},
+        ),
+        (
+            "mtlx",
+            "ND_open_pbr_surface_surfaceshader",
+            "float base_metalness = 0\nfloat geometry_opacity = 1",
+            {},
+        ),
+        (
+            "mtlx",
+            "ND_open_pbr_surface_surfaceshader",
+            "float base_metalness = 0.75\nfloat geometry_opacity = 0.5",
+            {"mtlx:surface:base_metalness": (0.75,)}
+            | {"mtlx:surface:geometry_opacity": (0.5,)},
+        ),
+        # Without luminance it emits nothing.
+        (
+            "mtlx",
+            "ND_open_pbr_surface_surfaceshader",
+            "color3f emission_color = (1, 0, 0)",
+            {},
+        ),
+        (
+            "mtlx",
+            "ND_open_pbr_surface_surfaceshader",
+            "color3f emission_color = (1, 0, 0)\nfloat emission_luminance = 1",
+            {"mtlx:surface:emission_color": (1, 0, 0)},
+        ),
+        (
+            "mtlx",
+            "ND_standard_surface_surfaceshader",
+            "color3f opacity = (1, 1, 1)\nfloat transmission = 0.5",
+            {"mtlx:surface:transmission": (0.5,)},
+        ),
+    ],
+)
+def test_other_look_in_another_render_context_is_stated(
+    context: str,
+    node: str,
+    inputs: str,
+    different: dict[str, tuple[float, ...]],
+    tmp_path: Path,
+) -> None:
+    values = re.sub(r"(?m)^(\w+) ", r"\1 inputs:", inputs)
+    shader = f"""
+    token outputs:{context}:surface.connect = </robot/paint/x.outputs:out>
+    def Shader "x" {{
+        uniform token info:id = "{node}"
+        {values}
+        token outputs:out
+    }}
+"""
+    plain = COLORED.replace("INPUTS", "")
+    start = plain.index("    def Shader")
+    (look,) = _visual(tmp_path, "", plain[:start] + shader + plain[start:]).appearances
+
+    assert dict(look.properties) == different
+
+
+def test_texture_coordinates_in_groups_cannot_be_used(tmp_path: Path) -> None:
+    st = ST.format("vertex")
+    grouped = st.replace("interpolation", "elementSize = 2\n        interpolation")
+    (look,) = _visual(tmp_path, grouped, _textured("reader", "")).appearances
+
+    assert look.mapping is None
+    assert "2 values per element" in str(dict(look.properties)["diffuseColor.st"])
 
 
 @pytest.mark.parametrize(
