@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import write_failure
+from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.converter.meshes.obj.writer import obj_text
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.options import VariantChoice
@@ -40,7 +41,6 @@ from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 MESHES = "meshes"
 # Identifies files that may be replaced.
 _MARK = "Written by urdf-usd export"
-_HEAD = 200
 
 
 class Export(Struct, frozen=True):
@@ -133,9 +133,13 @@ def prepare_export(
         strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
+        AuthoringError: The URDF would replace the USD.
         StageError: The robot cannot be read.
     """
     target = Path(urdf)
+    if is_same_file(target, Path(usd)):
+        message = f"{target} is the USD that is exported, and is not overwritten"
+        raise AuthoringError((Diagnostic("target-exists", message),))
     reading = read_usd(usd, root=root, variants=variants, strict=strict)
     mark = _mark(target)
     images, dropped = drain(_read_images(reading.textures))
@@ -297,12 +301,11 @@ def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) 
 
 def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
     """Refuse to replace files that were not written by an export of this URDF."""
-    mark = _mark(target).encode()
+    mark = _mark(target).encode().lower()
     foreign = [
         path
         for path, content in ((target.parent / name, files[name]) for name in files)
-        if path.exists()
-        and not (path.is_file() and (mark in _head(path) or _is_same(path, content)))
+        if path.exists() and not (has_mark(path, mark) or _is_same(path, content))
     ]
     if foreign:
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
@@ -313,12 +316,8 @@ def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
 
 def _is_same(path: Path, content: bytes) -> bool:
     """Return whether a file has a content already: images contain no mark."""
-    return path.stat().st_size == len(content) and path.read_bytes() == content
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_HEAD)
+    same_size = path.is_file() and path.stat().st_size == len(content)
+    return same_size and path.read_bytes() == content
 
 
 def _place(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Input files: reading regular files up to a maximum size, and their hashes."""
+"""Files: reading up to a maximum size, hashes, and which may be replaced."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 MIB = 1 << 20
+# Bytes of a file in which its kind is looked for.
+_HEAD = 1 << 12
 # Largest mesh file.
 LARGEST_MESH = 256 * MIB
 
@@ -57,3 +59,29 @@ def read_file(path: Path, largest: int) -> bytes:
         message = f"it is larger than {largest / MIB:g} MiB"
         raise OSError(errno.EFBIG, message, str(path))
     return data
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, which need not exist.
+
+    Symbolic links, and hard links of an existing file, are followed.
+    """
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def has_mark(path: Path, mark: bytes) -> bool:
+    """Return whether a file begins with text that has a mark, in lower case.
+
+    Args:
+        path: The file.
+        mark: What only files of one kind have in their first 4 KiB.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return mark in file.read(_HEAD).lower()

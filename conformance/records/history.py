@@ -22,7 +22,7 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.conformance.records.results import record_json
+from urdf_usd.conformance.records.results import record_json, write_new
 from urdf_usd.conformance.records.suite_case import CaseOutcome, ChapterScore
 
 # Checks whose largest difference is kept of every robot, exact or not.
@@ -152,8 +152,7 @@ def append_entry(
         content = record_json(_entry(summary, number, label, seconds or {}))
         try:
             # Fails if another run has written this number meanwhile.
-            with file.open("xb") as opened:
-                opened.write(content)
+            write_new(file, content)
         except FileExistsError:
             number += 1
         else:

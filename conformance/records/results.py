@@ -106,6 +106,22 @@ def write_atomically(path: Path, content: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that does not exist; if that fails, it does not exist.
+
+    Raises:
+        FileExistsError: It exists.
+        OSError: It cannot be written.
+    """
+    path.touch(exist_ok=False)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        path.unlink()
+        error.filename = str(path)
+        raise
+
+
 def _finite(value: object) -> object:
     match value:
         case dict():

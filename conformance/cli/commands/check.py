@@ -39,6 +39,12 @@ from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
     warn_of_address_limit,
 )
+from urdf_usd.conformance.cli.output.files import (
+    PAGE,
+    RECORD,
+    require_outputs,
+    write_output,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
@@ -201,20 +207,25 @@ def check_command(
         selections, skipped = (
             variant_combinations(usd, options) if all_variants else ((options,), ())
         )
+        files = [(json_file, html_file)]
+        if all_variants:
+            files = [
+                (_numbered(json_file, number), _numbered(html_file, number))
+                for number in range(1, len(selections) + 1)
+            ]
+        require_outputs(
+            [one for json, html in files for one in ((json, RECORD), (html, PAGE))],
+            (source.path, usd, description),
+        )
         records = []
-        pages = []
-        for number, one in enumerate(selections, start=1):
+        for one, written in zip(selections, files, strict=True):
             record, scene = _compared(source, usd, one, drawn=html_file is not None)
             records.append(record)
             chosen = [
                 word for text in one.variants for word in ("--variant", str(text))
             ]
             chosen += given_options(_NOT_REPEATED)
-            files = json_file, html_file
-            if all_variants:
-                files = _numbered(json_file, number), _numbered(html_file, number)
-            _write_files(record, scene, (urdf, str(usd), *chosen), *files)
-            pages.append(files[1])
+            _write_files(record, scene, (urdf, str(usd), *chosen), *written)
 
     from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
@@ -235,9 +246,9 @@ def check_command(
         summary = summary_of(records, [source.reference], {"base": base})
         stdout().print(terminal_summary(summary, records))
     if html_file:
-        shown = str(pages[0])
-        if len(pages) > 1:
-            shown = f"{pages[0]} to {pages[-1]}"
+        shown = str(files[0][1])
+        if len(files) > 1:
+            shown = f"{shown} to {files[-1][1]}"
         click.echo(f"\nPage: {shown}")
     else:
         hint = "a report with all values"
@@ -300,14 +311,14 @@ def _write_files(
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    from urdf_usd.conformance.records.results import record_json, write_atomically
+    from urdf_usd.conformance.records.results import record_json
 
     if json_file:
-        write_atomically(json_file, record_json(record))
+        write_output(json_file, record_json(record))
     if html_file:
         import shlex
 
         from urdf_usd.reports.html.site import render_robot
 
         command = shlex.join(("urdf-usd", "check", *sources, "--html", "robot.html"))
-        write_atomically(html_file, render_robot(record, scene, command).encode())
+        write_output(html_file, render_robot(record, scene, command).encode())

@@ -15,6 +15,7 @@ from urdf_usd.conformance.cli.output.failures import (
     ExitCode,
     held_interrupts,
 )
+from urdf_usd.conformance.cli.output.files import RECORD, require_outputs
 from urdf_usd.conformance.cli.output.status import shown_status
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def doctor_command(
     harness itself is tested: a seeded fault that no check catches is a failure.
     """
     if sensitivity:
+        require_outputs([(json_file, RECORD)])
         with shown_status("Loading engines ..."), held_interrupts():
             from urdf_usd.conformance.cli.output.sensitivity import run_sensitivity
 

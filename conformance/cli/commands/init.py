@@ -52,6 +52,7 @@ def init_command(
     robot = existing_robot(source)
     given = xacro_arguments(robot, arguments)
     with held_interrupts():
+        from urdf_usd.conformance.records.results import write_new
         from urdf_usd.converter.conversion import convert_parsed
         from urdf_usd.converter.options import ConvertOptions
         from urdf_usd.converter.scratch import temporary_folder
@@ -76,8 +77,7 @@ def init_command(
     contacts = [one for one in asset.diagnostics if one.rule in rules]
     text = description_template(parsed.robot, asset.base, source, contacts)
     try:
-        with target.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+        write_new(target, text.encode())
     except FileExistsError:
         raise CommandError(f"{target} exists and is not overwritten") from None
     except OSError as error:

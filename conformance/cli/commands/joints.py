@@ -21,6 +21,11 @@ from urdf_usd.conformance.cli.options.parameters import (
 )
 from urdf_usd.conformance.cli.output.console import long_stdout
 from urdf_usd.conformance.cli.output.failures import held_interrupts
+from urdf_usd.conformance.cli.output.files import (
+    ARRAYS,
+    require_outputs,
+    write_output,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
@@ -83,6 +88,7 @@ def joints_command(
     """
     source = existing_robot(robot)
     given = xacro_arguments(source, arguments)
+    require_outputs([(numpy_file, ARRAYS)], (source.path, usd))
     require_engines(engines)
     with shown_status("Loading engines ...") as status:
         with held_interrupts():
@@ -98,7 +104,6 @@ def joints_command(
                 joints_json,
             )
             from urdf_usd.conformance.execution.run import CheckOptions, check
-            from urdf_usd.conformance.records.results import write_atomically
             from urdf_usd.converter import ConvertOptions, convert
             from urdf_usd.converter.scratch import temporary_folder
             from urdf_usd.reports.overview import joint_orders
@@ -131,7 +136,7 @@ def joints_command(
 
         stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, **index_maps(numbered))
-        write_atomically(numpy_file, stream.getvalue())
+        write_output(numpy_file, stream.getvalue())
     if output_format == "json":
         click.echo(joints_json(record.name, numbered))
     else:

@@ -25,6 +25,11 @@ from urdf_usd.conformance.cli.output.failures import (
     ExitCode,
     held_interrupts,
 )
+from urdf_usd.conformance.cli.output.files import (
+    URDF,
+    require_outputs,
+    write_output,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -157,6 +162,7 @@ def lint_command(
     rules = _chosen(select, ignore)
     if fix:
         (robot,) = robots
+        require_outputs([(output, URDF)], (robot.path,))
         repaired = output or robot.path
         _write_repaired(robot, repaired, rules, packages)
         robots = (structs.replace(robot, reference=str(repaired), path=repaired),)
@@ -255,7 +261,6 @@ def _write_repaired(
     """Write a repaired copy of a file, and print each repair."""
     with held_interrupts():
         from urdf_usd.conformance.cli.output.lint_findings import shown_path
-        from urdf_usd.conformance.records.results import write_atomically
         from urdf_usd.converter.lint.linting import lint
         from urdf_usd.converter.lint.repairs import repairs
         from urdf_usd.converter.lint.spans import SpanError, apply_edits
@@ -282,7 +287,7 @@ def _write_repaired(
         content = apply_edits(robot.path.read_bytes(), [one.edit for one in found])
     except SpanError as error:
         raise CommandError(f"{robot.path} cannot be repaired: {error}") from error
-    write_atomically(target, content)
+    write_output(target, content)
     for one in sorted(found, key=_place):
         place = f"{shown_path(one.location.file)}:{one.location.line}"
         say(f"{place}:{one.location.column}: {one.message} [{one.rule}]")

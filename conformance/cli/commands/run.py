@@ -151,7 +151,7 @@ def run_command(
     baseline = load_baseline(gate)
     # Read before its folder may be emptied for this run.
     stored = previous and _stored_run(previous)
-    history_choices.require_valid()
+    history_choices.require_valid(out)
     selection = Selection(tags, makers, licenses)
     texts = corpus or (DEFAULT_CORPUS,)
     with shown_status("Looking for robots ...") as status:

@@ -26,6 +26,11 @@ from urdf_usd.conformance.cli.output.failures import (
     held_interrupts,
     warn_of_address_limit,
 )
+from urdf_usd.conformance.cli.output.files import (
+    PAGE,
+    require_outputs,
+    write_output,
+)
 from urdf_usd.conformance.cli.output.status import shown_status
 from urdf_usd.conformance.execution.workers.limits import Limits
 
@@ -73,6 +78,7 @@ def view_command(
     """
     robot = existing_robot(source)
     given = xacro_arguments(robot, choices.arguments)
+    require_outputs([(html_file, PAGE)], (robot.path, usd, choices.description))
     warn_of_address_limit()
     with shown_status("Loading OpenUSD ...") as status:
         with held_interrupts():
@@ -95,9 +101,7 @@ def view_command(
         status.show("Reading the robot ...")
         page = _page(robot, usd, choices, options)
     if html_file is not None:
-        from urdf_usd.conformance.records.results import write_atomically
-
-        write_atomically(html_file, page.encode())
+        write_output(html_file, page.encode())
         click.echo(html_file)
         return
     with tempfile.NamedTemporaryFile(

@@ -13,6 +13,7 @@ from urdf_usd.conformance.cli.options.parameters import (
     options_as,
 )
 from urdf_usd.conformance.cli.output.failures import CommandError
+from urdf_usd.conformance.cli.output.files import require_outputs
 from urdf_usd.conformance.execution.workers.limits import (
     DEFAULT_MEMORY,
     DEFAULT_TIMEOUT,
@@ -303,12 +304,16 @@ class HistoryChoices(Struct, frozen=True):
         if self.label is not None and self.history_folder is None:
             raise click.UsageError("--label needs --history FOLDER")
 
-    def require_valid(self) -> None:
+    def require_valid(self, out: Path) -> None:
         """Read the history, so that a damaged one is reported before the run.
 
+        Args:
+            out: Folder of the run.
+
         Raises:
-            CommandError: It is damaged.
+            CommandError: It is damaged, or its folder is that of the run.
         """
+        require_outputs([(out, None), (self.history_folder, None)])
         if self.history_folder is None or not self.history_folder.exists():
             return
         from urdf_usd.conformance.records.history import HistoryError, read_history

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.conformance.cli.output.console import long_stdout, say, say_error
 from urdf_usd.conformance.cli.output.failures import ExitCode
+from urdf_usd.conformance.cli.output.files import write_output
 from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
     FailOn,
@@ -18,7 +19,6 @@ from urdf_usd.conformance.gate.decision import (
     failures,
     updated_baseline,
 )
-from urdf_usd.conformance.records.results import write_atomically
 from urdf_usd.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _update(
         records, fail_on=FailOn(gate.fail_on), strict=gate.strict, unreadable=True
     )
     updated = updated_baseline(records, baseline, found)
-    write_atomically(file, updated.as_toml().encode())
+    write_output(file, updated.as_toml().encode())
     added = {one.place for one in updated.expectations}
     added -= {one.place for one in baseline.expectations}
     if added:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from urdf_usd.conformance.cli.output.console import say
 from urdf_usd.conformance.cli.output.failures import CommandError
+from urdf_usd.conformance.cli.output.files import write_output
 from urdf_usd.conformance.mutation.sensitivity import (
     KindResult,
     SchemaResult,
@@ -52,7 +53,7 @@ def run_sensitivity(
     except TrialError as error:
         raise CommandError(str(error)) from error
     if json_file:
-        json_file.write_text(as_json(found), encoding="utf-8")
+        write_output(json_file, as_json(found).encode())
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_PIPE)

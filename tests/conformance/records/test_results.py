@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from urdf_usd.conformance.records.record import (
 from urdf_usd.conformance.records.results import (
     record_json,
     write_atomically,
+    write_new,
     write_record,
 )
 
@@ -94,3 +96,21 @@ def test_failed_write_keeps_the_former_file(
 
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["arm.json"]
+
+
+def test_new_file_that_cannot_be_written_does_not_remain(tmp_path: Path) -> None:
+    """It would block the next try; one that exists is not touched."""
+    file = tmp_path / "new.toml"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"new\.toml"):
+            write_new(file, bytes(1024))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert not file.exists()
+    write_new(file, b"1")
+    with pytest.raises(FileExistsError):
+        write_new(file, b"2")
+    assert file.read_bytes() == b"1"

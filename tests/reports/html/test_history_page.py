@@ -13,7 +13,7 @@ from urdf_usd.conformance.records.history import (
     append_entry,
     read_history,
 )
-from urdf_usd.conformance.records.record import RunSummary, Verdict
+from urdf_usd.conformance.records.record import ConverterRecord, RunSummary, Verdict
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.site import write_site
 
@@ -52,6 +52,25 @@ def test_page_lists_the_regression_and_its_correction(tmp_path: Path) -> None:
         robots.index(robot.id) for robot in history[0].robots[1:]
     )
     assert "://" not in page
+
+
+def test_page_of_robots_outside_the_feature_suite(tmp_path: Path) -> None:
+    """No converter has a score then."""
+    summary = _summary(Verdict.EXACT)
+    converter = ConverterRecord(
+        name=summary.robots[0].candidate,
+        title="urdf-usd 1",
+        recipe="",
+        gated=True,
+        verdicts=summary.verdicts,
+    )
+    summary = structs.replace(summary, converters=(converter,))
+    append_entry(tmp_path / "runs", summary)
+
+    page = write_history(read_history(tmp_path / "runs"), tmp_path).read_text("utf-8")
+
+    assert " exact" in page
+    assert "feature suite:" not in page
 
 
 def test_index_links_to_the_history_if_there_is_one(tmp_path: Path) -> None:
