@@ -31,6 +31,8 @@ _TEXT_LIMIT = 140
 _ROBOTS = 6
 _FINDINGS = 3
 _REASONS = 2
+# Engines of the URDF that every installation has.
+_INDEPENDENT = ("mujoco", "pybullet")
 
 
 class _Unpadded(Struct, frozen=True):
@@ -338,6 +340,11 @@ def _engines(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         )
     if table.row_count:
         yield _indented(table)
+    missing = [name for name in _INDEPENDENT if name not in {e.name for e in engines}]
+    if missing:
+        names = " and ".join(missing)
+        text = f"Not compared with {names}: not installed or not selected, see doctor"
+        yield _indented(Text(text, style="yellow"))
 
 
 def _absences(engine: overview.Participation) -> str:

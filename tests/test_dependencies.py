@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -16,11 +17,21 @@ COPYLEFT = re.compile(r"GPL|GNU|MPL|Mozilla|EUPL|CDDL|EPL", re.IGNORECASE)
 
 def minimums(requirements: list[str]) -> dict[str, str]:
     """Return the minimum version of every requirement on another project."""
-    parts = (one.partition(">=") for one in requirements)
-    return {name: version for name, _, version in parts if version}
+    parts = map(Requirement, requirements)
+    return {
+        one.name: clause.version
+        for one in parts
+        for clause in one.specifier
+        if clause.operator == ">="
+    }
 
 
 CORE = minimums(PROJECT["dependencies"])
+INSTALLED = [
+    one.name
+    for one in map(Requirement, PROJECT["dependencies"])
+    if one.marker is None or one.marker.evaluate()
+]
 EXTRAS = {
     extra: minimums(requirements)
     for extra, requirements in PROJECT["optional-dependencies"].items()
@@ -42,7 +53,7 @@ def test_document_lists_every_requirement_with_its_minimum() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", CORE)
+@pytest.mark.parametrize("name", INSTALLED)
 def test_no_requirement_of_every_installation_is_copyleft(name: str) -> None:
     """By the licence that the installed package declares."""
     stated = metadata.metadata(name)

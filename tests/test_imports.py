@@ -71,7 +71,7 @@ ARROWS = (
     _arrow("corpus", "installation"),
     _arrow("reports", "conformance.records"),
     _arrow("conformance.observation"),
-    _arrow("conformance.records"),
+    _arrow("conformance.records", "installation"),
     # Engines share no mathematics and no file reader with the converter.
     _arrow("conformance.engines", "conformance.observation", "installation"),
     # The reference engine uses the converter's URDF reader, so it never decides alone.

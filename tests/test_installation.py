@@ -6,7 +6,34 @@ from importlib import metadata
 
 import pytest
 
-from urdf_usd.installation import install_command
+from urdf_usd.installation import distribution_of, install_command
+
+
+@pytest.mark.parametrize(
+    ("installed", "distributions", "found"),
+    [
+        ({"part": "1.2"}, {"part": ["part"]}, ("part", "1.2")),
+        ({"part-fork": "1.3"}, {"part": ["part-fork"]}, ("part-fork", "1.3")),
+        ({}, {}, None),
+    ],
+)
+def test_distribution_of_a_module_may_have_another_name(
+    monkeypatch: pytest.MonkeyPatch,
+    installed: dict[str, str],
+    distributions: dict[str, list[str]],
+    found: tuple[str, str] | None,
+) -> None:
+    """As pybullet-arm64, which contains pybullet."""
+
+    def version(name: str) -> str:
+        if name not in installed:
+            raise metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(metadata, "packages_distributions", lambda: distributions)
+
+    assert distribution_of.__wrapped__("part") == found
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,31 @@
-"""How to install optional parts of this package."""
+"""Installed distributions, and how to install optional parts of this package."""
 
 from __future__ import annotations
 
+import functools
 import re
 from importlib import metadata
 
 _DISTRIBUTION = "urdf-usd-conformance"
 # As build tools write it: `ovphysx>=0.7; extra == "physx"`.
 _OF_EXTRA = re.compile(r"""([^;]+);.*\bextra\s*==\s*['"]([^'"]+)['"]""")
+
+
+@functools.cache
+def distribution_of(module: str) -> tuple[str, str] | None:
+    """Return name and version of the distribution that contains a top-level module.
+
+    Several may contain the same: PyBullet is in `pybullet` and in `pybullet-arm64`. One
+    with the name of the module comes first, as a search takes 0.2 s.
+
+    Returns:
+        None if it is in no distribution.
+    """
+    try:
+        return module, metadata.version(module)
+    except metadata.PackageNotFoundError:
+        names = metadata.packages_distributions().get(module)
+    return (names[0], metadata.version(names[0])) if names else None
 
 
 def install_command(extra: str) -> str:

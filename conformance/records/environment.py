@@ -16,7 +16,6 @@ _DISTRIBUTIONS = (
     "lxml",
     "trimesh",
     "pycollada",
-    "tinyobjloader",
     "xacro",
     "newton-usd-schemas",
     "pin",
@@ -39,8 +38,13 @@ def _versions() -> dict[str, str]:
     import platform  # noqa: PLC0415
     from importlib import metadata  # noqa: PLC0415
 
+    from urdf_usd.installation import distribution_of  # noqa: PLC0415
+
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
+        if name == "pybullet" and (found := distribution_of(name)):
+            versions.update([found])
+            continue
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

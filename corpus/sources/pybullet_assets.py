@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import os
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import pybullet_data
@@ -13,6 +11,7 @@ import pybullet_data
 from urdf_usd.corpus.identifiers import identifier
 from urdf_usd.corpus.references import Scheme
 from urdf_usd.corpus.robots import Origin, RobotSource, UnknownRobotError
+from urdf_usd.installation import distribution_of
 
 # A thousand generated objects; each can be named, or all as a dir: corpus.
 _GENERATED = "random_urdfs"
@@ -53,9 +52,9 @@ def locate(target: str) -> RobotSource:
     )
 
 
-@functools.cache
-def _distribution() -> str:
-    return f"pybullet {metadata.version('pybullet')}"
+def _distribution() -> str | None:
+    found = distribution_of("pybullet")
+    return " ".join(found) if found else None
 
 
 def _root() -> Path:

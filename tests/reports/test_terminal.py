@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from msgspec import structs
 from rich.console import Console
 
@@ -49,6 +50,32 @@ def test_run_summary_has_at_most_forty_lines() -> None:
     assert "reference, mujoco read all 46" in lines
     assert len(lines) <= 40
     assert not [line for line in text.splitlines() if line != line.rstrip()]
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        ((), None),
+        (("pybullet",), "Not compared with pybullet: not installed or not selected"),
+        (
+            ("mujoco", "pybullet"),
+            "Not compared with mujoco and pybullet: not",
+        ),
+    ],
+)
+def test_last_lines_name_engines_that_took_no_part(
+    absent: tuple[str, ...], expected: str | None
+) -> None:
+    """An engine that is not installed is in no record."""
+    robots = tuple(
+        structs.replace(
+            robot, engines=tuple(e for e in robot.engines if e.name not in absent)
+        )
+        for robot in records.corpus()
+    )
+    last = _shown(robots).splitlines()[-1].strip()
+
+    assert last.startswith(expected or "openusd")
 
 
 def test_single_robot_shows_its_findings() -> None:

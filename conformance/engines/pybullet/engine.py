@@ -6,11 +6,11 @@ computed here in double precision, because its own link frames are in float32.
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +73,12 @@ from urdf_usd.conformance.observation.robot import (
     Vec3,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
+from urdf_usd.installation import distribution_of
 
+# The wheels of `pybullet` are for Python 3.11 alone.
+_INSTALL = (
+    "pip install pybullet (Python 3.11) or pybullet-arm64 (the same for later versions)"
+)
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
 _IMMOVABLE = frozenset({JointType.PLANAR})
@@ -106,10 +111,10 @@ class PybulletEngine(Struct, frozen=True):
 
     def availability(self) -> Availability:
         """Return the installed version."""
-        try:
-            return Available(importlib.metadata.version("pybullet"))
-        except importlib.metadata.PackageNotFoundError:
-            return Unavailable("pybullet is not installed", "pip install pybullet")
+        if find_spec("pybullet") is None:
+            return Unavailable("PyBullet is not installed", _INSTALL)
+        found = distribution_of("pybullet")
+        return Available(found[1] if found else "of unknown version")
 
     def observe(self, request: Request) -> Observation:
         """Read the file and state its quantities.
