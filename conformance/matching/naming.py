@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.matching.name_recovery import match_by_tree
 from urdf_usd.conformance.matching.rigid_trees import TURNING
@@ -61,6 +61,10 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         expected: Observation of the URDF.
         prims: Candidates in the USD.
     """
+    if _has_world(expected) and all(prim.name != "world" for prim in prims.links):
+        # The stage itself, which needs no prim.
+        stage = NamedPrim("/", "world", is_body=False)
+        prims = structs.replace(prims, links=(*prims.links, stage))
     links = Matches([link.name for link in expected.links], prims.links)
     joints = Matches([joint.name for joint in expected.joints], prims.joints)
     # A body comes before a frame of the same name.
@@ -81,6 +85,24 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         spelled,
         {path: name for path, name in matches.items() if path not in spelled},
         alike.intersection(matches),
+    )
+
+
+def _has_world(expected: Observation) -> bool:
+    """Whether the root is an empty link ``world`` that only fixed joints connect."""
+    return (
+        expected.root == "world"
+        and all(shape.link != "world" for shape in expected.shapes)
+        and not any(
+            link.mass and link.mass.mass
+            for link in expected.links
+            if link.name == "world"
+        )
+        and all(
+            joint.type is JointType.FIXED
+            for joint in expected.joints
+            if joint.parent == "world"
+        )
     )
 
 

@@ -30,6 +30,7 @@ from urdf_usd.conformance.engines.openusd.links import (
     LinkPrim,
     LinkPrims,
     find_links,
+    with_world,
 )
 from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
 from urdf_usd.conformance.engines.openusd.settings.authored import authored_settings
@@ -130,6 +131,8 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         )
     world = WorldTransforms(physics)
     joints, notes = connections(physics, links, world)
+    if request.configurations.root == "world" and _is_tied(joints):
+        links = with_world(links)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
     masses = {path: body_mass(physics, world, path) for path in physics.bodies}
     stated, unstated = state_joints(physics, links, tree)
@@ -137,7 +140,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     root = _root(links, tree, stated)
     if still := _fixed_frame_root(links, joints, request.configurations.root):
         root, stated = still, attach_to(stated, still, links)
-    notes += unstated
+    notes += (*unstated, *physics.notes)
     notes += (note for mass in masses.values() for note in mass.notes)
     notes += _structure_notes(physics, links, tree, root)
     notes += _gap_notes(gaps)
@@ -197,11 +200,15 @@ def _robot_name(default: Usd.Prim) -> str:
 def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
     if not any(body.rigidBodyEnabled for body in physics.bodies.values()):
         return Base.STATIC
-    attached = any(
+    return Base.FIXED if _is_tied(joints) else Base.FLOATING
+
+
+def _is_tied(joints: Sequence[Connection]) -> bool:
+    """Whether a joint other than a floating one connects a body to the world."""
+    return any(
         WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
         for joint in joints
     )
-    return Base.FIXED if attached else Base.FLOATING
 
 
 def _up(physics: Physics, world: WorldTransforms, root: str) -> Vec3:
@@ -237,11 +244,7 @@ def _fixed_frame_root(
     world instead. Only its name identifies such an Xform as a link.
     """
     link = links.by_name.get(name or "")
-    tied = any(
-        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
-        for joint in joints
-    )
-    return link.name if link and link.body == WORLD and tied else None
+    return link.name if link and link.body == WORLD and _is_tied(joints) else None
 
 
 def _frames(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom
 
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -93,6 +93,22 @@ def find_links(physics: Physics) -> LinkPrims:
         shadowed=tuple(
             link.path for link in found if link.is_body and link not in kept
         ),
+    )
+
+
+def with_world(links: LinkPrims) -> LinkPrims:
+    """Add the stage itself as link ``world``, unless a candidate has that name.
+
+    The world needs no prim in UsdPhysics: a joint with one body connects it to the
+    world, which a URDF can only represent as a link.
+    """
+    if "world" in links.by_name:
+        return links
+    link = LinkPrim(path="/", name="world", body=WORLD, above=None, weld=None)
+    return structs.replace(
+        links,
+        by_name={**links.by_name, link.name: link},
+        by_path={**links.by_path, link.path: link},
     )
 
 

@@ -11,6 +11,9 @@ Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 - A limit that is reported as disabled means free. A revolute joint's is disabled as
   soon as one of its bounds is beyond 5e37: a range that is open on one side is lost. A
   prismatic joint's or a D6's with one infinite bound stays enabled.
+- A collider that is no Gprim gets a warning and no descriptor. PhysX (ovphysx 0.7)
+  makes colliders of the meshes that are its children, as importers of Isaac Sim intend;
+  so does this reading, in the session layer.
 - Nested bodies and nested articulation roots are reported without a warning; a
   disabled joint divides an articulation.
 """
@@ -115,6 +118,7 @@ class Physics(Struct, frozen=True, eq=False):
         missing: Layers, references and payloads that are missing, or cyclic.
         authored: Prims of the whole stage with their properties, unless its values were
             known to be usable.
+        notes: On colliders that are no Gprims.
     """
 
     stage: Usd.Stage
@@ -126,6 +130,7 @@ class Physics(Struct, frozen=True, eq=False):
     articulations: Mapping[str, UsdPhysics.ArticulationDesc]
     missing: tuple[str, ...]
     authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
+    notes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -197,6 +202,8 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
     default = stage.GetDefaultPrim()
     if not default:
         raise AbstentionError(f"the stage has no default prim{incomplete(missing)}")
+    notes = tuple(_lower_colliders(stage))
+    default = stage.GetDefaultPrim()
     authored = [] if usable else _authored(stage)
     if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
@@ -216,7 +223,40 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
         missing=missing,
         authored=authored,
+        notes=notes,
     )
+
+
+def _lower_colliders(stage: Usd.Stage) -> Iterator[str]:
+    """Apply the schemas of colliders that are no Gprims to the meshes below."""
+    found = [
+        prim.GetPath()
+        for prim in stage.Traverse(Usd.TraverseInstanceProxies())
+        if prim.HasAPI(UsdPhysics.CollisionAPI) and not prim.IsA(UsdGeom.Gprim)
+    ]
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for path in found:
+            for prefix in path.GetPrefixes():
+                # What is below an instance cannot be edited.
+                if (prim := stage.GetPrimAtPath(prefix)).IsInstance():
+                    prim.SetInstanceable(False)
+            prim = stage.GetPrimAtPath(path)
+            given = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
+            shape = UsdPhysics.MeshCollisionAPI(prim)
+            token = shape.GetApproximationAttr().Get() if shape else None
+            meshes = [
+                child
+                for child in prim.GetChildren()
+                if child.IsA(UsdGeom.Mesh) and not child.HasAPI(UsdPhysics.CollisionAPI)
+            ]
+            for mesh in meshes:
+                UsdPhysics.CollisionAPI.Apply(mesh).CreateCollisionEnabledAttr(given)
+                if token is not None:
+                    api = UsdPhysics.MeshCollisionAPI.Apply(mesh)
+                    api.CreateApproximationAttr(token)
+            prim.RemoveAPI(UsdPhysics.CollisionAPI)
+            names = ", ".join(mesh.GetName() for mesh in meshes) or "nothing"
+            yield f"collider {path} is no Gprim; as in PhysX, {names} below it collides"
 
 
 def _authored(stage: Usd.Stage) -> list[tuple[Usd.Prim, list[Authored]]]:

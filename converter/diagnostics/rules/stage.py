@@ -70,6 +70,14 @@ STAGE_RULES = (
         "Put the shape below a rigid body.",
     ),
     Rule(
+        "collider-no-gprim",
+        _W,
+        "A collider is an Xform rather than a shape; as in PhysX, the meshes that are"
+        " its children collide.",
+        "Apply PhysicsCollisionAPI to the meshes: other consumers ignore that of an"
+        " Xform.",
+    ),
+    Rule(
         "stage-name-changed",
         _W,
         "A name is not usable in URDF, or not unique; another is used.",

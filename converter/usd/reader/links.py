@@ -55,13 +55,14 @@ class Shapes(Struct, frozen=True, eq=False):
 
     Attributes:
         by_link: Shapes by link prim, of links that have some.
-        colliders: Colliders by gprim, in the frame of their rigid body.
+        colliders: Shapes by the prim with ``CollisionAPI``, in the frame of their rigid
+            body; an Xform with it has those of the meshes below.
         meshes: Surface of every mesh, by the URI in the shapes.
         textures: Texture of the colour of a visual mesh, by its URI.
     """
 
     by_link: Mapping[Sdf.Path, LinkShapes]
-    colliders: Mapping[Sdf.Path, PlacedShape]
+    colliders: Mapping[Sdf.Path, Sequence[PlacedShape]]
     meshes: Mapping[str, PolygonMesh]
     textures: Mapping[str, Texture]
 
@@ -145,15 +146,16 @@ def read_shapes(
     visuals: dict[Sdf.Path, list[Visual]] = {}
     # By the prim of the <collision>, which several groups of a mesh share.
     collisions: dict[Sdf.Path, dict[Usd.Prim, list[Collision]]] = {}
-    colliders: dict[Sdf.Path, PlacedShape] = {}
+    colliders: dict[Sdf.Path, list[PlacedShape]] = {}
     meshes: dict[str, PolygonMesh] = {}
     textures: dict[str, Texture] = {}
+    yield from _colliders_of_meshes(root, owners, foreign)
     for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
-        is_shape = prim.IsA(UsdGeom.Gprim)
-        visible, collides = is_shape and _is_visible(prim), _is_collider(prim)
-        if not is_shape or not (visible or collides):
-            continue
         path = prim.GetPath()
+        is_shape = prim.IsA(UsdGeom.Gprim)
+        visible, collider = is_shape and _is_visible(prim), _collider(prim)
+        if not is_shape or not (visible or collider):
+            continue
         owner = nearest(path, owners)
         if owner in foreign:
             continue
@@ -168,7 +170,7 @@ def read_shapes(
             meshes[str(path)] = shape.mesh
         name = prim.GetDisplayName() or prim.GetName()
         custom = read_custom(prim)
-        if collides:
+        if collider:
             collision = Collision(name, shape.pose, shape.geometry, custom=custom)
             above = prim.GetParent()
             is_group = shape.mesh is not None and read_flag(above, "collision")
@@ -179,9 +181,8 @@ def read_shapes(
                 to_body = pose_from_transform(
                     rigid_part(transforms.within(owner, body))
                 )
-                colliders[path] = structs.replace(
-                    shape, pose=compose(to_body, shape.pose)
-                )
+                placed = structs.replace(shape, pose=compose(to_body, shape.pose))
+                colliders.setdefault(collider.GetPath(), []).append(placed)
         if visible:
             visual = yield from _read_visual(prim, name, shape, texture, textures)
             visuals.setdefault(owner, []).append(visual)
@@ -256,6 +257,37 @@ def _is_visible(prim: Usd.Prim) -> bool:
         imageable.ComputePurpose() != UsdGeom.Tokens.guide
         and imageable.ComputeVisibility() != UsdGeom.Tokens.invisible
     )
+
+
+def _collider(gprim: Usd.Prim) -> Usd.Prim | None:
+    """Return the prim whose ``CollisionAPI`` makes a gprim a collider, if any.
+
+    Importers of Isaac Sim apply it to an Xform; PhysX then makes colliders of the
+    meshes that are children of the Xform (ovphysx 0.7), of no other prims below.
+    """
+    above = gprim.GetParent()
+    if gprim.HasAPI(UsdPhysics.CollisionAPI):
+        return gprim if _is_collider(gprim) else None
+    holds = gprim.IsA(UsdGeom.Mesh) and not above.IsA(UsdGeom.Gprim)
+    return above if holds and _is_collider(above) else None
+
+
+def _colliders_of_meshes(
+    root: Usd.Prim, owners: Iterable[Sdf.Path], foreign: Iterable[Sdf.Path]
+) -> Findings[None]:
+    """Report colliders that are no gprims, unless they are of other robots."""
+    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+        if prim.IsA(UsdGeom.Gprim) or not _is_collider(prim):
+            continue
+        if nearest(prim.GetPath(), owners) in foreign:
+            continue
+        below = prim.GetFilteredChildren(Usd.TraverseInstanceProxies())
+        meshes = [str(child.GetName()) for child in below if _collider(child) == prim]
+        what = f"its meshes collide: {', '.join(meshes)}"
+        if not meshes:
+            what = "no mesh is its child, so that nothing collides"
+        message = f"collider {prim.GetPath()} is no gprim; as in PhysX, {what}"
+        yield Diagnostic("collider-no-gprim", message)
 
 
 def _is_collider(prim: Usd.Prim) -> bool:

@@ -66,7 +66,7 @@ _NONE_BESIDE_INVENTED = 3e-9
 def body_inertial(
     prim: Usd.Prim,
     transforms: PrimTransforms,
-    colliders: Mapping[Sdf.Path, PlacedShape],
+    colliders: Mapping[Sdf.Path, Sequence[PlacedShape]],
 ) -> Findings[Inertial | None]:
     """Read the mass properties of a rigid body; None if it has none at all.
 
@@ -179,7 +179,7 @@ def _newton_tensor(prim: Usd.Prim) -> _Tensor | None:
 def _computed(
     prim: Usd.Prim,
     transforms: PrimTransforms,
-    colliders: Mapping[Sdf.Path, PlacedShape],
+    colliders: Mapping[Sdf.Path, Sequence[PlacedShape]],
 ) -> tuple[float, Matrix, _Tensor] | None:
     """Return mass, centre [m] and tensor as computed by OpenUSD, if possible."""
     has_mass = UsdPhysics.MassAPI(prim).GetMassAttr().Get()
@@ -187,8 +187,8 @@ def _computed(
         return None
 
     def answer(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
-        shape = colliders.get(collider.GetPath())
-        return _mass_information(collider, shape, transforms.units.length)
+        shapes = colliders.get(collider.GetPath(), ())
+        return _mass_information(collider, shapes, transforms.units.length)
 
     if not _unblock(prim):
         return None
@@ -221,10 +221,14 @@ def _unblock(prim: Usd.Prim) -> bool:
 
 
 def _mass_information(
-    collider: Usd.Prim, shape: PlacedShape | None, length: float
+    collider: Usd.Prim, shapes: Sequence[PlacedShape], length: float
 ) -> UsdPhysics.RigidBodyAPI.MassInformation:
-    solid = _solid(collider, shape) if shape else EMPTY
-    pose = np.eye(4) if shape is None else transform_from_pose(shape.pose)
+    solids = [_solid(collider, shape) for shape in shapes]
+    poses = [transform_from_pose(shape.pose) for shape in shapes]
+    if len(shapes) == 1:
+        (solid,), (pose,) = solids, poses
+    else:
+        solid, pose = _united(solids, poses), np.eye(4)
     stated = UsdPhysics.RigidBodyAPI.MassInformation()
     stated.volume = solid.volume / length**3
     stated.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
@@ -232,6 +236,25 @@ def _mass_information(
     stated.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
     stated.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
     return stated
+
+
+def _united(solids: Sequence[Solid], poses: Sequence[Matrix]) -> Solid:
+    """Return several solids as one, in the frame of their poses."""
+    volume = sum(solid.volume for solid in solids)
+    if not volume:
+        return EMPTY
+    placed = [
+        ((pose @ (*solid.center, 1.0))[:3], pose[:3, :3], solid)
+        for solid, pose in zip(solids, poses, strict=True)
+    ]
+    center = sum(solid.volume * place for place, _, solid in placed) / volume
+    inertia = sum(
+        shift_inertia_tensor(
+            turn @ solid.inertia @ turn.T, solid.volume, place - center
+        )
+        for place, turn, solid in placed
+    )
+    return Solid(volume, center, inertia)
 
 
 def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
@@ -339,7 +362,7 @@ def _about_origin(inertial: Inertial, to_body: Matrix) -> Matrix:
 def read_inertials(
     links: Sequence[LinkPrim],
     transforms: PrimTransforms,
-    colliders: Mapping[Sdf.Path, PlacedShape],
+    colliders: Mapping[Sdf.Path, Sequence[PlacedShape]],
 ) -> Findings[dict[Sdf.Path, Inertial | None]]:
     """Read the inertial of every link, in the frame of its prim.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NoReturn
 
 from msgspec import Struct, field, structs
@@ -125,19 +126,30 @@ def read_usd(
             or devices, too many or too large. Time and memory are not limited
             otherwise; ``urdf-usd export`` therefore reads in a separate process.
     """
-    opened = open_stage(path, variants, strict=strict)
-    try:
-        reading = read_stage(
-            opened.stage,
-            frames,
-            shapes=shapes,
-            reversed_limits=reversed_limits,
-            root=root,
-        )
-    except StageError as error:
-        raise StageError(_without_repeats(opened, error)) from error
+    with _trapped_warnings():
+        opened = open_stage(path, variants, strict=strict)
+        try:
+            reading = read_stage(
+                opened.stage,
+                frames,
+                shapes=shapes,
+                reversed_limits=reversed_limits,
+                root=root,
+            )
+        except StageError as error:
+            raise StageError(_without_repeats(opened, error)) from error
     diagnostics = (*opened.diagnostics, *reading.diagnostics)
     return structs.replace(reading, diagnostics=diagnostics)
+
+
+@contextmanager
+def _trapped_warnings() -> Iterator[None]:
+    """Trap warnings of OpenUSD, which would be printed beside those of the reader."""
+    with Tf.DiagnosticTrap() as trap:
+        try:
+            yield
+        finally:
+            trap.Clear()
 
 
 def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic, ...]:

@@ -119,6 +119,52 @@ def test_lost_names_are_the_only_findings(tmp_path: Path) -> None:
     }
 
 
+def test_link_world_is_the_world_of_the_stage(tmp_path: Path) -> None:
+    """A fixed joint with one body needs no prim for the world.
+
+    An Xform at the origin of the base is not taken for it.
+    """
+    urdf, usd = tmp_path / "fixed.urdf", tmp_path / "fixed.usda"
+    urdf.write_text(
+        """<robot name="robot"><link name="world"/><link name="base"><inertial>
+        <mass value="2"/><inertia ixx="0.5" iyy="0.5" izz="0.5" ixy="0" ixz="0"
+        iyz="0"/></inertial></link><joint name="weld" type="fixed">
+        <parent link="world"/><child link="base"/></joint></robot>"""
+    )
+    usd.write_text(
+        """#usda 1.0
+        (
+            defaultPrim = "robot"
+            metersPerUnit = 1
+            upAxis = "Z"
+        )
+        def Xform "robot" (apiSchemas = ["PhysicsArticulationRootAPI"])
+        {
+            def Xform "base" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+            {
+                float physics:mass = 2
+                point3f physics:centerOfMass = (0, 0, 0)
+                float3 physics:diagonalInertia = (0.5, 0.5, 0.5)
+                quatf physics:principalAxes = (1, 0, 0, 0)
+                def Xform "collisions"
+                {
+                }
+            }
+            def PhysicsFixedJoint "weld"
+            {
+                rel physics:body1 = </robot/base>
+            }
+        }
+        """
+    )
+
+    record = _check(urdf, usd)
+
+    assert _graded(record, Grade.FAILS) == {}
+    (reader,) = (each for each in record.engines if each.name == "openusd")
+    assert not any("is called" in note for note in reader.notes)
+
+
 # The wrist moves relative to a massless frame that is fixed to the first arm.
 _MOUNTED = NAMES.replace(
     '<parent link="1st.arm"/><child link="2nd.arm"/>',

@@ -62,6 +62,34 @@ def test_purpose_and_schema_determine_the_role(tmp_path: Path) -> None:
     ]
 
 
+def test_collider_xform_makes_colliders_of_the_meshes_below(tmp_path: Path) -> None:
+    """As PhysX does, also in instances; meshes deeper down do not collide."""
+    schemas = 'prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]'
+    hull = 'uniform token physics:approximation = "convexHull"'
+    found = _shapes(
+        tmp_path,
+        f"""
+        def Xform "plain" ({schemas}) {{
+            {hull}
+            def Mesh "m" {{ {GUIDE} {SQUARE} }}
+            def Xform "x" {{
+                def Mesh "deeper" {{ {GUIDE} {SQUARE} }}
+            }}
+        }}
+        def Xform "instance" (
+            {schemas}
+            instanceable = true
+            prepend references = </robot/a/plain>
+        ) {{ }}
+        """,
+    )
+
+    assert [(shape.source, shape.role, shape.hull) for shape in found] == [
+        ("/robot/a/plain/m", Role.COLLISION, True),
+        ("/robot/a/instance/m", Role.COLLISION, True),
+    ]
+
+
 def test_scale_units_and_axis_are_applied_to_the_size(tmp_path: Path) -> None:
     """Sizes are in metres, with the axis along Z."""
     cylinder = _only(

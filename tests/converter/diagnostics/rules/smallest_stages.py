@@ -113,6 +113,9 @@ SMALLEST_STAGES = {
     "variant-required": variants(1),
     "stage-loose-body": stage(_TWO + joint() + body("c")),
     "stage-loose-shape": stage(body("a") + 'def Cube "loose" {}'),
+    "collider-no-gprim": shape(
+        'def Xform "s" (apiSchemas = ["PhysicsCollisionAPI"]) {}'
+    ),
     "stage-name-changed": stage(
         _TWO.replace('"b" (', '"b" ( displayName = "a"\n') + joint()
     ),

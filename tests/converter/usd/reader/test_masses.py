@@ -58,6 +58,42 @@ def test_blocked_mass_properties_are_computed_from_colliders() -> None:
     assert inertial.inertia == pytest.approx((moment, 0, 0, moment, 0, moment))
 
 
+def test_meshes_of_a_collider_xform_have_the_mass() -> None:
+    """As PhysX computes: two corners of a unit cube with the density of water.
+
+    Importers of Isaac Sim apply ``CollisionAPI`` to an instanceable Xform.
+    """
+    scene = Scene()
+    scene.body("/r/a", mass=None)
+    for name, shift in (("m", 0.0), ("n", 2.0)):
+        mesh = UsdGeom.Mesh.Define(scene.stage, f"/colliders/{name}")
+        mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+        mesh.CreateFaceVertexCountsAttr([3, 3, 3, 3])
+        mesh.CreateFaceVertexIndicesAttr([0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3])
+        mesh.AddTranslateOp().Set(Gf.Vec3d(shift, 0.0, 0.0))
+    UsdGeom.Mesh.Define(scene.stage, "/colliders/x/deeper")
+    group = UsdGeom.Xform.Define(scene.stage, "/r/a/collisions").GetPrim()
+    group.GetReferences().AddInternalReference("/colliders")
+    group.SetInstanceable(True)
+    UsdPhysics.CollisionAPI.Apply(group)
+
+    reading = scene.read()
+
+    rules = ["collider-no-gprim", "mesh-unreadable", "mass-computed"]
+    assert rules_of(reading) == rules
+    assert "its meshes collide: m, n" in reading.diagnostics[0].message
+    link = link_of(reading, "a")
+    assert [shape.name for shape in link.collisions] == ["m", "n"]
+    assert link.inertial is not None
+    assert link.inertial.mass == pytest.approx(1000 / 3)
+    assert link.inertial.origin.position == pytest.approx((1.25, 0.25, 0.25))
+    # Moments of a corner about its centre: 3/80 m; the centres are 1 m from the mean.
+    turn, both = 3 / 80 * 1000 / 3, 1000 / 3
+    ixx, ixy, _, iyy, _, _ = link.inertial.inertia
+    assert (ixx, iyy) == pytest.approx((2 * turn, 2 * turn + both))
+    assert ixy == pytest.approx(both / 80)
+
+
 def test_body_without_mass_and_colliders_has_no_inertial() -> None:
     """The default of 1 kg is not used."""
     scene = Scene()
