@@ -386,7 +386,7 @@ def _shaded(part: LinkShapes) -> Difference | None:
     if theirs.problem:
         return _misshaded(part, math.inf, theirs.problem, "usable normals")
     ours = _combined(part.ours)
-    text = f"mean cosine {theirs.facing:.4g} to the faces"
+    text = f"mean cosine {theirs.facing:.7g} to the faces"
     if ours is None or not ours.stated:
         inwards = not theirs.facing >= _SMOOTHED or not theirs.against <= _INWARDS
         wrong = theirs.stated and inwards
@@ -401,8 +401,16 @@ def _shaded(part: LinkShapes) -> Difference | None:
         (ours.facing, theirs.facing),
         *zip(ours.mean, theirs.mean, strict=True),
     )
-    amount = largest(abs(one - other) for one, other in pairs)
-    return _misshaded(part, amount, text, f"mean cosine {ours.facing:.4g}")
+    amount, *others = (abs(one - other) for one, other in pairs)
+    turned = largest(others)
+    expected = f"mean cosine {ours.facing:.7g}"
+    if theirs.stated and turned > amount:
+        text, expected = (f"mean {_vector(side.mean)}" for side in (theirs, ours))
+    return _misshaded(part, largest((amount, turned)), text, expected)
+
+
+def _vector(vector: Vec3) -> str:
+    return "(" + ", ".join(f"{value:.6f}" for value in vector) + ")"
 
 
 def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:

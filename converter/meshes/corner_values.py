@@ -170,11 +170,31 @@ def face_normals(
     # Positions that are not finite are refused later, by build_mesh.
     with np.errstate(all="ignore"):
         doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
-    return np.repeat(unit_vectors(doubled), face_counts, axis=0)
+    normals = unit_vectors(doubled)
+    normals[~normals.any(axis=1), 2] = 1.0
+    return np.repeat(normals, face_counts, axis=0)
+
+
+def directed_normals(
+    normals: CornerValues,
+    points: NDArray[np.floating],
+    face_counts: NDArray[np.integer],
+    face_indices: NDArray[np.integer],
+) -> CornerValues | None:
+    """Replace zero normals by those of the faces; None if all are zero.
+
+    The arguments are those of :func:`face_normals`.
+    """
+    directed = normals.values.any(axis=1)
+    if directed.all():
+        return normals
+    indices = np.where(directed[normals.indices], normals.indices, -1)
+    faces = face_normals(points, face_counts, face_indices)
+    return fill_missing(normals.values, indices, faces)
 
 
 def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return (K, 3) unit vectors; the Z axis for zero vectors."""
+    """Return (K, 3) unit vectors; zero for those that are zero or not finite."""
     x, y, z = vectors.T
     with np.errstate(over="ignore"):
         lengths = np.sqrt(x * x + y * y + z * z)[:, None]
@@ -183,8 +203,8 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     if sound.all():
         result = vectors / lengths
     else:
-        upward = np.array([0.0, 0.0, 1.0])
-        result = np.where(sound, vectors / np.where(sound, lengths, 1.0), upward)
+        divisors = np.where(sound, lengths, 1.0)
+        result = np.where(sound, vectors, 0.0) / divisors
     return result
 
 

@@ -13,6 +13,7 @@ from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncat
 from urdf_usd.converter.meshes.corner_values import (
     CornerValues,
     corner_values,
+    directed_normals,
     fits_float32,
     read_only,
 )
@@ -46,7 +47,7 @@ class SurfaceAttributes(Struct, frozen=True, eq=False):
     """Attributes of a surface besides positions and faces; None if absent.
 
     Attributes:
-        normals: Unit vectors.
+        normals: Unit vectors; before :func:`build_mesh`, zero where there is none.
         texture_coordinates: (u, v) with v up: the lower edge of the image is v = 0.
         further_coordinates: Further sets; None for unused ones.
         colors: sRGB components in [0, 1].
@@ -112,7 +113,7 @@ def build_mesh(
 ) -> PolygonMesh:
     """Check a surface, and drop degenerate faces and unused points.
 
-    Faces with fewer than three distinct points are dropped; slivers of three distinct
+    Zero normals become those of their faces. Faces with fewer than three distinct points are dropped; slivers of three distinct
     points are kept, because they close the surface. Faces with a point that is not
     finite in float32 are dropped, and counted in ``skipped``. Unused points are
     dropped, because they would affect bounds and convex hulls.
@@ -140,6 +141,10 @@ def build_mesh(
         attributes = _attributes_of_faces(attributes, sound, face_counts)
         face_indices = face_indices[np.repeat(sound, face_counts)]
         face_counts = face_counts[sound]
+    normals = attributes.normals
+    if normals is not None:
+        normals = directed_normals(normals, points, face_counts, face_indices)
+        attributes = structs.replace(attributes, normals=normals)
     used = np.zeros(len(points), dtype=bool)
     used[face_indices] = True
     renumbered = face_indices

@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
@@ -137,7 +138,19 @@ def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
     if mesh.has_normals is None or (mesh.has_normals and mesh.normals is None):
         return None
     normals = mesh.normals if mesh.has_normals else None
+    if normals is not None:
+        normals = _directed(normals, mesh)
     return measured_shading(mesh.points, mesh.triangles, normals, placed)
+
+
+def _directed(normals: NDArray[np.floating], mesh: LoadedMesh) -> NDArray[np.floating]:
+    """Replace zero normals, which some exporters write, by those of their faces."""
+    missing = ~(normals.any(axis=-1) & np.isfinite(normals).all(axis=-1))
+    if not missing.any():
+        return normals
+    a, b, c = (mesh.points[corner] for corner in mesh.triangles.T)
+    faces = np.cross(b - a, c - a)[:, np.newaxis]
+    return np.where(missing[..., np.newaxis], faces, normals)
 
 
 def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:

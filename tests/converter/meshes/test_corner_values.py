@@ -50,6 +50,24 @@ def test_corners_without_normal_get_that_of_their_face() -> None:
     np.testing.assert_allclose(normals[3:], np.tile(NORMAL, (4, 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize("zero", ["0 0 0", "nan 0 0"])
+def test_zero_normals_become_those_of_the_faces(zero: str) -> None:
+    """Only at the corners that use them; MeshLab writes such normals."""
+    text = f"{TEXT}vn {zero}\nf 1//1 2//2 3//1\n"
+    attributes = read_obj(text.encode()).attributes
+
+    assert attributes.normals is not None
+    normals = attributes.normals.values[attributes.normals.indices]
+    np.testing.assert_allclose(normals, [[0, 0, 1], NORMAL, [0, 0, 1]], atol=1e-12)
+
+
+def test_faces_are_flat_if_all_normals_are_zero() -> None:
+    """Without any direction, the file has no normals."""
+    text = TEXT.replace("vn 0 0 3", "vn 0 0 0") + "f 1//1 2//1 3//1\n"
+
+    assert read_obj(text.encode()).attributes.normals is None
+
+
 def test_dropped_faces_drop_their_corner_values() -> None:
     """Values of the remaining faces are unchanged."""
     text = TEXT + "vt 0.5 0.1\nusemtl a\nf 1/1 1/1 2/1\nusemtl b\nf 1/2 2/1 3/2\n"
