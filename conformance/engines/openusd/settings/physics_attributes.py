@@ -336,11 +336,11 @@ def _has_hull_vertices(value: object) -> bool:
     return isinstance(value, int) and (value == -1 or value >= _HULL_VERTICES)
 
 
-def _is_close_to(*numbers: float) -> Callable[[object], bool]:
-    return lambda value: (
-        np.shape(value) == np.shape(numbers)
-        and np.allclose(np.array(value, np.float64), numbers, rtol=1e-6)
-    )
+def _is_close_to(*numbers: float) -> Callable[[Any], bool]:
+    def is_close(value: Any) -> bool:  # noqa: ANN401  a value of any attribute
+        return len(value) == len(numbers) and np.allclose(value, numbers, rtol=1e-6)
+
+    return is_close
 
 
 def _is_default_speed(value: object) -> bool:
