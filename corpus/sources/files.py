@@ -20,8 +20,12 @@ from urdf_usd.corpus.robots import (
 _SUFFIXES = (".urdf", ".xacro")
 # Folders that programs write, by their names in lower case.
 _GENERATED = frozenset({"__pycache__", "build", "node_modules"})
-# Files in folders to be skipped: virtual environments, and what ROS does not build.
-_MARKS = ("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE")
+# What folders to be skipped contain: virtual environments, what ROS does not build, and
+# reports of ``urdf-usd run``, which have expanded xacro files.
+_MARKS = (
+    *("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE"),
+    ".urdf-usd-run",
+)
 
 
 def describe(target: str, start: Path | None = None) -> RobotSource:
@@ -66,10 +70,10 @@ def locate_all(
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
 
     Folders that are hidden, generated (``build``, ``node_modules``), virtual
-    environments or marked to be skipped (``COLCON_IGNORE``) are left out. Files whose
-    name is not UTF-8 are not available. Which xacro files are robots, and which are
-    parts of robots, is only known after reading them. Robots get no
-    packages, so that their files are looked up as if each had been named alone.
+    environments, reports or marked to be skipped (``COLCON_IGNORE``) are left out.
+    Files whose name is not UTF-8 are not available. Which xacro files are robots, and
+    which are parts of robots, is only known after reading them. Robots get no packages,
+    so that their files are looked up as if each had been named alone.
 
     Args:
         target: The folder.

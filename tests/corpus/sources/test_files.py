@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from urdf_usd import read_urdf
+from urdf_usd.conformance.execution.run_folder import STATE
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
@@ -95,9 +96,11 @@ def test_generated_folders_are_skipped(tmp_path: Path, other: str) -> None:
     assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
 
 
-@pytest.mark.parametrize("mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE"])
+@pytest.mark.parametrize(
+    "mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", STATE]
+)
 def test_marked_folders_are_skipped(tmp_path: Path, mark: str) -> None:
-    """Virtual environments, and what the build tools of ROS skip."""
+    """Virtual environments, what the build tools of ROS skip, and reports of runs."""
     _write(
         tmp_path,
         {f"x/{mark}": "", "x/share/a.urdf": _ROBOT, "arm/own.urdf": _ROBOT},
