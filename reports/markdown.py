@@ -32,6 +32,7 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
             *previous_run(summary),
             *feature_suite(summary),
             *_nonconforming(summary),
+            *parts_of_robots(summary),
             *_largest(summary),
         )
     )
@@ -192,6 +193,17 @@ def _nonconforming(summary: RunSummary) -> Iterator[str]:
                 for robot in robots
             ],
         )
+
+
+def parts_of_robots(summary: RunSummary) -> Iterator[str]:
+    """Yield a table of the xacro files that are parts of robots, if there are any."""
+    if summary.parts:
+        yield from ("", "### Parts of robots, not checked", "")
+        rows = [
+            (_code(reference), markdown(reason, _REASON_LIMIT))
+            for reference, reason in summary.parts.items()
+        ]
+        yield from table(("File", "Reason"), rows)
 
 
 def _largest(summary: RunSummary) -> Iterator[str]:

@@ -64,6 +64,7 @@ def terminal_summary(
     if len(robots) == 1:
         sections = (
             *_one_robot(robots[0]),
+            *_parts(summary),
             *_since(summary),
             *_worst(robots),
             *_engines(robots),
@@ -74,6 +75,7 @@ def terminal_summary(
             *_since(summary),
             *_suite(summary, robots),
             *_listed(robots),
+            *_parts(summary),
             *_worst(robots),
             *_engines(robots),
         )
@@ -125,7 +127,9 @@ def terminal_comparison(
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
     suite = _suite(summary, ())
-    return _Unpadded(Group(table, *_since(summary), *suite, *_failed_checks(compared)))
+    parts = _parts(summary)
+    changes = _since(summary)
+    return _Unpadded(Group(table, *changes, *suite, *parts, *_failed_checks(compared)))
 
 
 def _suite(
@@ -201,6 +205,20 @@ def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     ):
         rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in chosen]
         yield from _reasons(heading, rows, references)
+
+
+def _parts(summary: RunSummary) -> Iterator[RenderableType]:
+    """List xacro files that are parts of robots, with the reason."""
+    if not summary.parts:
+        return
+    yield _heading("Parts of robots, not checked")
+    table = _table()
+    for reference in list(summary.parts)[:_ROBOTS]:
+        reason = one_line(summary.parts[reference], _TEXT_LIMIT)
+        table.add_row(Text(reference), Text(reason, style="dim"))
+    yield _indented(table)
+    if (more := len(summary.parts) - _ROBOTS) > 0:
+        yield _indented(Text(f"and {more} more", style="dim"))
 
 
 def _reasons(

@@ -259,7 +259,8 @@ def summary_of(
         gated: Name of the one by which the run passes.
     """
     order = {one.name: place for place, one in enumerate(converters)}
-    ordered = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
+    records = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
+    ordered = [record for record in records if not record.part]
     several = len(converters) > 1
     made = {check.id for robot in ordered for check in robot.checks}
     promised = tuple(check for check in SIMULATION_CHECKS if check.id in made)
@@ -291,6 +292,7 @@ def summary_of(
             ((r.candidate, r.case.summary) for r in ordered if r.case),
             [one.name for one in converters],
         ),
+        parts={one.source.reference: one.reason for one in records if one.part},
     )
 
 

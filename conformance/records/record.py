@@ -419,6 +419,8 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
             of one rigid group, those that a joint connects, and thin colliders. None
             if they were not determined.
         case: Comparison with the expected values of a case of the feature suite.
+        part: Whether the file is no robot, but a xacro file that is part of some. Such
+            records are in no report; the summary lists them.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -450,6 +452,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     description: DescriptionRecord | None = None
     touching: tuple[OverlapRecord, ...] | None = None
     case: CaseRecord | None = None
+    part: bool = False
     __repr__ = _robot_record_line
 
     @property
@@ -562,6 +565,8 @@ class RunSummary(_Record, frozen=True, kw_only=True):
         baseline: Comparison with the baseline, if there is one; as for verdicts.
         former: Changes since an earlier run, if there is one.
         suite: Scores of the feature suite per chapter and converter, if it was run.
+        parts: Xacro files below a folder that are parts of robots, by reference, each
+            with the reason.
     """
 
     schema_version: str = SCHEMA_VERSION
@@ -577,4 +582,5 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     baseline: BaselineRecord | None = None
     former: FormerRunRecord | None = None
     suite: tuple[ChapterScore, ...] = ()
+    parts: dict[str, str] = {}
     __repr__ = _run_summary_line

@@ -19,7 +19,12 @@ from urdf_usd.reports.html.rendering import (
     template_asset,
     trusted_markup,
 )
-from urdf_usd.reports.markdown import feature_suite, previous_run, table
+from urdf_usd.reports.markdown import (
+    feature_suite,
+    parts_of_robots,
+    previous_run,
+    table,
+)
 from urdf_usd.reports.quantities import duration, size
 from urdf_usd.reports.text import markdown
 
@@ -82,6 +87,7 @@ def write_comparison_markdown(
         *feature_suite(summary),
         *_failed_checks(compared),
         *_robots(compared),
+        *parts_of_robots(summary),
     )
     path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
 

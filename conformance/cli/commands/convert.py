@@ -188,7 +188,7 @@ def _convert_several(
             )
             from urdf_usd.conformance.execution.workers.limits import processors
             from urdf_usd.converter.conversion import Conversion
-            from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+            from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
             from urdf_usd.corpus import RobotSource, resolve_corpora
 
         found = resolve_corpora(texts, status.say)
@@ -204,7 +204,7 @@ def _convert_several(
                 given |= dict(choices.arguments)
             options = _options_for(robot, chosen, tuple(given.items()), added)
             orders.append(Order(robot.path, directory / robot.id, options))
-        converted = 0
+        converted, total = 0, len(found)
         outcomes = convert_all(orders, limits, jobs or processors())
         for robot, outcome in zip(robots, outcomes, strict=True):
             status.clear()
@@ -217,12 +217,21 @@ def _convert_several(
                 say(
                     f"error: {robot.reference}: the converter crashed: {outcome.reason}"
                 )
+            elif (
+                robot.searched
+                and is_xacro(str(robot.path))
+                and is_part(
+                    (one.rule for one in outcome.diagnostics), included=robot.included
+                )
+            ):
+                total -= 1
+                say(f"{robot.reference}: skipped, only part of a robot")
             else:
                 show_diagnostics(outcome.diagnostics)
                 say(f"error: {robot.reference}: not converted")
-            status.show(f"{converted} of {len(found)} robots are converted")
-    say(f"{converted} of {len(found)} robots are converted")
-    done = converted == len(found)
+            status.show(f"{converted} of {total} robots are converted")
+    say(f"{converted} of {total} robots are converted")
+    done = converted == total
     click.get_current_context().exit(ExitCode.DONE if done else ExitCode.NOT_DONE)
 
 

@@ -145,10 +145,11 @@ class _Lines:
             return
         self._next = now + _PERIOD
         look = VERDICTS[record.verdict]
+        result = "part of a robot" if record.part else record.verdict
         count = f"{self._count:{len(str(self._total))}}"
         pace = f" ({self._pace})" if f"{self._pace}" else ""
         self._console.print(
-            Text(f"[{count}/{self._total}] {look.sign} {record.verdict}: ")
+            Text(f"[{count}/{self._total}] {look.sign} {result}: ")
             + Text(f"{_name(record, named=self._named)}{pace}")
         )
 

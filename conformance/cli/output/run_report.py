@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -201,13 +201,14 @@ def run_and_report(
         _sort(records, options)
         missing = expected - len(records)
         partial = summarise(records, options, report.corpus, missing)
-        report.write(partial, records, options)
+        report.write(partial, _robots(records), options)
         say(f"{len(records)} of {expected} robots are finished; report in {out}")
         say("Run the same command with --resume to continue.")
         if isinstance(error, ClusterError):
             raise CommandError(str(error)) from error
         raise
     _sort(records, options)
+    records = _robots(records)
     summary, index = report.write(summary, records, options)
     if len(summary.converters) <= 1:
         stdout().print(terminal_summary(summary, records))
@@ -216,6 +217,11 @@ def run_and_report(
         stdout().print(terminal_comparison(summary, records, seconds))
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
+
+
+def _robots(records: Iterable[RobotRecord]) -> list[RobotRecord]:
+    """Leave out files that are only parts of robots; the summary lists them."""
+    return [record for record in records if not record.part]
 
 
 def _sort(records: list[RobotRecord], options: RunOptions) -> None:

@@ -389,11 +389,11 @@ class _Examination(Struct, frozen=True):
             rules = [found.rule for found in diagnostics]
             verdict = Verdict.UNREADABLE
             if subject.searched and is_part(rules, included=subject.included):
-                verdict, reason = (
-                    Verdict.NOT_AVAILABLE,
-                    f"not a complete robot: {reason}",
+                record = unread_record(
+                    subject, Verdict.NOT_AVAILABLE, reason, diagnostics
                 )
-            elif subject.mirrored and "xacro-file-missing" in rules:
+                return structs.replace(record, part=True)
+            if subject.mirrored and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
             elif subject.searched and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"incomplete: {reason}"

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pybullet_data
 import pytest
+from click.testing import CliRunner
 
+from urdf_usd.conformance.cli.main import main
+from urdf_usd.conformance.execution.assembly import summary_of
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.conformance.records.record import RobotRecord, Verdict
+from urdf_usd.conformance.records.stored_run import read_run
 from urdf_usd.corpus import resolve_corpora
 
 BULLET = Path(pybullet_data.getDataPath())
@@ -53,8 +57,8 @@ def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
     assert {"usd-core", "mujoco", "urdf-usd-conformance"} <= record.environment.keys()
 
 
-def test_files_of_a_folder_without_a_robot_are_unavailable(tmp_path: Path) -> None:
-    """A xacro file of macros is listed with the reason."""
+def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
+    """A xacro file of macros is listed with the reason, and has no verdict."""
     robots = tmp_path / "robots"
     robots.mkdir()
     (robots / "arm.urdf.xacro").write_text(_ARM)
@@ -63,17 +67,39 @@ def test_files_of_a_folder_without_a_robot_are_unavailable(tmp_path: Path) -> No
     (robots / "needy.xacro").write_text(needy)
 
     records = _run([f"dir:{robots}"], tmp_path / "out")
+    summary = summary_of(records.values(), (), {})
 
-    assert {name: record.verdict for name, record in records.items()} == {
-        "dir--arm": Verdict.EXACT,
-        "dir--needy": Verdict.UNREADABLE,
-        "dir--part": Verdict.NOT_AVAILABLE,
-    }
-    assert records["dir--part"].reason.startswith("not a complete robot: ")
+    assert summary.verdicts == {"exact": 1, "unreadable": 1}
+    assert [one.id for one in summary.robots] == ["dir--arm", "dir--needy"]
+    assert summary.parts == {"file:robots/part.xacro": records["dir--part"].reason}
+    assert records["dir--part"].part
     assert "argument 'mass' is needed" in records["dir--needy"].reason
     assert "part of another file: defines macros only" in records["dir--part"].reason
     files = [file.path for file in records["dir--arm"].source.files]
     assert files == ["arm.urdf.xacro", "part.xacro"]
+
+
+def test_second_run_over_a_folder_has_the_same_robots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its report is in the folder; parts of robots do not fail a strict run."""
+    monkeypatch.chdir(tmp_path)
+    Path("arm.xacro").write_text(_ARM)
+    Path("part.xacro").write_text(_PART)
+    command = ["run", "dir:.", "--out", "report", "--engine", "mujoco", "--strict"]
+
+    for options in ([], [], ["--resume"]):
+        result = CliRunner().invoke(main, [*command, *options])
+
+        assert result.exit_code == 0, result.output
+        summary = read_run(Path("report")).summary
+        assert [robot.id for robot in summary.robots] == ["dir--arm"]
+        assert list(summary.parts) == ["file:part.xacro"]
+        assert "do not conform" not in result.stdout
+        assert "Parts of robots, not checked\n  file:part.xacro" in result.stdout
+        assert "Parts of robots" in Path("report/summary.md").read_text()
+        page = Path("report/index.html").read_text()
+        assert "1 xacro file is part of robots, and not checked" in page
 
 
 def test_a_file_that_only_expands_where_it_is_included_is_a_part(
@@ -99,8 +125,8 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
 
     assert records["dir--arm"].verdict is not Verdict.UNREADABLE
     part, incomplete = records["dir--parts--tip"], records["dir--leg"]
-    assert part.verdict is incomplete.verdict is Verdict.NOT_AVAILABLE
-    assert part.reason.startswith("not a complete robot: ")
+    assert incomplete.verdict is Verdict.NOT_AVAILABLE
+    assert (part.part, incomplete.part) == (True, False)
     assert incomplete.reason.startswith("incomplete: ")
     assert "no_such_file.xacro" in incomplete.reason
 
