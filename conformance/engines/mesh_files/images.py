@@ -47,8 +47,10 @@ def _pixels(content: bytes) -> bytes | None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(BytesIO(content), formats=_FORMATS) as image:
-                deep = image.mode.startswith(("I", "F"))
-                shown = image.copy() if deep else image.convert("RGBA")
+                if image.mode in {"I", "F"}:
+                    # No PNG has such numbers.
+                    return None
+                shown = image.convert("I" if image.mode[0] == "I" else "RGBA")
     # Pillow raises any exception on damaged files.
     except Exception:  # noqa: BLE001
         return None

@@ -29,8 +29,6 @@ _FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
 # Formats that are written as PNG.
 _OTHER_FORMATS = ("GIF", "TIFF", "BMP", "TGA")
-# Of Pillow: 16 bits of grey, which PNG has too.
-_DEEP_GREY = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
 class Image(Struct, frozen=True):
@@ -151,13 +149,7 @@ def _as_png(content: bytes) -> bytes:
             # Its limit against small files of huge images is a warning at first.
             warnings.simplefilter("error", Picture.DecompressionBombWarning)
             with Picture.open(BytesIO(content), formats=_OTHER_FORMATS) as image:
-                if image.mode.startswith(("I", "F")):
-                    if image.mode not in _DEEP_GREY:
-                        raise _ImageError("has numbers that PNG does not have")
-                    shown = image.convert("I;16")
-                else:
-                    alpha = image.has_transparency_data
-                    shown = image.convert("RGBA" if alpha else "RGB")
+                shown = _in_mode_of_png(image)
             encoded = BytesIO()
             # Without metadata, such as the resolution and the time.
             shown.info.clear()
@@ -171,6 +163,15 @@ def _as_png(content: bytes) -> bytes:
         reason = " ".join(str(error).split())
         raise _ImageError(f"cannot be read ({reason})") from error
     return encoded.getvalue()
+
+
+def _in_mode_of_png(image: Picture.Image) -> Picture.Image:
+    if image.mode in {"I", "F"}:
+        raise _ImageError("has numbers that PNG does not have")
+    if image.mode.startswith("I;16"):
+        # By way of 32 bits, because not every order of bytes is converted directly.
+        return image.convert("I").convert("I;16")
+    return image.convert("RGBA" if image.has_transparency_data else "RGB")
 
 
 class _ImageError(ValueError):

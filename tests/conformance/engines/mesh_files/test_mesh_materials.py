@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Mapping
 from io import BytesIO
@@ -459,6 +460,25 @@ def test_conversion_keeps_materials_exactly(form: str, tmp_path: Path) -> None:
 
     for check in ("colour", "opacity", "texture"):
         assert checks[f"visual.{check}"].grade is Grade.EXACT
+
+
+@pytest.mark.parametrize("images", ["<library_images/>", ""])
+def test_collada_image_that_is_not_there_costs_its_texture_alone(
+    images: str, tmp_path: Path
+) -> None:
+    """The document names an image that it does not have."""
+    skin = f"<diffuse>{TEXTURE}</diffuse>"
+    _dae(tmp_path, skin, skin, params=SAMPLER)
+    path = tmp_path / "part.dae"
+    text = re.sub("<library_images>.*</library_images>", images, path.read_text())
+    path.write_text(text)
+    checks = _checks(tmp_path, _read(tmp_path, "part.dae"))
+
+    grades = {check.grade for check in checks.values()}
+    assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
+    assert "is not found" in checks["visual.texture"].findings[0].message
+    assert checks["visual.area"].grade is Grade.EXACT
+    assert grades == {Grade.EXACT, Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 
 
 @pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])

@@ -22,6 +22,7 @@ from tests.converter.usd.textured_meshes import (
     surface,
     visual,
 )
+from urdf_usd.conformance.engines.mesh_files.images import image_digest
 
 # The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
 HALF, QUARTER = 0.21404114, 0.05087609
@@ -180,6 +181,24 @@ def test_other_images_are_written_as_png_with_equal_pixels(
     with Image.open(written, formats=["PNG"]) as image:
         np.testing.assert_array_equal(np.asarray(image), pixels)
         assert not image.info
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_image_of_16_bits_keeps_them(order: str, tmp_path: Path) -> None:
+    """In TIFF of either order of bytes."""
+    parted(tmp_path, "", "", "", "")
+    grey = np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000
+    mode = {"<": "I;16", ">": "I;16B"}[order]
+    data = grey.astype(f"{order}u2").tobytes()
+    Image.frombytes(mode, (4, 3), data).save(tmp_path / "skin.tif")
+
+    robot(tmp_path, visual("part.obj", TEXTURED.format("skin.tif")))
+
+    written = tmp_path / "asset/payload/Textures/skin.png"
+    with Image.open(written) as image:
+        np.testing.assert_array_equal(np.asarray(image), grey)
+    source = (tmp_path / "skin.tif").read_bytes()
+    assert image_digest(source) == image_digest(written.read_bytes()) is not None
 
 
 def test_image_with_too_many_pixels_is_dropped(
