@@ -254,6 +254,9 @@ def _robots(
         except UnavailableError as error:
             name = identifier(scheme, one)
             yield UnavailableSource(name, f"{scheme}:{one}", str(error))
+    if scheme is Scheme.DESCRIPTIONS and target is None:
+        # Counted in the report, and not converted.
+        yield from sources.description_catalogue.without_urdf(mirror)
 
 
 def _candidate(

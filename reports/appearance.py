@@ -68,7 +68,7 @@ VERDICTS = {
         "!", "crashed", "magenta", 1, "the converter or the USD engine crashed"
     ),
     Verdict.NOT_AVAILABLE: Appearance(
-        "○", "not-available", "bright_black", 6, "the robot could not be fetched"
+        "○", "not-available", "bright_black", 6, "not fetched, or without URDF"
     ),
 }
 

@@ -70,7 +70,7 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     return Diagnosis(
         subject=finding.subject if finding else "",
         statement=_statement(first, finding),
-        fault=_fault(first),
+        fault=_fault(first, finding),
         remedy=_remedy(first),
         check=first,
         finding=finding,
@@ -86,14 +86,18 @@ def _statement(check: CheckRecord, finding: FindingRecord | None) -> str:
     return statement(finding).removeprefix(f"{finding.subject} ")
 
 
-def _fault(check: CheckRecord) -> str:
+def _fault(check: CheckRecord, finding: FindingRecord | None) -> str:
     if check.grade is Grade.DISPUTED:
         return (
             "undecided: the URDF engines disagree, so there is no value to compare the "
             "USD with"
         )
     if check.grade is Grade.NOT_COMPARABLE:
-        return "undecided: the value is specified on one side only"
+        if finding is None:
+            return f"undecided: {check.reason or 'there is no value to compare'}"
+        # It names the file that cannot be used, and the reason.
+        missing = statement(finding).removeprefix(f"{finding.subject}: ")
+        return f"none in the USD: {missing.removesuffix('; not compared')}"
     differing = [one for one in check.differences if one.unequal]
     seeing = [one.engine for one in differing if one.side == "urdf"]
     if differing and not seeing:
@@ -120,8 +124,8 @@ def _remedy(check: CheckRecord) -> str:
             )
         case _:
             return (
-                "supply what is missing, such as mesh files; the values that could be "
-                "compared are below"
+                "supply the file, and convert again; everything that could be compared "
+                "is below"
             )
 
 

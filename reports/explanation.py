@@ -23,8 +23,8 @@ _ADVICE = {
         "the URDF unambiguous, or add the deviation of the engine to the known ones."
     ),
     Grade.NOT_COMPARABLE: (
-        "The value is specified on one side only and was not compared: see above what "
-        "is missing."
+        "The URDF has no value to compare the USD with, such as that of a missing "
+        "file, which is named above; nothing is wrong with the USD."
     ),
 }
 

@@ -209,6 +209,10 @@ QUARANTINE = {
         # It authors a layer over the stage, for rollouts.
         "urdf_usd.conformance.engines.physx.engine",
     ),
+    "PIL": (
+        "urdf_usd.converter.usd.writer.materials.textures",
+        "urdf_usd.conformance.engines.mesh_files.images",
+    ),
     "pinocchio": ("urdf_usd.conformance.engines.pinocchio",),
     "pydrake": ("urdf_usd.conformance.engines.drake",),
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),

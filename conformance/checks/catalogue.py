@@ -88,8 +88,8 @@ _OF_VISUALS = (
         "texture",
         "textures of {}",
         "",
-        "The colour texture has the same content. One that is missing, or neither PNG "
-        "nor JPEG, is reported, but does not fail the USD.",
+        "The colour texture has the same pixels; a JPEG the same bytes. One that is "
+        "missing or damaged is reported, but does not fail the USD.",
     ),
 )
 

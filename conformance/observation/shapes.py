@@ -160,9 +160,10 @@ class Appearance(Struct, frozen=True):
         color: Linear RGB in [0, 1]; of a textured part, what the image is multiplied
             with. None if absent or ambiguous.
         opacity: In [0, 1]; None if ambiguous.
-        texture: SHA-256 of the image file that gives the colour of every point.
+        texture: SHA-256 of the image that gives the colour of every point: of its
+            pixels, or of the bytes of a JPEG.
         image: Name of that file.
-        mask: SHA-256 of the image file that gives the opacity of every point.
+        mask: Likewise, of the image that gives the opacity of every point.
         problem: Why a referenced image cannot be used.
         properties: Names of other inputs of the surface's shader and of its textures
             whose values differ from the fallback, with these values, sorted. Numbers

@@ -443,6 +443,19 @@ def shapes_of_polygons(case: DeviationCase) -> bool:
     )
 
 
+def other_kind_of_shape(case: DeviationCase) -> bool:
+    """A link with repeated elements, and shapes of other kinds in the engine."""
+    ours, theirs = (
+        sorted(
+            shape.kind
+            for shape in side.shapes
+            if shape.link == case.part and shape.role == case.check.partition(".")[0]
+        )
+        for side in (case.spec, case.stated)
+    )
+    return repaired_text(case) and ours != theirs
+
+
 def colliders_alone(case: DeviationCase) -> bool:
     """A link that has colliders, and no visual."""
     roles = {shape.role for shape in case.spec.shapes if shape.link == case.part}

@@ -444,6 +444,15 @@ _SHAPE_DEVIATIONS = (
         "obj-polygons",
     ),
     *_of(
+        "mujoco",
+        "repeated-shape",
+        "takes of several shapes in one <geometry> a box before a cylinder, sphere, "
+        "capsule and mesh, not the first",
+        _SHAPES,
+        given.other_kind_of_shape,
+        "repeated-shape",
+    ),
+    *_of(
         "pybullet",
         "shown-colliders",
         "uses the colliders of a link without visuals as visuals",

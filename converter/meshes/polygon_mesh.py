@@ -113,10 +113,11 @@ def build_mesh(
 ) -> PolygonMesh:
     """Check a surface, and drop degenerate faces and unused points.
 
-    Zero normals become those of their faces. Faces with fewer than three distinct points are dropped; slivers of three distinct
+    Faces with fewer than three distinct points are dropped; slivers of three distinct
     points are kept, because they close the surface. Faces with a point that is not
     finite in float32 are dropped, and counted in ``skipped``. Unused points are
-    dropped, because they would affect bounds and convex hulls.
+    dropped, because they would affect bounds and convex hulls. Zero normals become
+    those of their faces.
 
     Args:
         points: (N, 3) positions [m].

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from importlib import metadata
 from pathlib import Path
@@ -63,6 +63,18 @@ def names() -> tuple[str, ...]:
     """
     known = _descriptions()
     return tuple(sorted(name for name in known if known[name].has_urdf))
+
+
+def without_urdf(mirror: Path | None = None) -> Iterator[Candidate]:
+    """Yield the modules of other formats alone, with those of their robots in URDF.
+
+    Raises:
+        UnavailableError: The package is not installed.
+    """
+    known = _descriptions()
+    for name in sorted(known):
+        if not known[name].has_urdf:
+            yield offer(name, mirror)
 
 
 def offer(target: str, mirror: Path | None = None) -> Candidate:

@@ -82,6 +82,18 @@ def test_fault_of_a_dispute_is_undecided() -> None:
     assert found.fault.startswith("undecided")
 
 
+def test_fault_of_a_missing_file_names_it() -> None:
+    """Nothing is wrong with the USD."""
+    message = "link elbow: texture a.png is not found; not compared"
+    finding = structs.replace(
+        ELBOW, grade=Grade.NOT_COMPARABLE, subject="link elbow", message=message
+    )
+    check = records.position(Grade.NOT_COMPARABLE, 0.0, "elbow", (finding,))
+    found = diagnose(records.robot(Verdict.INCOMPLETE, checks=(check,)))
+    assert found is not None
+    assert found.fault == "none in the USD: texture a.png is not found"
+
+
 def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
     """The line of the first error, not of an earlier warning."""
     warning = DiagnosticRecord(

@@ -80,9 +80,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
     _require_bounded(content)
     with reading_by("pycollada"):
         # Surfaces with a material that it cannot read are kept.
-        document = collada.Collada(
-            io.BytesIO(content), ignore=[collada.common.DaeError]
-        )
+        document = _document(content)
         scene = _scene(document)
         if scene is None:
             raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
@@ -106,6 +104,34 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
         if with_normals
         else False,
     )
+
+
+def _document(content: bytes) -> collada.Collada:
+    """Read a document; images that it names and does not have are added to it.
+
+    Without them, pycollada leaves out all that shows a material with such an image.
+    """
+    document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
+    root = document.xmlnode.getroot()
+    named = {
+        one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text
+    }
+    missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
+    if not missing or root.find(".//{*}library_effects") is None:
+        return document
+    namespace = root.tag.rpartition("}")[0] + "}"
+    library = root.makeelement(f"{namespace}library_images")
+    for name in missing:
+        image = root.makeelement(f"{namespace}image", id=name)
+        file = root.makeelement(f"{namespace}init_from")
+        file.text = name
+        image.append(file)
+        library.append(image)
+    root.insert(1, library)
+    completed = io.BytesIO()
+    document.xmlnode.write(completed)
+    completed.seek(0)
+    return collada.Collada(completed, ignore=[collada.common.DaeError])
 
 
 def _scene(document: collada.Collada) -> collada.scene.Scene | None:
@@ -347,4 +373,5 @@ def _opacity(
 
 
 def _image(texture: collada.material.Map, folder: str) -> ImageFile:
-    return ImageFile(str(texture.sampler.surface.image.path).strip(), folder)
+    image = texture.sampler.surface.image
+    return ImageFile((image.path or image.id or "").strip(), folder)

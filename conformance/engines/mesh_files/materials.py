@@ -18,8 +18,6 @@ from urdf_usd.conformance.engines.mesh_files.bounds import (
 )
 from urdf_usd.conformance.observation.shapes import DOUBLE_SIDED, Vec3
 
-# Image formats that every USD renderer supports.
-_SHOWN = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _FILE = "file://"
 # The threshold of sRGB (IEC 61966-2-1).
 _DARK = 0.04045
@@ -47,13 +45,6 @@ class ImageFile(Struct, frozen=True):
         return self.reference.replace("\\", "/").rpartition("/")[2]
 
     def read(self) -> bytes | str:
-        """Return its bytes, or why it cannot be used."""
-        content = self._content()
-        if isinstance(content, str):
-            return content
-        return content if content.startswith(_SHOWN) else "is neither PNG nor JPEG"
-
-    def _content(self) -> bytes | str:
         """Read the file; with a path of another machine, the one next to the mesh.
 
         The reference may be percent-encoded.

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_IMAGE
+from urdf_usd.conformance.engines.mesh_files.images import image_digest
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (
@@ -648,8 +649,8 @@ class _Texture(Struct, frozen=True):
 
     Attributes:
         name: Of its file.
-        digest: SHA-256 of its content; of no bytes if it is not found
-            or too large.
+        digest: By :func:`image_digest`; of the bytes of what is no image, of no bytes
+            if it is not found or too large.
         factors: Scale of red, green, blue and alpha.
         bias: What is added to them.
         color_space: ``sRGB`` or ``raw``.
@@ -734,7 +735,8 @@ def _digest(resolved: str) -> str:
     with opened as content:
         if content.GetSize() > LARGEST_IMAGE:
             return hashlib.sha256().hexdigest()
-        return hashlib.sha256(content.GetBuffer()).hexdigest()
+        buffer = bytes(content.GetBuffer())
+        return image_digest(buffer) or hashlib.sha256(buffer).hexdigest()
 
 
 def _displayed_color(prim: Usd.Prim) -> Vec3 | None:

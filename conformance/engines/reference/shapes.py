@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.images import image_digest
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
@@ -385,6 +385,15 @@ def _of_urdf(material: Material | None) -> FileMaterial:
     return FileMaterial(color=light(material.rgba), opacity=opacity, image=image)
 
 
+def _digest(image: ImageFile) -> tuple[str, None] | tuple[None, str]:
+    """Return the digest of an image, or why it cannot be used."""
+    content = image.read()
+    if isinstance(content, str):
+        return None, content
+    digest = image_digest(content)
+    return (digest, None) if digest else (None, "is no image that can be read")
+
+
 def _look(material: FileMaterial, area: float) -> Appearance:
     look = Appearance(
         area,
@@ -395,20 +404,20 @@ def _look(material: FileMaterial, area: float) -> Appearance:
     )
     problems = []
     if material.image is not None:
-        content = material.image.read()
-        if isinstance(content, bytes):
+        texture, problem = _digest(material.image)
+        if texture:
             look = structs.replace(
                 look,
                 color=material.factor,
-                texture=hashlib.sha256(content).hexdigest(),
+                texture=texture,
                 image=material.image.name,
             )
         else:
-            problems.append(f"texture {material.image.name} {content}")
+            problems.append(f"texture {material.image.name} {problem}")
     if material.mask is not None:
-        content = material.mask.read()
-        if isinstance(content, bytes):
-            look = structs.replace(look, mask=hashlib.sha256(content).hexdigest())
+        mask, problem = _digest(material.mask)
+        if mask:
+            look = structs.replace(look, mask=mask)
         else:
-            problems.append(f"texture {material.mask.name} {content}")
+            problems.append(f"texture {material.mask.name} {problem}")
     return structs.replace(look, problem=problems[0] if problems else None)

@@ -204,8 +204,10 @@ def first_error(diagnostics: Sequence[Diagnostic]) -> str:
     """Return the first error, else the first diagnostic, as one line."""
     errors = [found for found in diagnostics if found.severity is Severity.ERROR]
     first = (errors or list(diagnostics))[0]
-    place = f"line {first.location.line}: " if first.location else ""
-    return f"{place}{first.message}"
+    if first.location is None:
+        return first.message
+    file = f"{Path(first.location.file).name}, " if first.location.file else ""
+    return f"{file}line {first.location.line}: {first.message}"
 
 
 def _whole(root_layer: Path, folder: Path) -> AssetRecord:

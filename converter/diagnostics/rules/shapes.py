@@ -103,8 +103,8 @@ SHAPES_RULES = (
     Rule(
         "texture-dropped",
         _W,
-        "A texture is not converted: it is neither PNG nor JPG, the shape has no "
-        "texture coordinates, or it is a texture in a USD.",
+        "A texture is not converted: it cannot be read as PNG, JPG, GIF, TIFF, BMP or "
+        "TGA, the shape has no texture coordinates, or it is a texture in a USD.",
         "Use PNG or JPG, on a mesh with texture coordinates.",
     ),
     Rule(

@@ -264,6 +264,8 @@ class _Effect:
         image = self._images.get(name)
         initial = None if image is None else image.find("init_from")
         reference = "" if initial is None else "".join(initial.itertext()).strip()
+        # The name of an image that the document does not have is reported as missing.
+        reference = reference or name
         if not reference:
             return None
         sampling = Sampling(

@@ -198,10 +198,14 @@ def test_whole_corpus_lists_unavailable_robots() -> None:
     robots = resolve_corpora(["rd"], lambda _: None)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
-    assert len(robots) == sum(entry.has_urdf for entry in catalogue.values())
+    assert len(robots) == len(catalogue)
     unavailable = [r for r in robots if isinstance(r, UnavailableSource)]
     assert len(unavailable) == len(robots) - 1
     assert all(robot.reason for robot in unavailable)
+    without = [robot for robot in unavailable if "has no URDF" in robot.reason]
+    assert len(without) == sum(not one.has_urdf for one in catalogue.values())
+    (a1,) = (robot for robot in without if robot.reference == "rd:a1_mj_description")
+    assert "only MJCF; rd:a1_description has one" in a1.reason
 
 
 def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:

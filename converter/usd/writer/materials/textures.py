@@ -1,13 +1,16 @@
-"""Copying of image files into the asset."""
+"""Images of the asset: PNG and JPG are copied, other formats written as PNG."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote
 
 from msgspec import Struct
+from PIL import Image as Picture
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
@@ -24,6 +27,8 @@ IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
 IMAGE_SUFFIXES = frozenset(IMAGE_TYPES.values())
 _FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
+# Formats that are written as PNG.
+_OTHER_FORMATS = ("GIF", "TIFF", "BMP", "TGA")
 
 
 class Image(Struct, frozen=True):
@@ -95,7 +100,7 @@ def is_outside(path: str, own: tuple[str, ...]) -> bool:
 
 
 def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Textures:
-    """Copy images into a folder; equal images are copied once.
+    """Copy images into a folder, others than PNG and JPG as PNG; equal ones once.
 
     Args:
         images: The images and the locations of their use, in order.
@@ -108,13 +113,14 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
         if content is None:
             message = f"texture {image.name!r} is not there; the colour is used"
             diagnostics.append(Diagnostic("texture-missing", message, location))
-        elif _suffix(content) is None:
-            message = (
-                f"texture {image.name!r} is neither PNG nor JPG; the colour is used"
-            )
-            diagnostics.append(Diagnostic("texture-dropped", message, location))
-        else:
+        elif _suffix(content):
             contents[image] = content
+        else:
+            try:
+                contents[image] = _as_png(content)
+            except ValueError as error:
+                message = f"texture {image.name!r} {error}; the colour is used"
+                diagnostics.append(Diagnostic("texture-dropped", message, location))
     first: dict[bytes, Image] = {}
     for image, content in contents.items():
         first.setdefault(content, image)
@@ -128,6 +134,48 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
         {image: files[content] for image, content in contents.items()},
         tuple(diagnostics),
     )
+
+
+def _as_png(content: bytes) -> bytes:
+    """Encode an image as PNG with the same pixels; the first picture of several.
+
+    Raises:
+        ValueError: It has another format, is damaged, has more pixels than Pillow's
+            limit, or numbers that PNG does not have; the message says so.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Its limit against small files of huge images is a warning at first.
+            warnings.simplefilter("error", Picture.DecompressionBombWarning)
+            with Picture.open(BytesIO(content), formats=_OTHER_FORMATS) as image:
+                shown = _in_mode_of_png(image)
+            encoded = BytesIO()
+            # Without metadata, such as the resolution and the time.
+            shown.info.clear()
+            shown.save(encoded, "PNG", compress_level=9)
+    except _ImageError:
+        raise
+    except Picture.UnidentifiedImageError:
+        raise _ImageError("is not PNG, JPG, GIF, TIFF, BMP or TGA") from None
+    # Pillow raises any exception on damaged files.
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise _ImageError(f"cannot be read ({reason})") from error
+    return encoded.getvalue()
+
+
+def _in_mode_of_png(image: Picture.Image) -> Picture.Image:
+    if image.mode in {"I", "F"}:
+        raise _ImageError("has numbers that PNG does not have")
+    if image.mode.startswith("I;16"):
+        # By way of 32 bits, because not every order of bytes is converted directly.
+        return image.convert("I").convert("I;16")
+    return image.convert("RGBA" if image.has_transparency_data else "RGB")
+
+
+class _ImageError(ValueError):
+    """An image cannot be written as PNG; the message says why."""
 
 
 def _suffix(content: bytes) -> str | None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.converter.usd.textured_meshes import png
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.mesh_files.images import image_digest
 from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
@@ -103,7 +107,10 @@ def _obj(folder: Path, library: str = LIBRARY) -> None:
 
 
 def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    with Image.open(BytesIO(content)) as image:
+        shown = image.convert("RGBA")
+    size = f"RGBA {shown.size}".encode()
+    return hashlib.sha256(size + shown.tobytes()).hexdigest()
 
 
 def test_obj_materials_have_areas_and_the_urdf_colour_fills_the_rest(
@@ -455,9 +462,55 @@ def test_conversion_keeps_materials_exactly(form: str, tmp_path: Path) -> None:
         assert checks[f"visual.{check}"].grade is Grade.EXACT
 
 
+@pytest.mark.parametrize("images", ["<library_images/>", ""])
+def test_collada_image_that_is_not_there_costs_its_texture_alone(
+    images: str, tmp_path: Path
+) -> None:
+    """The document names an image that it does not have."""
+    skin = f"<diffuse>{TEXTURE}</diffuse>"
+    _dae(tmp_path, skin, skin, params=SAMPLER)
+    path = tmp_path / "part.dae"
+    text = re.sub("<library_images>.*</library_images>", images, path.read_text())
+    path.write_text(text)
+    checks = _checks(tmp_path, _read(tmp_path, "part.dae"))
+
+    grades = {check.grade for check in checks.values()}
+    assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
+    assert "is not found" in checks["visual.texture"].findings[0].message
+    assert checks["visual.area"].grade is Grade.EXACT
+    assert grades == {Grade.EXACT, Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
+def test_images_in_other_formats_are_compared_by_pixels(
+    form: str, tmp_path: Path
+) -> None:
+    """With the PNG that the converter makes of them."""
+    _obj(tmp_path)
+    skin = tmp_path / "skin image.png"
+    Image.effect_noise((8, 8), 80.0).save(skin, form)
+    check = _checks(tmp_path, _read(tmp_path, "part.obj"))["visual.texture"]
+
+    assert check.grade is Grade.EXACT
+
+
+def test_image_with_one_other_pixel_has_another_digest() -> None:
+    """The encoding of the same pixels does not matter."""
+    image = Image.effect_noise((8, 8), 80.0).convert("RGB")
+    digests = set()
+    for form in ("PNG", "TIFF", "BMP", "TGA"):
+        image.save(encoded := BytesIO(), form)
+        digests.add(image_digest(encoded.getvalue()))
+    image.putpixel((3, 5), (1, 2, 3))
+    image.save(changed := BytesIO(), "PNG")
+
+    assert len(digests) == 1
+    assert image_digest(changed.getvalue()) not in digests
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "is not found"), (b"GIF89a", "is neither PNG nor JPEG")],
+    [(None, "is not found"), (b"GIF89a", "is no image that can be read")],
 )
 def test_unusable_texture_is_not_compared(
     content: bytes | None, reason: str, tmp_path: Path

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from pxr import UsdGeom, UsdShade, UsdUtils
 
 from tests.converter.meshes.gltf_files import UV, triangle
@@ -21,6 +22,7 @@ from tests.converter.usd.textured_meshes import (
     surface,
     visual,
 )
+from urdf_usd.conformance.engines.mesh_files.images import image_digest
 
 # The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
 HALF, QUARTER = 0.21404114, 0.05087609
@@ -163,6 +165,55 @@ def test_equal_images_are_copied_once_and_equal_names_are_numbered(
     }
 
 
+@pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
+def test_other_images_are_written_as_png_with_equal_pixels(
+    form: str, tmp_path: Path
+) -> None:
+    """Without metadata, so that bytes depend on the pixels alone."""
+    parted(tmp_path, "", "", "", "")
+    pixels = np.arange(36, dtype=np.uint8).reshape(4, 3, 3) * 7
+    Image.fromarray(pixels).save(tmp_path / "skin.x", form)
+
+    conversion, _ = robot(tmp_path, visual("part.obj", TEXTURED.format("skin.x")))
+
+    assert "texture-dropped" not in rules(conversion)
+    written = tmp_path / "asset/payload/Textures/skin.png"
+    with Image.open(written, formats=["PNG"]) as image:
+        np.testing.assert_array_equal(np.asarray(image), pixels)
+        assert not image.info
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_image_of_16_bits_keeps_them(order: str, tmp_path: Path) -> None:
+    """In TIFF of either order of bytes."""
+    parted(tmp_path, "", "", "", "")
+    grey = np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000
+    mode = {"<": "I;16", ">": "I;16B"}[order]
+    data = grey.astype(f"{order}u2").tobytes()
+    Image.frombytes(mode, (4, 3), data).save(tmp_path / "skin.tif")
+
+    robot(tmp_path, visual("part.obj", TEXTURED.format("skin.tif")))
+
+    written = tmp_path / "asset/payload/Textures/skin.png"
+    with Image.open(written) as image:
+        np.testing.assert_array_equal(np.asarray(image), grey)
+    source = (tmp_path / "skin.tif").read_bytes()
+    assert image_digest(source) == image_digest(written.read_bytes()) is not None
+
+
+def test_image_with_too_many_pixels_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file may become an image that fills the memory."""
+    parted(tmp_path, "", "", "", "")
+    Image.new("RGB", (40, 40)).save(tmp_path / "skin.gif")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1500)
+
+    conversion, _ = robot(tmp_path, visual("part.obj", TEXTURED.format("skin.gif")))
+
+    assert "texture-dropped" in rules(conversion)
+
+
 @pytest.mark.parametrize(
     ("shape", "content", "rule"),
     [
@@ -176,7 +227,7 @@ def test_equal_images_are_copied_once_and_equal_names_are_numbered(
 def test_colour_is_used_if_a_texture_cannot_be_shown(
     tmp_path: Path, shape: str, content: bytes | None, rule: str
 ) -> None:
-    """Primitives, other formats, missing files, meshes without texture coordinates."""
+    """Primitives, damaged files, missing files, meshes without texture coordinates."""
     parted(tmp_path, "", "", "", "")
     bare = re.sub(r"/\d", "", (tmp_path / "part.obj").read_text())
     (tmp_path / "bare.obj").write_text(bare)
