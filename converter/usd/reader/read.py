@@ -252,7 +252,8 @@ def read_stage(
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return structs.replace(reading, diagnostics=diagnostics)
+    # A material of several shapes is reported once.
+    return structs.replace(reading, diagnostics=tuple(dict.fromkeys(diagnostics)))
 
 
 def _read(
