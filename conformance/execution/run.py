@@ -126,6 +126,7 @@ class CheckOptions(Struct, frozen=True):
             processor if None.
         variants: Variants to select in the USD.
         strict: Whether to refuse a USD that refers to files outside its folder.
+        root: Path of the robot's prim, if it is not the default prim of the USD.
         simulation: Robot description file with settings that the USD has to have; its
             base counts if that of the options is ``auto``.
         inertia: Mass properties that the USD has to have where those of the URDF are
@@ -143,6 +144,7 @@ class CheckOptions(Struct, frozen=True):
     jobs: int | None = None
     variants: tuple[VariantChoice, ...] = ()
     strict: bool = False
+    root: str | None = None
     simulation: Description | None = None
     inertia: InertiaOption = InertiaOption.KEEP
     mass_density: float = DEFAULT_DENSITY
@@ -248,7 +250,7 @@ def check(
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
-        StageError: A variant does not exist in the USD.
+        StageError: A variant or the robot's prim does not exist in the USD.
         UnknownEngineError: An engine is named that is not installed.
     """
     urdf, usd = Path(urdf), Path(usd)
@@ -270,7 +272,9 @@ def check(
         with RobotWorkers(pool, timeout, parallel=parallel) as workers:
             engines = load_engines(workers, options.engines)
             drawing = Path(scene) if scene else None
-            reading = ReadOptions(options.variants, strict=options.strict)
+            reading = ReadOptions(
+                options.variants, strict=options.strict, root=options.root
+            )
             return record_errors(
                 subject,
                 lambda: examine_pair(

@@ -1,8 +1,9 @@
 """A USD of another converter is composed once, within limits, before engines read it.
 
 One that cannot be composed is refused here, so that no engine waits for it in turn.
-Variants are selected by a layer over the USD in a temporary folder: every engine, also
-a simulator in its own process, and the round trip read that layer.
+Variants and the robot's prim are selected by a layer over the USD in a temporary
+folder: every engine, also a simulator in its own process, and the round trip read that
+layer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SELECTION = "selection.usda"
 # Of other USDs that cannot be opened, the engines give the reason.
 _REFUSED = frozenset({"asset-outside-refused", "layer-bounds", "layer-not-regular"})
 # Wrong options, not properties of the USD.
-_MISTAKES = frozenset({"variant-combinations", "variant-unknown"})
+_MISTAKES = frozenset({"stage-structure", "variant-combinations", "variant-unknown"})
 
 
 class ReadOptions(Struct, frozen=True):
@@ -53,11 +54,13 @@ class ReadOptions(Struct, frozen=True):
         variants: Variants to select.
         optional: Whether the USD may lack variant sets that ``variants`` names.
         strict: Whether a USD is refused that refers to files outside its folder.
+        root: Prim that is read instead of the default prim.
     """
 
     variants: tuple[VariantChoice, ...] = ()
     optional: bool = False
     strict: bool = False
+    root: str | None = None
 
 
 READ_DEFAULTS = ReadOptions()
@@ -157,20 +160,22 @@ def _composed(
 def compose(
     usd: str, options: ReadOptions = READ_DEFAULTS, layer: str | None = None
 ) -> ComposedUsd:
-    """Compose a USD, and write the layer that selects variants if there are any.
+    """Compose a USD, and write the layer that selects variants and prim, if needed.
 
     Args:
         usd: Root layer.
         options: How it is read.
-        layer: File of the layer over it, which is needed to select variants.
+        layer: File of the layer over it, which is needed to select anything.
     """
     from urdf_usd.converter.usd.loading.variants import selecting_layer
-    from urdf_usd.converter.usd.reader.read import open_stage
+    from urdf_usd.converter.usd.reader.read import named_prim, open_stage
 
     try:
         opened = open_stage(
             usd, options.variants, optional=options.optional, strict=options.strict
         )
+        if options.root is not None:
+            named_prim(opened.stage, options.root)
     except StageError as error:
         # A path that is not UTF-8 can be opened by no engine.
         whole = escaped(usd) != usd
@@ -180,9 +185,10 @@ def compose(
             usd, refused=tuple(each for each in found if whole or each.rule in rules)
         )
     read = usd
-    if opened.variants and layer is not None:
+    if (opened.variants or options.root) and layer is not None:
         root = str(Path(usd).absolute())
-        Path(layer).write_text(selecting_layer(root, opened.variants), "utf-8")
+        text = selecting_layer(root, opened.variants, options.root)
+        Path(layer).write_text(text, "utf-8")
         read = layer
     return ComposedUsd(read, opened.variants, opened.diagnostics)
 

@@ -113,6 +113,11 @@ _SHOWN = frozenset(
     "are skipped. The worst result decides the exit status; files are numbered: "
     "FILE-1, FILE-2 ...",
 )
+@click.option(
+    "--root",
+    metavar="PATH",
+    help="Prim of the robot, if it is not below the default prim, or there is none.",
+)
 @usd_strict_option
 @click.option(
     "--jobs",
@@ -140,6 +145,7 @@ def check_command(
     environment: tuple[str, ...],
     variants: tuple[VariantChoice, ...],
     all_variants: bool,
+    root: str | None,
     strict: bool,
     jobs: int | None,
     timeout: float,
@@ -196,6 +202,7 @@ def check_command(
             jobs=jobs,
             variants=variants,
             strict=strict,
+            root=root,
             simulation=None if description is None else load_description(description),
             inertia=InertiaOption(inertia),
             mass_density=mass_density,

@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines.hulls import enclosed_solid
 from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -270,17 +271,20 @@ def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
 
 
 def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
-    """Return the solid that a mesh encloses, or its convex hull by approximation."""
+    """Return the solid that a mesh encloses, or its convex hull.
+
+    The hull is that of a mesh that encloses no volume, or by approximation.
+    """
     values = mesh.GetPointsAttr().Get()
     if not values:
         return EMPTY
     points = np.array(values, np.float64)
-    points = points @ matrix[:3, :3].T + matrix[:3, 3]
     if approximation == UsdPhysics.Tokens.convexHull:
-        return convex_hull(points)
+        return convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    return polyhedron(points[fans(counts, corners)])
+    solid = enclosed_solid(points, fans(counts, corners), matrix)
+    return Solid(solid.volume, solid.center, solid.inertia) if solid else EMPTY
 
 
 class Solid(Struct, frozen=True, eq=False):
@@ -346,33 +350,6 @@ def _round(volume: float, across: float, along: float, axis: int) -> Solid:
     moments = np.full(3, across)
     moments[axis] = along
     return Solid(volume, np.zeros(3), np.diag(moments))
-
-
-def polyhedron(triangles: Array) -> Solid:
-    """Return the solid enclosed by (M, 3, 3) oriented triangles; EMPTY without volume.
-
-    The sign of the volume is dropped, so that the orientation does not matter.
-    """
-    if not len(triangles):
-        return EMPTY
-    # Tetrahedra over a point amid the mesh rather than the origin: it may be far away.
-    origin = triangles.reshape(-1, 3).mean(axis=0)
-    triangles = triangles - origin
-    determinants = np.linalg.det(triangles)
-    volume = float(determinants.sum() / 6.0)
-    if volume < 0.0:
-        volume, determinants = -volume, -determinants
-    if volume == 0.0:
-        return EMPTY
-    sums = triangles.sum(axis=1)
-    offset = determinants @ sums / 24.0 / volume
-    # Integral of x x^T over a tetrahedron with a corner in the origin:
-    # det / 120 * (sum of the corners' v v^T + s s^T), s the sum of the corners.
-    squares = np.einsum("m,mki,mkj->ij", determinants, triangles, triangles)
-    squares += np.einsum("m,mi,mj->ij", determinants, sums, sums)
-    second = squares / 120.0 - volume * np.outer(offset, offset)
-    inertia = np.trace(second) * np.eye(3) - second
-    return Solid(volume, origin + offset, inertia)
 
 
 def convex_hull(points: Array) -> Solid:

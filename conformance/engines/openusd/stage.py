@@ -201,7 +201,8 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         raise AbstentionError(incomplete(missing).removeprefix("; "))
     default = stage.GetDefaultPrim()
     if not default:
-        raise AbstentionError(f"the stage has no default prim{incomplete(missing)}")
+        message = "the stage has no default prim (check --root PATH names one)"
+        raise AbstentionError(f"{message}{incomplete(missing)}")
     notes = tuple(_lower_colliders(stage))
     default = stage.GetDefaultPrim()
     authored = [] if usable else _authored(stage)

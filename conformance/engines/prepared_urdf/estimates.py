@@ -2,8 +2,7 @@
 
 It states the values that a conversion with ``--inertia geometry`` has to write, by
 rules and mathematics of its own: solids are integrals of 1, x and x x^T over the volume
-in the frame of the link, by the divergence theorem (D. Eberly, "Polyhedral Mass
-Properties (Revisited)", 2002).
+in the frame of the link.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from lxml import etree
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.hulls import hull_triangles
+from urdf_usd.conformance.engines.hulls import Integrals, enclosed_solid
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
 from urdf_usd.conformance.engines.prepared_urdf.shapes import find_mesh
@@ -26,7 +25,7 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     prepare,
 )
 from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.engines.surfaces import Array, Indices, moved
+from urdf_usd.conformance.engines.surfaces import Array, Indices
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _WORLD = "world"
@@ -34,9 +33,6 @@ _WORLD = "world"
 _POINT = 1e-12
 # A moment below this part of the largest one is none, and A + B >= C up to that part.
 _THIN, _TRIANGLE = 1e-12, 1e-4
-# A closed surface is a solid if it has at least this part of the volume of its convex
-# hull, at most that volume, and A + B >= C, up to rounding.
-_LEAST, _ROUNDING = 1e-3, 1e-6
 
 
 class EstimatedUrdf(Struct, frozen=True):
@@ -49,33 +45,6 @@ class EstimatedUrdf(Struct, frozen=True):
 
     text: bytes
     links: frozenset[str]
-
-
-class _Integrals(Struct, frozen=True, eq=False):
-    """Integrals over a solid in the frame of a link.
-
-    Attributes:
-        volume: [m^3].
-        first: (3,) integral of x [m^4].
-        second: (3, 3) integral of x x^T [m^5].
-    """
-
-    volume: float
-    first: Array
-    second: Array
-
-    @property
-    def center(self) -> Array:
-        """(3,) [m]."""
-        center: Array = self.first / self.volume
-        return center
-
-    @property
-    def inertia(self) -> Array:
-        """(3, 3) about the centre, at density one [m^5]."""
-        spread = self.second - np.outer(self.first, self.first) / self.volume
-        inertia: Array = np.trace(spread) * np.eye(3) - spread
-        return inertia
 
 
 def estimate_urdf(
@@ -207,7 +176,7 @@ def _weightless(robot: UrdfElement, base: str) -> frozenset[str]:
 def _state(
     link: UrdfElement,
     mass: float,
-    solid: _Integrals,
+    solid: Integrals,
     center: Array | tuple[float, ...],
 ) -> None:
     """Replace the ``<inertial>`` of a link."""
@@ -223,12 +192,12 @@ def _state(
     etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, moments, strict=True)))
 
 
-def _solid(link: UrdfElement) -> _Integrals | None:
+def _solid(link: UrdfElement) -> Integrals | None:
     """Return the solid of the colliders or, without volume, that of the visuals."""
     for role in ("collision", "visual"):
         parts = [part for shape in link.iterfind(role) for part in _parts(shape)]
         if parts:
-            return _Integrals(
+            return Integrals(
                 math.fsum(part.volume for part in parts),
                 np.sum([part.first for part in parts], axis=0),
                 np.sum([part.second for part in parts], axis=0),
@@ -236,7 +205,7 @@ def _solid(link: UrdfElement) -> _Integrals | None:
     return None
 
 
-def _parts(shape: UrdfElement) -> Iterator[_Integrals]:
+def _parts(shape: UrdfElement) -> Iterator[Integrals]:
     """Yield the solids of a shape that have a volume."""
     place = _placement(shape.find("origin"))
     geometry = shape.find("geometry")
@@ -284,7 +253,7 @@ def _primitive(
     sizes: Array | list[float],
     volume: float,
     squares: Array | list[float],
-) -> Iterator[_Integrals]:
+) -> Iterator[Integrals]:
     """Yield a primitive, centred on its frame.
 
     Args:
@@ -298,10 +267,10 @@ def _primitive(
     turn, center = place[:3, :3], place[:3, 3]
     spread = turn @ np.diag(squares) @ turn.T
     second = volume * (spread + np.outer(center, center))
-    yield _Integrals(volume, volume * center, second)
+    yield Integrals(volume, volume * center, second)
 
 
-def _round(place: Array, element: UrdfElement, *, caps: bool) -> Iterator[_Integrals]:
+def _round(place: Array, element: UrdfElement, *, caps: bool) -> Iterator[Integrals]:
     """Yield a cylinder or a capsule along Z."""
     radius, length = _number(element, "radius"), _number(element, "length")
     tube = math.pi * radius**2 * length
@@ -320,7 +289,7 @@ def _round(place: Array, element: UrdfElement, *, caps: bool) -> Iterator[_Integ
 
 def _of_file(
     element: UrdfElement, place: Array, *, is_collider: bool
-) -> Iterator[_Integrals]:
+) -> Iterator[Integrals]:
     """Yield the solids of a mesh file; each group of a collider is one."""
     scale = np.array(_vector(element, "scale", (1.0, 1.0, 1.0)))
     try:
@@ -332,69 +301,6 @@ def _of_file(
         (group.points, group.triangles) for group in mesh.groups if is_collider
     ]
     for points, triangles in pieces or [(mesh.points, mesh.triangles)]:
-        solid = _polyhedron(points, triangles, to_link)
+        solid = enclosed_solid(points, triangles, to_link)
         if solid is not None:
             yield solid
-
-
-def _polyhedron(points: Array, triangles: Indices, to_link: Array) -> _Integrals | None:
-    """Return the solid of a mesh, or of its convex hull; None if that is flat."""
-    placed = moved(points, to_link)
-    hull = hull_triangles(placed, triangles)
-    if hull is None:
-        return None
-    around = _integrals(placed[hull])
-    if not _encloses(points, triangles):
-        return around
-    inside = _integrals(placed[triangles])
-    share = inside.volume / around.volume
-    if not _LEAST <= share <= 1 + _ROUNDING:
-        return around
-    a, b, c = np.linalg.eigvalsh(inside.inertia).tolist()
-    return inside if a > 0 and a + b >= c * (1 - _ROUNDING) else around
-
-
-def _encloses(points: Array, triangles: Indices) -> bool:
-    """Return whether each edge has as many triangles on one side as on the other.
-
-    Corners are equal if they are in single precision.
-    """
-    names: dict[bytes, int] = {}
-    single = points.astype(np.float32) + np.float32(0.0)
-    merged = np.array([names.setdefault(p.tobytes(), len(names)) for p in single])
-    corners = merged[triangles]
-    ends = np.concatenate([corners[:, (0, 1)], corners[:, (1, 2)], corners[:, (2, 0)]])
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    sign = np.where(ends[:, 0] < ends[:, 1], 1, -1) * (low != high)
-    order = np.lexsort((high, low))
-    low, high, sign = low[order], high[order], sign[order]
-    first = np.flatnonzero(
-        np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))
-    )
-    return not np.add.reduceat(sign, first).any()
-
-
-def _integrals(corners: Array) -> _Integrals:
-    """Integrate over the volume in (M, 3, 3) triangles, seen in either orientation."""
-    # About a point in the middle, because sums of far coordinates lose digits.
-    middle = corners.reshape(-1, 3).mean(axis=0)
-    p, q, r = np.moveaxis(corners - middle, 1, 0)
-    normal = np.cross(q - p, r - p)
-    # Integrals of powers over a triangle, coordinate by coordinate.
-    one = p + q + r
-    two = p * p + q * (p + q) + r * one
-    three = p**3 + q * (p * p + q * (p + q)) + r * two
-    volume = float(normal[:, 0] @ one[:, 0]) / 6
-    first = np.einsum("mi,mi->i", normal, two) / 24
-    second = np.diag(np.einsum("mi,mi->i", normal, three) / 60)
-    for i, j in ((0, 1), (1, 2), (2, 0)):
-        mixed = sum(
-            corner[:, j] * (two[:, i] + corner[:, i] * (one[:, i] + corner[:, i]))
-            for corner in (p, q, r)
-        )
-        second[i, j] = second[j, i] = float(normal[:, i] @ mixed) / 120
-    if volume < 0:
-        volume, first, second = -volume, -first, -second
-    shift = np.outer(first, middle)
-    second = second + shift + shift.T + volume * np.outer(middle, middle)
-    return _Integrals(volume, first + volume * middle, second)

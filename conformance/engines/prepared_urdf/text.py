@@ -144,6 +144,8 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfText:
 # from these without loss.
 _HARMLESS = {
     etree.ErrorTypes.ERR_UNKNOWN_VERSION: "a declaration of an unknown XML version",
+    # Such as "1".
+    etree.ErrorTypes.ERR_VERSION_MISSING: "a declaration without an XML version",
     etree.ErrorTypes.ERR_RESERVED_XML_NAME: "an XML declaration that is not at the top",
     etree.ErrorTypes.ERR_HYPHEN_IN_COMMENT: "a double hyphen within a comment",
     etree.ErrorTypes.ERR_DOCUMENT_END: "text after the end of the document",

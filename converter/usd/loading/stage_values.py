@@ -160,7 +160,7 @@ def _named(attribute: Usd.Attribute) -> str:
 
 
 def _text(value: object) -> str:
-    shown = " ".join(str(value).split())
+    shown = " ".join(str(value).split()) or repr(value)
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 
 

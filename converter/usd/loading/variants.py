@@ -302,12 +302,15 @@ def _combinations(
     del over.variantSelections[following.name]
 
 
-def selecting_layer(root: str, choices: Iterable[VariantChoice]) -> str:
+def selecting_layer(
+    root: str, choices: Iterable[VariantChoice], default: str | None = None
+) -> str:
     """Return the text of a layer over a USD that selects variants.
 
     Args:
         root: Root layer of the USD; an absolute path.
         choices: With prims.
+        default: Path of the default prim, if it is another.
     """
     below = Sdf.Layer.FindOrOpen(root)
     layer = Sdf.Layer.CreateAnonymous(".usda")
@@ -316,6 +319,8 @@ def selecting_layer(root: str, choices: Iterable[VariantChoice]) -> str:
         if not key.startswith("subLayer") and key != "layerRelocates":
             layer.pseudoRoot.SetInfo(key, below.pseudoRoot.GetInfo(key))
     layer.subLayerPaths.append(below.identifier)
+    if default is not None:
+        layer.defaultPrim = default
     for choice in choices:
         over = Sdf.CreatePrimInLayer(layer, choice.prim)
         over.variantSelections[choice.variant_set] = choice.variant

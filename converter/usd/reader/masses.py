@@ -22,8 +22,9 @@ from urdf_usd.converter.robot.solids import (
     EMPTY,
     Solid,
     hull_solid,
-    mesh_solid,
+    joined_solid,
     primitive_solid,
+    solid_of_mesh,
 )
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
@@ -228,7 +229,7 @@ def _mass_information(
     if len(shapes) == 1:
         (solid,), (pose,) = solids, poses
     else:
-        solid, pose = _united(solids, poses), np.eye(4)
+        solid, pose = joined_solid(zip(solids, poses, strict=True)), np.eye(4)
     stated = UsdPhysics.RigidBodyAPI.MassInformation()
     stated.volume = solid.volume / length**3
     stated.inertia = Gf.Matrix3f(*(float(v) for v in (solid.inertia / length**5).flat))
@@ -236,25 +237,6 @@ def _mass_information(
     stated.localPos = Gf.Vec3f(*(float(c) for c in pose[:3, 3] / length))
     stated.localRot = Gf.Quatf(*quat_wxyz_from_rotation(pose[:3, :3]))
     return stated
-
-
-def _united(solids: Sequence[Solid], poses: Sequence[Matrix]) -> Solid:
-    """Return several solids as one, in the frame of their poses."""
-    volume = sum(solid.volume for solid in solids)
-    if not volume:
-        return EMPTY
-    placed = [
-        ((pose @ (*solid.center, 1.0))[:3], pose[:3, :3], solid)
-        for solid, pose in zip(solids, poses, strict=True)
-    ]
-    center = sum(solid.volume * place for place, _, solid in placed) / volume
-    inertia = sum(
-        shift_inertia_tensor(
-            turn @ solid.inertia @ turn.T, solid.volume, place - center
-        )
-        for place, turn, solid in placed
-    )
-    return Solid(volume, center, inertia)
 
 
 def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
@@ -266,7 +248,7 @@ def _solid(collider: Usd.Prim, shape: PlacedShape) -> Solid:
     approximation = UsdPhysics.MeshCollisionAPI(collider).GetApproximationAttr().Get()
     if approximation == UsdPhysics.Tokens.convexHull:
         return hull_solid(scaled)
-    return mesh_solid(scaled, shape.mesh.face_counts, shape.mesh.face_indices)
+    return solid_of_mesh(scaled, shape.mesh.face_counts, shape.mesh.face_indices)[0]
 
 
 class LinkInertial(Struct, frozen=True, eq=False):

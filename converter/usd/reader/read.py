@@ -252,7 +252,8 @@ def read_stage(
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {_reason(error)}"
         raise StageError((Diagnostic("stage-unreadable", message),)) from error
-    return structs.replace(reading, diagnostics=diagnostics)
+    # A material of several shapes is reported once.
+    return structs.replace(reading, diagnostics=tuple(dict.fromkeys(diagnostics)))
 
 
 def _read(
@@ -266,7 +267,7 @@ def _read(
     if unusable := (*missing_parts(stage), *unusable_values(stage)):
         raise StageError(unusable)
     default = stage.GetDefaultPrim()
-    named = _named(stage, chosen)
+    named = None if chosen is None else named_prim(stage, chosen)
     if named is not None and not (
         default and named.GetPath().HasPrefix(default.GetPath())
     ):
@@ -324,14 +325,12 @@ def _read(
     return StageReading(robot, meshes, (), tree.loops, shapes.textures)
 
 
-def _named(stage: Usd.Stage, path: str | None) -> Usd.Prim | None:
-    """Return the prim of a path.
+def named_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
+    """Return the prim that ``--root`` names.
 
     Raises:
         StageError: There is none.
     """
-    if path is None:
-        return None
     valid = Sdf.Path.IsValidPathString(path) and Sdf.Path(path).IsAbsolutePath()
     prim = stage.GetPrimAtPath(path) if valid else None
     if not prim or prim.IsPseudoRoot():

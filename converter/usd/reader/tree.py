@@ -158,6 +158,9 @@ def _members(
     robots = _robots(bodies, connections, transforms)
     if named is not None:
         chosen = [robot for robot in robots if robot.contains(named)]
+        # Bodies of other robots may lie below its prim.
+        own = [robot for robot in chosen if named == robot.path or robot.has(named)]
+        chosen = own if len(own) == 1 else chosen
         if not chosen:
             _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
     elif len(robots) < 2:  # noqa: PLR2004  nothing to choose from
@@ -198,9 +201,13 @@ class _StageRobot(Struct, frozen=True):
     joints: tuple[Sdf.Path, ...]
     roots: tuple[Sdf.Path, ...]
 
+    def has(self, named: Sdf.Path) -> bool:
+        """Return whether a prim is a body or a joint."""
+        return named in self.joints or str(named) in self.bodies
+
     def contains(self, named: Sdf.Path) -> bool:
         """Return whether a prim is a body, or a joint, or above one of the bodies."""
-        return named in self.joints or any(
+        return self.has(named) or any(
             Sdf.Path(body).HasPrefix(named) for body in self.bodies
         )
 

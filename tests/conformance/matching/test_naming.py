@@ -17,8 +17,9 @@ from urdf_usd.conformance.observation.named_prims import (
     NamedPrims,
 )
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.records.record import Grade, RobotRecord
+from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import convert
+from urdf_usd.converter.diagnostics import StageError
 
 # Names that no prim may have, on links of every kind; a mimic, a weld and a frame.
 NAMES = """<robot name="spelled">
@@ -163,6 +164,22 @@ def test_link_world_is_the_world_of_the_stage(tmp_path: Path) -> None:
     assert _graded(record, Grade.FAILS) == {}
     (reader,) = (each for each in record.engines if each.name == "openusd")
     assert not any("is called" in note for note in reader.notes)
+
+
+def test_robot_of_a_stage_without_default_prim_is_named(tmp_path: Path) -> None:
+    """All engines and the round trip read it below the prim that is named."""
+    urdf, usd = _converted(tmp_path)
+    stage = Usd.Stage.Open(str(usd))
+    stage.GetRootLayer().ClearDefaultPrim()
+    stage.GetRootLayer().Save()
+
+    unnamed = _check(urdf, usd)
+    record = check(urdf, usd, CheckOptions(engines=("mujoco",), root="/spelled"))
+
+    assert unnamed.verdict is Verdict.NOT_COMPARABLE
+    assert record.verdict is Verdict.EXACT
+    with pytest.raises(StageError, match="no prim /none, which --root names"):
+        check(urdf, usd, CheckOptions(root="/none"))
 
 
 # The wrist moves relative to a massless frame that is fixed to the first arm.

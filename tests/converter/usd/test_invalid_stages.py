@@ -252,6 +252,7 @@ def test_axis_other_than_xyz_is_refused(tmp_path: Path, axis: str) -> None:
     """OpenUSD composes any token."""
     for message in _refusals(_edited('axis = "Z"', f'axis = "{axis}"'), tmp_path):
         assert "/robot/joint.physics:axis" in message
+        assert axis in message if axis else "''" in message
 
 
 @pytest.mark.parametrize(

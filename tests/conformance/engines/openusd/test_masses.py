@@ -219,6 +219,15 @@ def test_convex_hull_is_used_only_where_authored(tmp_path: Path) -> None:
     assert whole.mass == pytest.approx(WATER)
 
 
+def test_open_mesh_has_the_mass_of_its_hull(tmp_path: Path) -> None:
+    """The dented corner without two of its faces is that of the cube again."""
+    text = CORNER.format(approximation="none", last="1, 2, 4")
+    found = mass_of(observe_stage(stage(tmp_path, body("a", text))), "a")
+
+    assert found.mass == pytest.approx(WATER)
+    assert found.center == pytest.approx((0.25, -0.5, 0.75))
+
+
 def test_quads_are_triangulated(tmp_path: Path) -> None:
     """A unit cube of six quads."""
     cube = """

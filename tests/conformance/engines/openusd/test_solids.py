@@ -9,6 +9,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_observations import pose
+from urdf_usd.conformance.engines.hulls import Integrals, enclosed_solid
 from urdf_usd.conformance.engines.openusd.masses import (
     EMPTY,
     Solid,
@@ -17,7 +18,6 @@ from urdf_usd.conformance.engines.openusd.masses import (
     cone,
     convex_hull,
     cylinder,
-    polyhedron,
     sphere,
 )
 
@@ -27,7 +27,7 @@ ROUND = 1e-3
 SINGLE = 6 * 2.0**-24
 
 
-def agrees(solid: Solid, mesh: trimesh.Trimesh, tolerance: float) -> None:
+def agrees(solid: Solid | Integrals, mesh: trimesh.Trimesh, tolerance: float) -> None:
     """Assert that a solid has the mass properties that trimesh finds for a mesh."""
     size = solid.volume ** (1 / 3)
     assert solid.volume == pytest.approx(mesh.volume, rel=tolerance)
@@ -94,16 +94,23 @@ def bracket() -> trimesh.Trimesh:
     return mesh
 
 
-def test_concave_mesh_agrees_with_trimesh() -> None:
-    """Including products of inertia."""
+@pytest.mark.parametrize("turn", [1, -1])
+def test_concave_mesh_agrees_with_trimesh(turn: int) -> None:
+    """Including products of inertia; the order of corners does not matter."""
     mesh = bracket()
-    agrees(polyhedron(np.array(mesh.triangles)), mesh, 1e-9)
+    solid = enclosed_solid(mesh.vertices, mesh.faces[:, ::turn], np.eye(4))
+
+    assert solid is not None
+    agrees(solid, mesh, 1e-9)
 
 
-def test_inverted_mesh_has_the_same_mass() -> None:
-    """The winding order does not change the sign of the mass."""
-    triangles = np.array(bracket().triangles)
-    agrees(polyhedron(triangles[:, ::-1]), bracket(), 1e-9)
+def test_open_mesh_has_the_mass_of_its_hull() -> None:
+    """It encloses no volume; PhysX uses the hull (ovphysx 0.7)."""
+    mesh = bracket()
+    solid = enclosed_solid(mesh.vertices, mesh.faces[1:], np.eye(4))
+
+    assert solid is not None
+    agrees(solid, mesh.convex_hull, 1e-9)
 
 
 def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
@@ -116,10 +123,9 @@ def test_hull_of_a_concave_mesh_is_its_convex_hull() -> None:
 
 
 def test_flat_solids_are_empty() -> None:
-    """A flat hull, a single triangle and no triangle."""
+    """A flat hull, too few points, and a single triangle."""
     flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], np.float64)
 
     assert convex_hull(flat) is EMPTY
     assert convex_hull(flat[:2]) is EMPTY
-    assert polyhedron(flat[np.newaxis, :3]) is EMPTY
-    assert polyhedron(np.zeros((0, 3, 3))) is EMPTY
+    assert enclosed_solid(flat, np.array([(0, 1, 2)]), np.eye(4)) is None

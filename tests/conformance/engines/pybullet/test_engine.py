@@ -339,6 +339,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
     ("before", "after"),
     [
         ('<?xml version="1.0"?>', '<?xml version="0.0"?>'),
+        ('<?xml version="1.0"?>', '<?xml version="1"?>'),
         ('<?xml version="1.0"?>', '\n\n<?xml version="1.0"?>'),
         ('<link name="tip"/>', '<xacro:property name="a"/><link name="tip"/>'),
         ('<link name="tip"/>', '<!-- a -- b --><link name="tip"/>'),

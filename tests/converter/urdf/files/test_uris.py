@@ -359,6 +359,7 @@ def test_missing_named_package_is_not_searched_elsewhere(urdf: Path) -> None:
     [
         ("..\\meshes\\my link.stl", "../meshes/my link.stl"),
         ("package:///hand/meshes/palm.stl", "package://hand/meshes/palm.stl"),
+        ("package://sibling.stl", "sibling.stl"),
         (" ../meshes/my%20link.stl\n", None),
     ],
 )

@@ -87,11 +87,31 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
     assert link.inertial is not None
     assert link.inertial.mass == pytest.approx(1000 / 3)
     assert link.inertial.origin.position == pytest.approx((1.25, 0.25, 0.25))
-    # Moments of a corner about its centre: 3/80 m; the centres are 1 m from the mean.
-    turn, both = 3 / 80 * 1000 / 3, 1000 / 3
+    # Moments of a corner about its centre: 3/40 m; the centres are 1 m from the mean.
+    one, both = 3 / 40 * 1000 / 6, 1000 / 3
     ixx, ixy, _, iyy, _, _ = link.inertial.inertia
-    assert (ixx, iyy) == pytest.approx((2 * turn, 2 * turn + both))
+    assert (ixx, iyy) == pytest.approx((2 * one, 2 * one + both))
     assert ixy == pytest.approx(both / 80)
+
+
+def test_open_mesh_has_the_inertia_of_its_hull() -> None:
+    """A corner of a unit cube without its base; the mass is stated."""
+    scene = Scene()
+    body = scene.body("/r/a", mass=None)
+    UsdPhysics.MassAPI.Apply(body).CreateMassAttr(2.0)
+    mesh = UsdGeom.Mesh.Define(scene.stage, "/r/a/m")
+    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    mesh.CreateFaceVertexCountsAttr([3, 3, 3])
+    mesh.CreateFaceVertexIndicesAttr([0, 1, 3, 0, 3, 2, 1, 2, 3])
+    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+
+    inertial = link_of(scene.read(), "a").inertial
+
+    assert inertial is not None
+    assert inertial.origin.position == pytest.approx((0.25, 0.25, 0.25))
+    moment, product = 3 / 40 * 2, 2 / 80
+    expected = (moment, product, product, moment, product, moment)
+    assert inertial.inertia == pytest.approx(expected)
 
 
 def test_body_without_mass_and_colliders_has_no_inertial() -> None:

@@ -63,6 +63,17 @@ def test_named_robot_is_read_alone(two_robots: Scene, root: str) -> None:
     assert list(reading.robot.links[-1].visuals)
 
 
+def test_body_with_a_body_below_it_can_be_named() -> None:
+    """As the message lists it, without a joint between the two."""
+    scene = Scene()
+    scene.body("/r/box")
+    scene.body("/r/box/lid")
+
+    reading = _read(scene, "/r/box")
+
+    assert [link.name for link in reading.robot.links] == ["box"]
+
+
 def test_free_body_is_a_robot_that_can_be_named(two_robots: Scene) -> None:
     """Of one link."""
     robot = _read(two_robots, "/r/crate").robot

@@ -240,8 +240,9 @@ def test_fallback_of_a_texture_is_the_colour() -> None:
             texture.CreateInput("fallback", kinds.Float4).Set(Gf.Vec4f(1, 0, 1, 1))
         shader = UsdShade.Shader.Get(scene.stage, f"/r/{name}/shader")
         shader.GetInput("diffuseColor").ConnectToSource(output)
-        ball = UsdGeom.Sphere.Define(scene.stage, f"/r/a/{name}")
-        UsdShade.MaterialBindingAPI.Apply(ball.GetPrim()).Bind(material)
+        for ball in (name, f"{name}_again"):
+            prim = UsdGeom.Sphere.Define(scene.stage, f"/r/a/{ball}").GetPrim()
+            UsdShade.MaterialBindingAPI.Apply(prim).Bind(material)
 
     reading = scene.read()
 
