@@ -130,7 +130,7 @@ def _remedy(check: CheckRecord) -> str:
 
 
 def _unjudged(robot: RobotRecord) -> Diagnosis:
-    """Return the diagnosis of a robot without checks."""
+    """Return the diagnosis of a robot whose verdict no check decides."""
     match robot.verdict:
         case Verdict.UNREADABLE:
             fault, remedy = "URDF", _correction(robot)
@@ -143,6 +143,9 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
         case Verdict.CRASHED:
             fault = "converter or engine that crashed"
             remedy = "run it alone to see its output; see also the engines below"
+        case Verdict.FAILS if robot.checks:
+            fault = "USD: a simulator that it is made for refuses it"
+            remedy = "correct what the simulator names, or the converter that wrote it"
         case Verdict.FAILS:
             fault = "USD: it has values that no simulator can use"
             remedy = "correct these values, or the converter that wrote them"

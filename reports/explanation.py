@@ -82,6 +82,10 @@ _PLACES = {
         "is one"
     ),
     "kinematics": _JOINT_FRAMES,
+    "kinematics.position": (
+        "metersPerUnit of the stage, scales of prims, the transforms of the bodies, "
+        f"and {_JOINT_FRAMES}"
+    ),
     "kinematics.up": "upAxis of the stage, and the xformOps of the default prim",
     "kinematics.assembly": _ASSEMBLY,
     "mass": _MASS,

@@ -8,10 +8,11 @@ to parent, differs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
+import numpy as np
 from msgspec import structs
 
 from urdf_usd.conformance.checks.joint_motion import (
@@ -21,7 +22,7 @@ from urdf_usd.conformance.checks.joint_motion import (
     shared_links,
     turns,
 )
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.robot import Frames, Observation
 from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
@@ -32,6 +33,15 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     ToleranceModel,
 )
+
+# Ratios of units of length: powers of ten, inches and feet.
+_UNITS = tuple(
+    factor**sign
+    for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048)
+    for sign in (1, -1)
+)
+# Largest difference of a factor from them, and of positions from it, relative.
+_SAME_SCALE = 1e-4
 
 
 def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
@@ -96,8 +106,34 @@ def frames(
         )
     if all(difference.grade is Grade.EXACT for difference in differences):
         return Compared(tuple(differences))
+    if what == "position" and (factor := _scale(ours, theirs, links)):
+        return _scaled(tuple(differences), factor)
     faults = joint_errors(expected, actual, model)
     return _traced(tuple(differences), faults, model)
+
+
+def _scale(ours: Frames, theirs: Frames, links: Sequence[str]) -> float | None:
+    """Return the factor of all positions at zero, if it is one between units."""
+    here, there = (
+        one.positions[0, [one.links.index(link) for link in links]]
+        for one in (ours, theirs)
+    )
+    length = float(np.linalg.norm(here))
+    factor = float((here * there).sum()) / length**2 if length else 1.0
+    rest = float(np.linalg.norm(there - factor * here))
+    is_unit = any(math.isclose(factor, one, rel_tol=_SAME_SCALE) for one in _UNITS)
+    return factor if is_unit and rest <= _SAME_SCALE * factor * length else None
+
+
+def _scaled(differences: tuple[Difference, ...], factor: float) -> Compared:
+    """Report lengths in another unit once, and no joint."""
+    worst = max(differences, key=lambda difference: difference.severity)
+    message = (
+        f"all positions are {factor:.6g} times those of the URDF: in the USD, "
+        "metersPerUnit or a scale of a prim is wrong"
+    )
+    one = structs.replace(worst, subject="robot", describe=lambda: Description(message))
+    return Compared(differences, reported=(one,))
 
 
 def _off(link: str, amount: float, unit: str, label: str) -> Description:

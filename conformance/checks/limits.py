@@ -107,7 +107,7 @@ def ratios(
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,
-                describe=partial(_ratio_words, here.name, what, ours, theirs),
+                describe=partial(_ratio_words, here.name, what, ours, there),
             )
         )
     note = None if differences else f"no joint states {what}"
@@ -115,8 +115,9 @@ def ratios(
 
 
 def _ratio_words(
-    joint: str, what: str, ours: float | None, theirs: float | None
+    joint: str, what: str, ours: float | None, there: JointObservation
 ) -> Description:
+    theirs: float | None = getattr(there, what)
     expected, actual = (
         "another for each simulator"
         if value is not None and math.isnan(value)
@@ -124,6 +125,10 @@ def _ratio_words(
         for value in (ours, theirs)
     )
     hint = unit_hint(ours or 0.0, theirs or 0.0)
+    if theirs is None:
+        # Which attribute the engine expected, if another states the value.
+        found = [one for one in (there.note or "").split("; ") if f":{what} is " in one]
+        hint = "".join(f" ({one})" for one in found)
     message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
     return Description(message, expected, actual)
 

@@ -65,7 +65,7 @@ def stated(
             "link",
             bodies,
             actual.invented,
-            "link {}: rigid body without an authored mass",
+            "link {}: rigid body without an authored mass above zero",
             ("authored", "not authored"),
         ),
         note=None if bodies else _NO_MASS,

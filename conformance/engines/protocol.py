@@ -59,7 +59,7 @@ class AbstentionError(Exception):
 
 
 class InvalidFileError(AbstentionError):
-    """The file has values that no consumer could use, as reported by the message."""
+    """No consumer could use the file, or the engine it is made for refuses it."""
 
 
 class Observed(Struct, frozen=True, eq=False):
@@ -73,7 +73,8 @@ class Abstained(Struct, frozen=True):
 
     Attributes:
         reason: Why, in one line.
-        invalid: Whether the file has values that no consumer could use.
+        invalid: Whether no consumer could use the file, or the engine it is made for
+            refuses it.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""Faults in values over time, unusable values, and prims that no robot has."""
+"""Faults in values over time, types, unusable values, instances, and further prims."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from urdf_usd.conformance.mutation.fault import (
     Fault,
     Seed,
     StageEdit,
+    block,
     on_prim,
     set_value,
 )
+from urdf_usd.conformance.mutation.generated.seeds import make_instanceable
 from urdf_usd.conformance.mutation.good_asset import GoodAsset
 from urdf_usd.conformance.mutation.shapes.mesh_faults import visual_fault
 from urdf_usd.conformance.mutation.shapes.shape_faults import is_mesh
@@ -134,6 +136,93 @@ def _lose_point(prim: Usd.Prim) -> None:
 
 def _show_nan(prim: Usd.Prim) -> None:
     UsdGeom.Gprim(prim).CreateDisplayColorAttr([Gf.Vec3f(_NAN, 0.0, 0.0)])
+
+
+# Types of values.
+
+
+def _retyped(name: str, kind: Sdf.ValueTypeName, asset: GoodAsset) -> Iterator[Seed]:
+    """Author an attribute again as another type, with the same value."""
+
+    def edit(prim: Usd.Prim) -> None:
+        value = prim.GetAttribute(name).Get()
+        if kind.isArray:
+            value = [type(kind.scalarType.defaultValue)(one) for one in value]
+        elif isinstance(value, Sdf.AssetPath):
+            value = value.path
+        elif kind == _TYPES.Color4f:
+            value = Gf.Vec4f(*value, 1.0)
+        else:
+            value = type(kind.defaultValue)(value)
+        # A stage authors the type of the schema, whatever is asked for.
+        layer = prim.GetStage().GetRootLayer()
+        over = Sdf.CreatePrimInLayer(layer, prim.GetPath())
+        Sdf.AttributeSpec(over, name, kind).default = value
+
+    yield from _where_authored(name, edit, asset)
+
+
+def _where_authored(name: str, edit: PrimEdit, asset: GoodAsset) -> Iterator[Seed]:
+    for prim in asset.stage.Traverse():
+        # Without its schema an attribute is not read.
+        known = name.startswith("inputs:") or name in (
+            prim.GetPrimDefinition().GetPropertyNames()
+        )
+        if known and prim.GetAttribute(name).HasAuthoredValue():
+            yield Seed(f"prim {prim.GetPath()}", on_prim(str(prim.GetPath()), edit))
+
+
+def _typed(identifier: str, name: str, kind: Sdf.ValueTypeName) -> Fault:
+    seeds = partial(_retyped, name, kind)
+    return Fault(f"type.{identifier}", f"{kind} {name}", (REFUSED,), seeds)
+
+
+def _blocked(identifier: str, name: str) -> Fault:
+    seeds = partial(_where_authored, name, block(name))
+    return Fault(identifier, f"{name} blocked", (REFUSED,), seeds)
+
+
+# Instances, and what is outside of the robot.
+
+
+def _instanceable(asset: GoodAsset) -> Iterator[Seed]:
+    """Make the default prim, which references the robot, an instance."""
+    if asset.bodies:
+        yield Seed("robot", on_prim(asset.root, make_instanceable))
+
+
+def _reference_an_instance(path: str, stage: Usd.Stage) -> None:
+    """Make the default prim one with an instance of the robot below it."""
+    robot = stage.GetDefaultPrim()
+    held = stage.DefinePrim(f"/{Sdf.Path(path).name}/robot")
+    held.GetReferences().AddInternalReference(robot.GetPath())
+    held.SetInstanceable(True)
+    robot.SetSpecifier(Sdf.SpecifierClass)
+    stage.SetDefaultPrim(held.GetParent())
+
+
+def _pin(asset: GoodAsset) -> Iterator[Seed]:
+    """Fix a body to the world by a joint outside of the default prim."""
+    for body in asset.bodies:
+        yield Seed(body.subject, _at(body.path, _fix_to_world))
+
+
+def _fix_to_world(path: str, stage: Usd.Stage) -> None:
+    joint = UsdPhysics.FixedJoint.Define(stage, f"/{EXTRA_PRIM}")
+    joint.CreateBody1Rel().SetTargets([path])
+
+
+def _lock(asset: GoodAsset) -> Iterator[Seed]:
+    """Lock a joint by another one outside of the default prim."""
+    for site in asset.joints:
+        yield Seed(site.subject, _at(site.path, _lock_joint))
+
+
+def _lock_joint(path: str, stage: Usd.Stage) -> None:
+    locked = UsdPhysics.Joint(stage.GetPrimAtPath(path))
+    joint = UsdPhysics.FixedJoint.Define(stage, f"/{EXTRA_PRIM}")
+    joint.CreateBody0Rel().SetTargets(locked.GetBody0Rel().GetTargets())
+    joint.CreateBody1Rel().SetTargets(locked.GetBody1Rel().GetTargets())
 
 
 # Prims of no robot.
@@ -259,6 +348,25 @@ AUTHORED_FAULTS = (
         is_mesh,
     ),
     visual_fault("value.color", "NaN in a displayed colour", _VALUES, _show_nan),
+    _typed("mass", "physics:mass", _TYPES.Double),
+    _typed("inertia", "physics:diagonalInertia", _TYPES.Double3),
+    _typed("axes", "physics:principalAxes", _TYPES.Quatd),
+    _typed("effort", "drive:angular:physics:maxForce", _TYPES.Double),
+    _typed("points", "points", _TYPES.Point3dArray),
+    _typed("indices", "faceVertexIndices", _TYPES.Int64Array),
+    _typed("approximation", "physics:approximation", _TYPES.String),
+    _typed("colour", "inputs:diffuseColor", _TYPES.Color4f),
+    _typed("texture", "inputs:file", _TYPES.String),
+    _blocked("value.radius", "radius"),
+    Fault("instance.default", "robot made an instance", _SCENE, _instanceable),
+    _extra(
+        "instance.reference",
+        "robot referenced as an instance",
+        _SCENE,
+        _reference_an_instance,
+    ),
+    Fault("outside.pin", "joint outside that fixes a body", _SCENE, _pin),
+    Fault("outside.lock", "joint outside that locks another", _SCENE, _lock),
     _extra("scene.light", "light added", _SCENE, _light),
     visual_fault("scene.glow", "visual made a light", _SCENE, _glow, is_mesh),
     _extra("scene.camera", "camera added", _SCENE, _camera),

@@ -93,7 +93,7 @@ def judge(
     urdf: Mapping[str, Outcome],
     usd: Outcome,
     *,
-    simulators: Iterable[Outcome] = (),
+    simulators: Sequence[Outcome] = (),
     back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
@@ -107,7 +107,8 @@ def judge(
         urdf: Outcome per URDF engine, ``reference`` among them.
         usd: Outcome of the USD engine that is judged.
         simulators: Outcomes of the other USD engines. What they report counts as well,
-            except for their known deviations.
+            except for their known deviations; so does their refusal of a USD that is
+            made for them.
         back: Outcomes for the URDF that was written from the USD, if requested.
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
@@ -151,6 +152,11 @@ def judge(
                     for outcome in simulators
                     if isinstance(outcome, Observed)
                 ),
+                refusals=tuple(
+                    outcome.reason
+                    for outcome in simulators
+                    if isinstance(outcome, Abstained) and outcome.invalid
+                ),
                 back=back,
                 model=derive_tolerance_model(spec, tolerance or Tolerance()),
                 estimated=frozenset(estimated),
@@ -170,6 +176,7 @@ class _Inputs(Struct, frozen=True, eq=False):
         actual: The observation of the USD.
         engines: Outcomes of the other URDF engines.
         simulators: Observations of the other USD engines.
+        refusals: Why the other USD engines refuse a USD that is made for them.
         back: Outcomes for the URDF written from the USD, if requested.
         model: Bounds and tolerances of all comparisons.
         estimated: Links whose mass properties were computed from shapes.
@@ -181,6 +188,7 @@ class _Inputs(Struct, frozen=True, eq=False):
     actual: Observation
     engines: Mapping[str, Outcome]
     simulators: tuple[Observation, ...]
+    refusals: tuple[str, ...]
     back: RoundTripOutcomes | None
     model: ToleranceModel
     estimated: frozenset[str]
@@ -208,6 +216,9 @@ def _judge(inputs: _Inputs) -> Judgement:
         verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
         other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
         reason = f"parts of the USD are missing: {lacking}{other}"
+    if inputs.refusals and verdict is not Verdict.FAILS:
+        reason = f"a simulator refuses the USD: {'; '.join(inputs.refusals)}"
+        verdict = Verdict.FAILS
     return Judgement(checks, tuple(deviations), verdict, reason)
 
 

@@ -633,7 +633,7 @@ MINIATURES = (
         "mass left to the colliders",
         lambda: structs.replace(usd_reading(), invented=("arm",)),
         {"mass.stated": "link arm"},
-        "without an authored mass",
+        "without an authored mass above zero",
     ),
     Miniature(
         "parents swapped",

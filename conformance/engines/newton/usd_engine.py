@@ -27,6 +27,7 @@ from urdf_usd.conformance.engines.newton.model import (
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     SchemaFamily,
+    refusal,
     used_families,
 )
 from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
@@ -89,6 +90,7 @@ _NO_SCHEMA = (
 )
 _NO_SPEED = "Newton states no speeds: MuJoCo's schemas have none."
 _SI = Units(1.0, 1.0)
+_FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.MUJOCO})
 _AT_REST = Configurations((), (), ("zero",))
 
 
@@ -106,8 +108,9 @@ class NewtonUsdEngine(Struct, frozen=True):
         """Read the stage and state its quantities.
 
         Raises:
-            AbstentionError: Newton or OpenUSD refuses the stage, or it is not in SI
-                units, which Newton ignores.
+            AbstentionError: OpenUSD refuses the stage, or it is not in SI units, which
+                Newton ignores.
+            InvalidFileError: Newton refuses a stage that is made for it.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
@@ -115,11 +118,17 @@ class NewtonUsdEngine(Struct, frozen=True):
             if physics.units != _SI:
                 raise AbstentionError("Newton reads all numbers as SI units")
             links = find_links(physics)
-            robot = _read(request.path, physics, links)
-            if not robot.bodies:
-                raise AbstentionError("Newton finds no body")
-            root = _place_outside(physics, links, robot, names.root)
             families = used_families(physics)
+            try:
+                robot = _read(request.path, physics, links)
+            except AbstentionError as error:
+                raise refusal(str(error), families, _FAMILIES) from error
+            if not robot.bodies:
+                reason = "Newton finds no body"
+                if physics.bodies:
+                    raise refusal(reason, families, _FAMILIES)
+                raise AbstentionError(reason)
+            root = _place_outside(physics, links, robot, names.root)
         by_schema, notes = _stated_by_schema(families)
         stated = (joint_of(robot, name) for name in robot.joints)
         joints = tuple(joint for joint in stated if joint)

@@ -23,6 +23,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     number_attribute,
     text_attribute,
 )
+from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 from urdf_usd.conformance.observation.robot import JointType
 
 
@@ -56,6 +57,22 @@ def used_families(physics: Physics) -> frozenset[SchemaFamily]:
             if any(name.lower().startswith(beginnings) for name in names)
         }
     return frozenset(found)
+
+
+def refusal(
+    reason: str, families: Collection[SchemaFamily], own: Collection[SchemaFamily]
+) -> AbstentionError:
+    """Return the error for a stage that a simulator refuses.
+
+    Args:
+        reason: In the words of the simulator.
+        families: Schema families of the asset.
+        own: Those that the simulator reads. A stage that has schemas of others alone
+            is not made for it, one without any for all.
+    """
+    others = set(families) - {SchemaFamily.DRIVES}
+    meant = not others or others & set(own)
+    return InvalidFileError(reason) if meant else AbstentionError(reason)
 
 
 def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     SchemaFamily,
     applied_schemas,
+    refusal,
     used_families,
 )
 from urdf_usd.conformance.engines.openusd.links import find_links
@@ -163,8 +164,10 @@ class PhysxEngine(Struct, frozen=True):
         """Load the stage into PhysX and report the articulation.
 
         Raises:
-            AbstentionError: PhysX or OpenUSD refuses the stage, it is not in SI units,
-                or PhysX finds no body or several articulations.
+            AbstentionError: OpenUSD refuses the stage, it is not in SI units, or PhysX
+                makes several articulations of it.
+            InvalidFileError: PhysX refuses a stage that is made for it, or finds none
+                of its bodies.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
@@ -174,7 +177,8 @@ class PhysxEngine(Struct, frozen=True):
                 urdf_name(physics.stage.GetPrimAtPath(path)): path
                 for path in physics.joints
             }
-            by_schema = bool(_FAMILIES & used_families(physics))
+            families = used_families(physics)
+            by_schema = bool(_FAMILIES & families)
             root = links.by_name.get(names.root)
             outside = WorldTransforms(physics).rigid(root.path) if root else None
         if physics.units != _SI:
@@ -198,7 +202,10 @@ class PhysxEngine(Struct, frozen=True):
                         iterations=_iterations(names.joints),
                     )
                 passive = _passive(request, names, paths, usd)
-            answer = _request_values(request, paths, types, passive)
+            try:
+                answer = _request_values(request, paths, types, passive)
+            except AbstentionError as error:
+                raise refusal(str(error), families, _FAMILIES) from error
         count = len(answer.paths["articulations"])
         if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
@@ -216,7 +223,10 @@ class PhysxEngine(Struct, frozen=True):
             return _placed(answer, row, [rows.get(link) for link in framed], outside)
 
         if not rows:
-            raise AbstentionError("PhysX finds no body")
+            reason = "PhysX finds no body"
+            if physics.bodies:
+                raise refusal(reason, families, _FAMILIES)
+            raise AbstentionError(reason)
         fixed = bool(np.any(answer.numbers["fixed"]))
         return Observation(
             engine=self.name,

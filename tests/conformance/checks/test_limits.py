@@ -45,3 +45,15 @@ def test_stand_in_for_an_effort_of_zero_is_zero(expected: float, actual: float) 
 def test_effort_above_the_stand_in_is_not_zero() -> None:
     """Only the smallest number stands for zero."""
     assert _grade("effort", 0.0, 4 * STAND_IN) is Grade.FAILS
+
+
+def test_absent_number_is_explained_by_its_note() -> None:
+    """It says which attribute the engine expected; other notes are left out."""
+    note = "it closes a loop; urdf:limit:effort is 9, but mjc:range is absent"
+    reading = restating_joint(usd_reading(), "shoulder", effort=None, note=note)
+    judgement = judge({"reference": Observed(urdf_reading())}, Observed(reading))
+    (check,) = (one for one in judgement.checks if one.id == "limits.effort")
+
+    assert check.findings[0].message.endswith(
+        "(urdf:limit:effort is 9, but mjc:range is absent)"
+    )

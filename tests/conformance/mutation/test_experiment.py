@@ -24,6 +24,7 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
+from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.mutation import experiment
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import (
@@ -38,8 +39,12 @@ from urdf_usd.conformance.mutation.fault import (
     ProfileName,
     Seed,
 )
+from urdf_usd.conformance.mutation.good_asset import open_asset
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.comparison import Compared, Description, Difference
+from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.urdf.parse import parse
 
 OWN = Path(mutation.__file__).parent / "robots"
 PENDULUM = Path(pybullet_data.getDataPath()) / "pendulum5.urdf"
@@ -221,6 +226,45 @@ def test_simulators_show_faults_that_they_read(
     assert [trial.simulators for trial in found.trials] == [
         (("attentive", True), ("blind", False))
     ]
+
+
+@pytest.mark.parametrize("flattened", [False, True])
+@pytest.mark.parametrize("profile", Profile)
+def test_types_instances_and_surroundings_are_judged_in_every_profile(
+    tmp_path: Path, profile: Profile, *, flattened: bool
+) -> None:
+    """Those that a profile has no place for are left out."""
+    urdf = str(OWN / "oblique_arm.urdf")
+    sampled = configurations(structure(parse(urdf).robot))
+    spec = ReferenceEngine().observe(Request(urdf, sampled))
+    options = ConvertOptions(profile=profile)
+    good = str(convert(urdf, tmp_path / "good", options).root_layer)
+    if flattened:
+        flat = str(tmp_path / "flat.usda")
+        Usd.Stage.Open(good).Export(flat)
+        good = flat
+    engine = OpenusdEngine()
+    usd = engine.observe(Request(good, sampled))
+    trials = experiment._Trials(
+        open_asset(good, spec, usd, sampled), spec, sampled, tmp_path
+    )
+    missed = []
+    seeded = set()
+    for fault in FAULTS:
+        if fault.id.startswith(("type.", "instance.", "outside.", "value.radius")):
+            for seed in list(fault.seeds(trials.asset))[:1]:
+                edited = trials.write(fault.id, partial(_seed, seed))
+                seeded.add(fault.id)
+                if not {*fault.aims} & {*trials.failed(edited)}:
+                    missed.append(fault.id)
+
+    assert trials.failed(good) == ()
+    assert missed == []
+    assert {"type.mass", "type.points", "instance.default", "outside.lock"} <= seeded
+
+
+def _seed(seed: Seed, stage: Usd.Stage) -> None:
+    seed.apply(stage, 0.0)
 
 
 def test_generated_seeds_are_caught_harmless_or_missed(

@@ -176,6 +176,16 @@ def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None
     assert "physx" not in {one.engine for one in _check(judgement).differences}
 
 
+def test_refusal_of_a_usd_that_is_made_for_a_simulator_fails() -> None:
+    """In its words; a check that fails already stays the reason."""
+    refusal = Abstained("Newton: Reversed joints are not supported", invalid=True)
+    judgement = _judge(RIGHT, Observed(_simulated()), refusal)
+
+    assert judgement.verdict is Verdict.FAILS
+    assert judgement.reason == f"a simulator refuses the USD: {refusal.reason}"
+    assert "upper position limits" in _judge(WRONG, refusal).reason
+
+
 def test_rounding_of_single_precision_is_exact() -> None:
     """An engine in double precision has no such bound."""
     near = RIGHT * (1 + 2 * SINGLE_PRECISION)

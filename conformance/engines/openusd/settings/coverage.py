@@ -69,7 +69,7 @@ _METADATA = (
     ),
     ("prim", "`active`, specifier, variants, references", "a prim", "what it composes"),
     ("prim", "`apiSchemas`", "see the schemas", "theirs"),
-    ("prim", "`instanceable`", "ignored: it composes the same", ""),
+    ("prim", "`instanceable`", "no bodies or joints in it", "`structure.scene`"),
     ("prim", "`kind`, `hidden`, `documentation`, `customData`", "ignored: texts", ""),
     (
         "visual",
@@ -82,6 +82,12 @@ _METADATA = (
         "`subsetFamily:materialBind:familyType`",
         "ignored: faces in two subsets are found",
         "`visual.geometry`",
+    ),
+    (
+        "attribute",
+        "its type",
+        "that of the registry of schemas, or of shaders; roles are ignored",
+        "the file is refused",
     ),
     ("attribute", "time samples, splines", "none", "`structure.animation`"),
     ("attribute", "NaN, infinite numbers", "none", "`structure.values`"),

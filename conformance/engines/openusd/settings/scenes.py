@@ -89,11 +89,19 @@ def _owners(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[Usd.Prim,
 def outside_robot(
     every: Sequence[Usd.Prim], parts: Parts
 ) -> Iterator[UnimpliedSetting]:
-    """Yield what is outside of the robot, such as a ground plane."""
+    """Yield what is outside of the robot, such as a ground plane, and instances.
+
+    A joint outside holds the robot for whoever opens the stage. Of a body of an
+    instance PhysX makes none, and nobody can author where it moves.
+    """
     default = parts.physics.default.GetPath()
     for prim in every:
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
             what = "body"
+        elif prim.IsA(UsdPhysics.Joint):
+            if UsdPhysics.Joint(prim).GetJointEnabledAttr().Get() is False:
+                continue
+            what = "joint"
         elif collides(prim):
             what = "collider"
         elif prim.IsA(UsdGeom.Gprim):
@@ -101,11 +109,14 @@ def outside_robot(
         else:
             continue
         within = prim.GetPath().HasPrefix(default)
-        if within and (what == "body" or parts.subject(prim) != "robot"):
-            continue
-        if what == "visual" and not is_shown(prim):
-            continue
+        moves = what in {"body", "joint"}
         place = "belongs to no link" if within else "is outside of the default prim"
+        if moves and prim.IsInstanceProxy():
+            place = "is in an instance, where simulators find none"
+        elif (within and (moves or parts.subject(prim) != "robot")) or (
+            what == "visual" and not is_shown(prim)
+        ):
+            continue
         yield UnimpliedSetting(
             SettingKind.SCENE,
             "robot",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Available,
+    InvalidFileError,
     Side,
     Unavailable,
 )
@@ -360,6 +362,58 @@ def test_unreadable_stage_is_refused_with_its_reason(
 
     assert "\n" not in str(abstention.value)
     assert capfd.readouterr() == ("", "")
+
+
+SURFACE = """def Shader "s" {{
+    uniform token info:id = "{}"
+    {}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("double physics:mass = 1", "mass is a double instead of a float"),
+        ("double3 physics:diagonalInertia = (1, 1, 1)", "double3 instead of a float3"),
+        ("quatd physics:principalAxes = (1, 0, 0, 0)", "a quatd instead of a quatf"),
+        ('def Mesh "m" {\npoint3d[] points = [(0, 0, 0)]\n}', "point3d[] instead of"),
+        ('def Mesh "m" {\nint64[] faceVertexIndices = []\n}', "int64[] instead of"),
+        ('def Cube "c" {\ndouble size = None\n}', "size is blocked, and has no value"),
+        (
+            SURFACE.format(
+                "UsdPreviewSurface", "color4f inputs:diffuseColor = {0}"
+            ).replace("{0}", "(1, 0, 0, 1)"),
+            "inputs:diffuseColor is a color4f instead of a color3f",
+        ),
+        (
+            SURFACE.format("UsdUVTexture", 'string inputs:file = "a.png"'),
+            "inputs:file is a string instead of a asset",
+        ),
+    ],
+)
+def test_value_that_consumers_do_not_read_is_refused(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    """Its type is not that of the registry, or it is blocked."""
+    path = stage(tmp_path, body("a", content, ("PhysicsMassAPI",)))
+
+    with pytest.raises(InvalidFileError, match=re.escape(reason)):
+        observe_stage(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'def Mesh "m" {\nfloat3[] points = [(0, 0, 0)]\n}',
+        SURFACE.format("UsdPrimvarReader_float2", 'token inputs:varname = "st"'),
+        "custom double urdf:limit:effort = 1",
+        "double physics:density = 1",
+    ],
+)
+def test_other_types_without_effect_are_accepted(tmp_path: Path, content: str) -> None:
+    """Roles, tokens for texts of shaders, and what no schema of the prim declares."""
+    assert observe_stage(stage(tmp_path, body("a", content))).links
 
 
 def test_missing_file_is_refused_with_its_reason(tmp_path: Path) -> None:

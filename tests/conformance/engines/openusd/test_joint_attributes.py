@@ -20,6 +20,11 @@ from tests.conformance.engines.usd_observations import (
     observe_stage,
     stage,
 )
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SchemaFamily,
+    refusal,
+)
+from urdf_usd.conformance.engines.protocol import InvalidFileError
 from urdf_usd.conformance.observation.robot import JointType
 
 DEGREE = math.pi / 180
@@ -357,3 +362,21 @@ def test_forces_of_a_stage_in_centimetres_become_newtons(tmp_path: Path) -> None
     assert rail.damping == pytest.approx(5.0)
     assert rail.velocity == pytest.approx(0.07)
     assert hinge.friction == pytest.approx(3e-4)
+
+
+@pytest.mark.parametrize(
+    ("families", "meant"),
+    [
+        ({SchemaFamily.NEWTON, SchemaFamily.PHYSX}, True),
+        ({SchemaFamily.DRIVES}, True),
+        (set(), True),
+        ({SchemaFamily.DRIVES, SchemaFamily.PHYSX}, False),
+    ],
+)
+def test_refusal_counts_if_the_asset_is_made_for_the_simulator(
+    families: set[SchemaFamily], *, meant: bool
+) -> None:
+    """It is unless it has schemas of other simulators alone."""
+    error = refusal("Newton: no", families, {SchemaFamily.NEWTON})
+
+    assert isinstance(error, InvalidFileError) is meant

@@ -541,6 +541,8 @@ def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
         + body("ball")
         + 'def Sphere "lamp" {}\ndef Sphere "gizmo" {\ntoken purpose = "guide"\n}\n'
         + 'def PhysicsScene "scene" {}\n'
+        + 'def PhysicsFixedJoint "pin" {\nrel physics:body1 = </robot/a>\n}\n'
+        + 'def PhysicsFixedJoint "off" {\nbool physics:jointEnabled = false\n}\n'
     )
     found = observe_stage(path).unimplied
 
@@ -548,6 +550,25 @@ def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
         "collider /ground is outside of the default prim",
         "body /ball is outside of the default prim",
         "visual /lamp is outside of the default prim",
+        "joint /pin is outside of the default prim",
+    ]
+
+
+def test_bodies_and_joints_of_instances_are_settings(tmp_path: Path) -> None:
+    """PhysX makes no body of them; an instance of a shape alone is not one."""
+    text = body("a") + joint("PhysicsFixedJoint", "j", sides=("a", "a"))
+    path = stage(tmp_path, text + COLLIDER.format("wall", "", ""))
+    holder = Usd.Stage.CreateInMemory()
+    held = holder.DefinePrim("/world/held")
+    held.GetReferences().AddReference(str(path))
+    held.SetInstanceable(True)
+    holder.SetDefaultPrim(held.GetParent())
+    holder.Export(str(tmp_path / "holder.usda"))
+    found = observe_stage(tmp_path / "holder.usda").unimplied
+
+    assert [one.message for one in found or ()] == [
+        "body /world/held/a is in an instance, where simulators find none",
+        "joint /world/held/j is in an instance, where simulators find none",
     ]
 
 
