@@ -171,7 +171,8 @@ def face_normals(
     with np.errstate(all="ignore"):
         doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
     normals = unit_vectors(doubled)
-    normals[~normals.any(axis=1), 2] = 1.0
+    flat = (normals == 0.0).all(axis=1)
+    normals[flat, 2] = 1.0
     return np.repeat(normals, face_counts, axis=0)
 
 
@@ -185,7 +186,7 @@ def directed_normals(
 
     The arguments are those of :func:`face_normals`.
     """
-    directed = normals.values.any(axis=1)
+    directed = (normals.values != 0.0).any(axis=1)
     if directed.all():
         return normals
     indices = np.where(directed[normals.indices], normals.indices, -1)

@@ -58,7 +58,8 @@ def test_zero_normals_become_those_of_the_faces(zero: str) -> None:
 
     assert attributes.normals is not None
     normals = attributes.normals.values[attributes.normals.indices]
-    np.testing.assert_allclose(normals, [[0, 0, 1], NORMAL, [0, 0, 1]], atol=1e-12)
+    expected = np.array([[0.0, 0.0, 1.0], [*NORMAL], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(normals, expected, atol=1e-12)
 
 
 def test_faces_are_flat_if_all_normals_are_zero() -> None:

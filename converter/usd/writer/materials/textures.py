@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 from PIL import Image as Picture
+from PIL import UnidentifiedImageError
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
@@ -156,7 +157,7 @@ def _as_png(content: bytes) -> bytes:
             shown.save(encoded, "PNG", compress_level=9)
     except _ImageError:
         raise
-    except Picture.UnidentifiedImageError:
+    except UnidentifiedImageError:
         raise _ImageError("is not PNG, JPG, GIF, TIFF, BMP or TGA") from None
     # Pillow raises any exception on damaged files.
     except Exception as error:
