@@ -422,7 +422,9 @@ def _of_another_type(
     ``AttributeTypeMismatch``. Roles make no difference here: ``float3[] points`` has
     the values of ``point3f[]``.
     """
-    for spec in attribute.GetPropertyStack() if declared else ():
+    if declared is None:
+        return
+    for spec in attribute.GetPropertyStack():
         # Renderers read texts of shaders from tokens, as OpenUSD itself once wrote.
         wrote_token = spec.typeName == _TYPES.Token and declared == _TYPES.String
         if spec.typeName.type != declared.type and not wrote_token:

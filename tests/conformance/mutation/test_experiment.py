@@ -12,7 +12,7 @@ from pathlib import Path
 import pybullet_data
 import pytest
 from msgspec import structs
-from pxr import Usd
+from pxr import Usd, UsdPhysics, Vt
 
 from urdf_usd.conformance import mutation
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
@@ -130,7 +130,7 @@ def test_equivalent_fault_fails_no_check(urdf: Path, tmp_path: Path) -> None:
     """The fault is equivalent by its construction."""
     trials_of = _trials_by_profile(urdf, tmp_path)
     equivalent = [
-        (fault.id, trials_of[fault.profile], partial(_seed, seed))
+        (fault.id, trials_of[fault.profile], partial(experiment._apply, seed, 0.0))
         for fault in FAULTS
         for seed in fault.seeds(trials_of[fault.profile].asset)
         if seed.equivalent
@@ -253,7 +253,7 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
     for fault in FAULTS:
         if fault.id.startswith(("type.", "instance.", "outside.", "value.radius")):
             for seed in list(fault.seeds(trials.asset))[:1]:
-                edited = trials.write(fault.id, partial(_seed, seed))
+                edited = trials.write(fault.id, partial(experiment._apply, seed, 0.0))
                 seeded.add(fault.id)
                 if not {*fault.aims} & {*trials.failed(edited)}:
                     missed.append(fault.id)
@@ -263,8 +263,26 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
     assert {"type.mass", "type.points", "instance.default", "outside.lock"} <= seeded
 
 
-def _seed(seed: Seed, stage: Usd.Stage) -> None:
-    seed.apply(stage, 0.0)
+def test_consistent_stage_in_grams_raises_no_alarm(tmp_path: Path) -> None:
+    """Masses, inertias, forces and torques are a thousand times as large."""
+    trials = _trials_by_profile(OWN / "oblique_arm.urdf", tmp_path)["generic"]
+
+    assert trials.failed(trials.write("grams", _in_grams)) == ()
+
+
+def _in_grams(stage: Usd.Stage) -> None:
+    """Scale all attributes with a unit of mass."""
+    UsdPhysics.SetStageKilogramsPerUnit(stage, 0.001)
+    units = ("mass", "density", "nertia", "maxForce", "damping", "friction")
+    for prim in stage.Traverse():
+        for one in prim.GetAuthoredAttributes():
+            name = one.GetName()
+            if name.startswith(("physics:", "drive:", "newton:")) and (
+                name.endswith(units) and not prim.HasAPI(UsdPhysics.MaterialAPI)
+            ):
+                value = one.Get()
+                is_array = isinstance(value, Vt.DoubleArray)
+                one.Set([1e3 * each for each in value] if is_array else 1e3 * value)
 
 
 def test_generated_seeds_are_caught_harmless_or_missed(
