@@ -170,16 +170,30 @@ def build(session: nox.Session) -> None:
         session.notify(f"wheel-{version}", [str(wheel.resolve())])
 
 
+@nox.session
+def resolve(session: nox.Session) -> None:
+    """Resolve the requirements for each supported Python from wheels alone.
+
+    Nothing is installed but uv, which evaluates markers for the version that it is
+    given; pip evaluates them for the version that runs it.
+    """
+    session.install("uv")
+    compiling = ("uv", "pip", "compile", "--quiet", "--only-binary", ":all:")
+    for version in PYTHONS:
+        target = ("--python-version", version, "--group", "test", "pyproject.toml")
+        session.run(*compiling, *target, silent=True)
+
+
 @nox.session(python=PYTHONS, venv_backend="uv|venv", reuse_venv=False, default=False)
 def wheel(session: nox.Session) -> None:
     """Install a wheel, and use it outside of the checkout; the session build calls it.
 
-    The argument is the wheel. PyBullet 3.2.7 has no wheel for Python 3.12 and newer,
-    and is compiled, which takes a C++ compiler and up to half an hour.
+    The argument is the wheel. What it requires is installed from wheels alone.
     """
     examples = Path("examples").resolve()
     notebook = ("ipykernel", "matplotlib", "nbclient")
-    session.install(*session.posargs, "mypy", "pytest", *notebook)
+    wheels = ("--only-binary", ":all:")
+    session.install(*wheels, *session.posargs, "mypy", "pytest", *notebook)
     with session.chdir(session.create_tmp()):
         for folder in ("usd", "report"):
             shutil.rmtree(folder, ignore_errors=True)

@@ -217,7 +217,6 @@ QUARANTINE = {
     "pydrake": ("urdf_usd.conformance.engines.drake",),
     "pybullet": ("urdf_usd.conformance.engines.pybullet",),
     "pybullet_data": ("urdf_usd.corpus",),
-    "tinyobjloader": ("urdf_usd.converter.meshes.obj.mesh",),
     "rich": ("urdf_usd.conformance.cli", "urdf_usd.reports.terminal"),
     "robot_descriptions": ("urdf_usd.corpus",),
     "xacro": ("urdf_usd.converter.urdf.xacro.xacro_process",),
@@ -259,7 +258,7 @@ NAMED_AFTER_SUBJECTS = (
 # A fault of a library that both sides use would be undetectable.
 MESH_READERS = {
     "stl": MeshReaders("stl", frozenset(), "stl", frozenset()),
-    "obj": MeshReaders("obj.mesh", frozenset({"tinyobjloader"}), "obj", frozenset()),
+    "obj": MeshReaders("obj.mesh", frozenset(), "obj", frozenset()),
     "collada": MeshReaders(
         "collada.mesh", frozenset({"msgspec"}), "collada", frozenset({"collada"})
     ),

@@ -1,4 +1,4 @@
-"""OBJ files, parsed here; the converter reads them by tinyobjloader.
+"""OBJ files, parsed here; the converter has another reader.
 
 Importing trimesh takes longer than importing all engines, and it misreads negative
 indices, index 0 and indented statements.

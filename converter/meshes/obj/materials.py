@@ -1,9 +1,4 @@
-"""The material libraries of an OBJ file (MTL).
-
-They are read here because tinyobjloader ignores emission and texture options, accepts
-only one library, and only the first word of a material's name. It needs their text to
-number the materials of faces.
-"""
+"""The material libraries of an OBJ file (MTL)."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.corner_values import SiblingReader
@@ -30,11 +25,8 @@ from urdf_usd.converter.meshes.mesh_material import (
 
 # Patterns start with a line end, which is ten times as fast as a multi-line anchor.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
-_NAME = re.compile(rb"\n[ \t]*+(?:newmtl|usemtl)[ \t]++[^\n]*")
 # Real files have one.
 _MOST_LIBRARIES = 32
-# Replaces spaces in names for tinyobjloader.
-_SPACE = "\x1f"
 _RGB = 3
 # Range of optical densities in the MTL format.
 _LEAST_IOR, _MOST_IOR = 0.001, 10.0
@@ -69,26 +61,9 @@ _OF_NUMBERS = frozenset({"-mm", "-o", "-s", "-t"})
 _CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
 
 
-class MaterialLibraries(Struct, frozen=True):
-    """Material libraries.
-
-    Attributes:
-        text: All of them concatenated, with names without spaces.
-        materials: By name without spaces; of equal names the first.
-    """
-
-    text: bytes
-    materials: dict[str, MeshMaterial]
-
-    def material(self, name: str) -> MeshMaterial:
-        """Return the material of a name without spaces."""
-        plain = MeshMaterial(name.replace(_SPACE, " "))
-        return self.materials.get(name, plain)
-
-
 def read_libraries(
     text: bytes, read_sibling: SiblingReader
-) -> tuple[MaterialLibraries, tuple[str, ...]]:
+) -> tuple[dict[str, MeshMaterial], tuple[str, ...]]:
     """Read the material libraries of an OBJ file.
 
     Args:
@@ -96,9 +71,9 @@ def read_libraries(
         read_sibling: Gives the bytes of a file that it names.
 
     Returns:
-        The libraries, and a text about each missing one.
+        The materials by name, of equal names the first, and a text about each missing
+        library.
     """
-    texts: list[bytes] = []
     absent: list[str] = []
     materials: dict[str, MeshMaterial] = {}
     for reference in islice(_references(text, read_sibling), _MOST_LIBRARIES):
@@ -106,13 +81,11 @@ def read_libraries(
         if content is None:
             absent.append(f"material library {reference!r} is missing")
             continue
-        content = in_one_word(in_utf8(content).replace(b"\r", b"\n"))
-        texts.append(content)
+        content = in_utf8(content).replace(b"\r", b"\n")
         for name, material in _materials(content, posixpath.dirname(reference)):
             materials.setdefault(name, material)
-    libraries = MaterialLibraries(b"\n".join(texts), materials)
     # Without materials in use, missing libraries do not matter.
-    return libraries, tuple(absent) if b"usemtl" in text else ()
+    return materials, tuple(absent) if b"usemtl" in text else ()
 
 
 def in_utf8(data: bytes) -> bytes:
@@ -125,18 +98,6 @@ def in_utf8(data: bytes) -> bytes:
     except UnicodeDecodeError:
         return data.decode("latin-1").encode()
     return data.removeprefix(b"\xef\xbb\xbf")
-
-
-def in_one_word(text: bytes) -> bytes:
-    """Replace spaces in the names of materials, in an OBJ file or its libraries."""
-
-    def join_corner_values(line: re.Match[bytes]) -> bytes:
-        keyword, name = (
-            line[0].split(None, 1) if line[0].split()[1:] else (line[0], b"")
-        )
-        return b"\n" + keyword + b" " + name.strip().replace(b" ", _SPACE.encode())
-
-    return _NAME.sub(join_corner_values, b"\n" + text)[1:] if b"mtl" in text else text
 
 
 def _references(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
@@ -159,7 +120,7 @@ def _references(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
 
 
 def _materials(library: bytes, folder: str) -> Iterator[tuple[str, MeshMaterial]]:
-    """Yield the materials of a library, with names without spaces."""
+    """Yield the materials of a library."""
     name: str | None = None
     statements: dict[str, str] = {}
     for line in library.decode("utf-8", "replace").split("\n"):
@@ -184,7 +145,7 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
     opacity = _opacity(statements)
     color = _color(statements, "kd")
     return MeshMaterial(
-        name=name.replace(_SPACE, " "),
+        name=name,
         color=color,
         opacity=opacity,
         emissive=_color(statements, "ke") or (0.0, 0.0, 0.0),

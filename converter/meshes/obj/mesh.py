@@ -1,13 +1,9 @@
-"""Wavefront OBJ files, read by tinyobjloader.
+"""Wavefront OBJ files.
 
-Of the libraries that were compared, only tinyobjloader keeps polygons, the order of the
-file, and relative indices: trimesh 5.2 and assimp-py 1.2 triangulate, trimesh counts
-relative indices from the end of the file, and meshio 5.3 treats them as absolute.
-
-It reads malformed numbers as zero or up to the fault, so that such lines are refused
-beforehand. It refuses comments behind faces, which the format allows, and takes the
-missing index of ``1//`` from the next corner; both are removed. Its numpy accessors are
-wrong under numpy 2 in the wheels of 2.0.0rc13; its lists are used.
+They are read here because no library with wheels for all versions of Python keeps
+polygons, the order of the file and relative indices: trimesh 5.2 and assimp-py 1.2
+triangulate, trimesh counts relative indices from the end of the file, and meshio 5.3
+treats them as absolute.
 
 Invalid normals, texture coordinates (v up, as in USD), colours and materials are
 ignored; faces are kept.
@@ -19,11 +15,11 @@ if the name was used before; ``usemtl`` begins none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
-import tinyobjloader
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes.corner_values import (
@@ -35,7 +31,7 @@ from urdf_usd.converter.meshes.corner_values import (
     read_only,
     unit_vectors,
 )
-from urdf_usd.converter.meshes.obj.materials import in_one_word, in_utf8, read_libraries
+from urdf_usd.converter.meshes.obj.materials import in_utf8, read_libraries
 from urdf_usd.converter.meshes.polygon_mesh import (
     MeshError,
     PolygonMesh,
@@ -44,32 +40,57 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     check_indices,
 )
 
-# Patterns start with a line end, which is ten times as fast as a multi-line anchor.
-# Points, lines and weights: the library refuses the file if one is invalid. Names of
-# objects and groups: it uses a kilobyte for each.
-_NO_SURFACE = re.compile(rb"\n[ \t]*+(?:g|l|o|p|vw)[ \t][^\n]*")
-_GROUP = re.compile(rb"\n[ \t]*+[go][ \t]([^\n]*)")
-# A face with fewer corners is left out by the library.
-_FACE = re.compile(rb"\n[ \t]*+f(?:[ \t]++[^\s]++){3}")
-_NUMBER = rb"[ \t]++[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d++)?+(?=\s)"
-_MISREAD_VERTEX = re.compile(rb"\n[ \t]*+v(?=\s)(?!(?:" + _NUMBER + rb"){3})[^\n]*")
-# Non-finite numbers as printed by C libraries, which tinyobjloader reads as zero.
-_NOT_FINITE = re.compile(
-    rb"(?<=[ \t])[+-]?(?:nan(?:\([a-z]*\))?|inf(?:inity)?|1\.#(?:ind|inf|[qs]nan)\d*)"
-    rb"(?=\s|$)",
-    re.IGNORECASE,
+# Runs of lines of one kind: numpy reads many lines at once.
+_LINES = re.compile(
+    rb"(?P<v>(?:[ \t]*+v(?=\s)[^\n]*+\n)++)"
+    rb"|(?P<f>(?:[ \t]*+f(?=\s)[^\n]*+\n)++)"
+    rb"|(?P<vt>(?:[ \t]*+vt[ \t][^\n]*+\n)++)"
+    rb"|(?P<vn>(?:[ \t]*+vn[ \t][^\n]*+\n)++)"
+    rb"|[ \t]*+[go][ \t](?P<group>[^\n]*+)\n"
+    rb"|[ \t]*+usemtl[ \t](?P<material>[^\n]*+)\n"
+    rb"|[^\n]*+\n"
 )
-# Indices with ten digits may overflow 32 bits; the library ends a line at a NUL.
-_INDEX = rb"/[^\s/\0]++"
-_MISREAD_FACE = re.compile(
-    rb"\n[ \t]*+f(?=\s)(?:[ \t]++[+-]?+\d{1,9}+"
-    rb"(?:" + _INDEX + rb"(?:" + _INDEX + rb")?+|/" + _INDEX + rb")?+(?=\s))*+"
-    rb"[ \t]*+[^\s][^\n]*"
-)
+# Not the number 1.#IND.
+_COMMENT = re.compile(rb"#(?!(?:ind|inf|[qs]nan)\d*\s)[^\n]*+", re.IGNORECASE)
 # A line in a comment is not continued, as in MuJoCo and PyBullet.
 _COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
-_MOST_SLASHES = 2
+# Non-finite numbers as C libraries print them, which Python does not read.
+_NOT_FINITE = re.compile(
+    rb"[+-]?(?:nan\([a-z]*\)|1\.#(?:ind|inf|[qs]nan)\d*)", re.IGNORECASE
+)
+# Turns the statements of faces into numbers.
+_SPACED = bytes.maketrans(b"f/", b"  ")
+# Of a corner that does not have one; indices begin at 1.
+_NO_INDEX = 0
+# Indices of a corner: point, texture coordinates, normal.
+_SLOTS = ("v", "vt", "vn")
+_LEAST_CORNERS = 3
+_RGB = slice(3, 6)
 _SHOWN = 40
+
+
+class _Statements(Struct, eq=False):
+    """The statements of a file.
+
+    Attributes:
+        rows: Lines of points, texture coordinates and normals.
+        counts: Numbers of these lines.
+        sizes: Numbers of corners of faces, in runs of faces.
+        corners: (C, 3) indices of :data:`_SLOTS`, from 1, in the same runs.
+        materials: Material of each run; empty for none.
+        groups: Index of the name of each run's group.
+        names: Names of groups; the first is that before any statement.
+    """
+
+    rows: dict[str, list[bytes]] = field(
+        default_factory=lambda: {slot: [] for slot in _SLOTS}
+    )
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SLOTS, 0))
+    sizes: list[NDArray[np.int64]] = field(default_factory=list)
+    corners: list[NDArray[np.int64]] = field(default_factory=list)
+    materials: list[str] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=lambda: [""])
 
 
 def read_obj(
@@ -88,154 +109,249 @@ def read_obj(
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
     """
-    # tinyobjloader supports neither byte order marks nor continued lines.
     text = b"\n%b\n" % in_utf8(data)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if b"\\" in text:
         text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
-    if _MISREAD_FACE.search(text):
-        text = _MISREAD_FACE.sub(_indices_alone, text)
-        _refuse(
-            _MISREAD_FACE.search(text), "a face refers to something that is no vertex"
-        )
-    groups = _groups(text) if attributes else ()
-    text = _NO_SURFACE.sub(b"\n", text)
-    if _MISREAD_VERTEX.search(text):
-        text = _MISREAD_VERTEX.sub(_in_digits, text)
-        _refuse(_MISREAD_VERTEX.search(text), "a vertex is not three numbers")
+    stated = _statements(text)
     libraries, absent = read_libraries(text, read_sibling)
-    config = tinyobjloader.ObjReaderConfig()
-    config.triangulate = False
-    reader = tinyobjloader.ObjReader()
-    # All libraries are passed as one text, for which one mtllib line is needed.
-    if not reader.ParseFromString(
-        b"mtllib all\n" + (in_one_word(text) if libraries.text else text),
-        libraries.text,
-        config,
-    ):
-        raise MeshError(f"its OBJ is broken: {' '.join(reader.Error().split())}")
-    parsed = reader.GetAttrib()
-    shapes = [shape.mesh for shape in reader.GetShapes()]
-    points = _rows(parsed.vertices, 3)
-    counts = _integers(shape.num_face_vertices for shape in shapes)
-    indices = _integers(shape.vertex_indices() for shape in shapes)
-    check_indices(len(points), counts, indices)
-    if not attributes:
+    rows = {slot: b"".join(lines) for slot, lines in stated.rows.items()}
+    points, colors = _vertices(rows["v"])
+    counts = np.concatenate([np.empty(0, np.int64), *stated.sizes])
+    corners = np.concatenate([np.empty((0, 3), np.int64), *stated.corners]) - 1
+    check_indices(len(points), counts, corners[:, 0])
+    indices, of_coordinates, of_normals = corners.T
+    if not attributes or not len(counts):
         return build_mesh(points, counts, indices, skipped=absent)
+    numbers = {name: number for number, name in enumerate(libraries)}
+    faces = [len(run) for run in stated.sizes]
+    groups, face_groups = _groups(stated, faces)
     seen = SurfaceAttributes(
-        normals=_normals(parsed, shapes, _Faces(points, counts, indices)),
+        normals=_normals(rows["vn"], of_normals, points, counts, indices),
         texture_coordinates=fill_missing(
-            _rows(parsed.texcoords, 2),
-            _integers(shape.texcoord_indices() for shape in shapes),
-            np.zeros(2),
+            _vectors(rows["vt"], 2), of_coordinates, np.zeros(2)
         ),
-        colors=_colors(parsed, indices),
-        face_materials=_integers(shape.material_ids for shape in shapes),
-        materials=tuple(
-            libraries.material(str(found.name)) for found in reader.GetMaterials()
+        colors=_colors(colors, indices),
+        face_materials=np.repeat(
+            np.array([numbers.get(name, -1) for name in stated.materials], np.int32),
+            faces,
         ),
-        face_groups=_face_groups(groups, len(counts)),
-        groups=tuple(name for name, _ in groups),
+        materials=tuple(libraries.values()),
+        face_groups=face_groups,
+        groups=groups,
     )
     return build_mesh(points, counts, indices, skipped=absent, attributes=seen)
 
 
-def _groups(text: bytes) -> tuple[tuple[str, int], ...]:
-    """Return name and number of faces of the groups that have faces, if several."""
-    parts = _GROUP.split(text)
-    statements = len(parts) // 2
-    if not statements or (statements == 1 and not _FACE.search(parts[0])):
-        return ()
-    # Faces before the first statement are a group without a name.
-    named = zip((b"", *parts[1::2]), parts[::2], strict=True)
-    groups = [(name, part) for name, part in named if _FACE.search(part)]
-    if len(groups) == 1:
-        return ()
-    return tuple(
-        (name.strip().decode("utf-8", "replace"), len(_FACE.findall(part)))
-        for name, part in groups
-    )
+def _statements(text: bytes) -> _Statements:
+    stated = _Statements()
+    material = ""
+    for match in _LINES.finditer(text):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        lines = match[kind]
+        if kind == "group":
+            stated.names.append(lines.strip().decode("utf-8", "replace"))
+        elif kind == "material":
+            material = lines.decode("utf-8", "replace").replace("\t", " ").strip()
+        else:
+            if b"#" in lines:
+                lines = _COMMENT.sub(b"", lines)
+            if kind == "f":
+                sizes, corners = _faces(lines, tuple(stated.counts.values()))
+                stated.sizes.append(sizes)
+                stated.corners.append(corners)
+                stated.materials.append(material)
+                stated.groups.append(len(stated.names) - 1)
+            else:
+                stated.rows[kind].append(lines)
+                stated.counts[kind] += lines.count(b"\n")
+    return stated
 
 
-def _face_groups(
-    groups: tuple[tuple[str, int], ...], count: int
-) -> NDArray[np.int32] | None:
-    """Return the (F,) group of each face; None if there are not several.
+def _equal_rows(lines: bytes) -> NDArray[np.float64] | None:
+    """Return the numbers of lines that all have as many, and no fault."""
+    count = lines.count(b"\n")
+    cells = lines.split()
+    if not count:
+        return None
+    step, rest = divmod(len(cells), count)
+    if rest or len(set(cells[::step])) > 1 or b"_" in lines:
+        return None
+    del cells[::step]
+    try:
+        return np.array(cells, np.float64).reshape(count, step - 1)
+    except ValueError:
+        return None
+
+
+def _vertices(lines: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (N, 3) positions and colours, white where there is none.
 
     Raises:
-        MeshError: The groups do not add up to the number of faces.
+        MeshError: A position is not three numbers.
     """
-    if not groups:
+    found = _equal_rows(lines)
+    if found is None:
+        rows = [_vertex(line) for line in lines.splitlines()]
+        found = np.array(rows).reshape(-1, _RGB.stop)
+    elif found.shape[1] < _RGB.start:
+        _refuse(lines.splitlines()[0], "a vertex is not three numbers")
+    # A fourth number is a weight.
+    colored = found.shape[1] >= _RGB.stop
+    colors = found[:, _RGB] if colored else np.ones((len(found), 3))
+    return found[:, : _RGB.start], colors
+
+
+def _vertex(line: bytes) -> list[float]:
+    position = [_number(word) for word in line.split()[1:4]]
+    if len(position) < _RGB.start or None in position:
+        _refuse(line, "a vertex is not three numbers")
+    color = [_number(word) for word in line.split()[4:7]]
+    if len(color) < _RGB.stop - _RGB.start or None in color:
+        color = [1.0, 1.0, 1.0]
+    return [number for number in (*position, *color) if number is not None]
+
+
+def _vectors(lines: bytes, width: int) -> NDArray[np.float64]:
+    """Return the first numbers of each line; zero where malformed or absent."""
+    found = _equal_rows(lines)
+    if found is None or found.shape[1] < width:
+        rows = [line.split()[1 : width + 1] for line in lines.splitlines()]
+        numbers = [[_number(word) or 0.0 for word in row] for row in rows]
+        found = np.array([row + [0.0] * (width - len(row)) for row in numbers])
+        found = found.reshape(-1, width)
+    return np.where(np.isfinite(found[:, :width]), found[:, :width], 0.0)
+
+
+def _number(word: bytes) -> float | None:
+    if _NOT_FINITE.fullmatch(word):
+        return np.inf
+    try:
+        return None if b"_" in word else float(word)
+    except ValueError:
         return None
-    sizes = [size for _, size in groups]
-    if sum(sizes) != count:
-        raise MeshError(f"its groups have {sum(sizes)} faces, and it has {count}")
-    return read_only(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
 
 
-def _in_digits(vertex: re.Match[bytes]) -> bytes:
-    """Write non-finite numbers in digits, without comment; keep other faults."""
-    written = _NOT_FINITE.sub(b"1e999", vertex[0]).partition(b"#")[0]
-    return vertex[0] if _MISREAD_VERTEX.match(written + b"\n") else written
+def _faces(
+    lines: bytes, counts: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of corners of faces, and (C, 3) indices of all corners.
+
+    Faces with fewer than three corners are left out.
+
+    Args:
+        lines: The statements.
+        counts: Numbers of points, texture coordinates and normals before them.
+
+    Raises:
+        MeshError: An index of a point is malformed, or before the first point.
+    """
+    sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
+    corners = _equal_corners(lines, sizes)
+    if corners is None:
+        found = [
+            _corner(word, line)
+            for line in lines.splitlines()
+            for word in line.split()[1:]
+        ]
+        corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
+        # Relative to the rows before the face.
+        corners = np.where(corners < 0, corners + np.array(counts) + 1, corners)
+        corners[:, 1:][corners[:, 1:] < 0] = _NO_INDEX
+    if (corners[:, 0] <= _NO_INDEX).any():
+        first = int(np.argmax(corners[:, 0] <= _NO_INDEX))
+        face = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
+        _refuse(lines.splitlines()[face], "a face refers to no vertex before it")
+    whole = sizes >= _LEAST_CORNERS
+    if not whole.all():
+        corners, sizes = corners[np.repeat(whole, sizes)], sizes[whole]
+    return sizes, corners
 
 
-def _indices_alone(face: re.Match[bytes]) -> bytes:
-    """Remove the comment of a face, and slashes without an index."""
-    corners = face[0].partition(b"#")[0].split()
-    return b"\n" + b" ".join(
-        corner.rstrip(b"/") if corner.count(b"/") <= _MOST_SLASHES else corner
-        for corner in corners
-    )
+def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return (C, 3) indices of corners that all have as many, and no sign."""
+    text = lines.replace(b"//", b"/0/")
+    # What is left of statements and corners without digits.
+    left = set(text.translate(None, b"0123456789").split())
+    width = max(map(len, left - {b"f"}), default=0) + 1
+    if (
+        width > len(_SLOTS)
+        or not left <= {b"f", b"/" * (width - 1)}
+        or text.count(b"f") != len(sizes)
+    ):
+        return None
+    # Several times as fast as an array of words, but it stops at other characters.
+    found = np.fromstring(text.translate(_SPACED), np.int64, sep=" ")
+    if len(found) != sizes.sum() * width:
+        return None
+    corners = np.zeros((len(found) // width, len(_SLOTS)), np.int64)
+    corners[:, :width] = found.reshape(-1, width)
+    return corners
 
 
-class _Faces(NamedTuple):
-    points: NDArray[np.float64]
-    counts: NDArray[np.int32]
-    indices: NDArray[np.int32]
+def _corner(word: bytes, line: bytes) -> list[int]:
+    """Return the indices of a corner of a face.
+
+    Raises:
+        MeshError: It has no index of a point, or more than three indices.
+    """
+    words = word.split(b"/")
+    point = _index(words[0])
+    if point is None or len(words) > len(_SLOTS) or b"\0" in word:
+        _refuse(line, "a face refers to something that is no vertex")
+    others = [_index(other) or _NO_INDEX for other in words[1:]]
+    return [point, *others, _NO_INDEX, _NO_INDEX][: len(_SLOTS)]
+
+
+def _index(word: bytes) -> int | None:
+    try:
+        number = int(word)
+    except ValueError:
+        return None
+    return number if abs(number) < 1 << 31 else None
 
 
 def _normals(
-    attributes: tinyobjloader.attrib_t,
-    shapes: Iterable[tinyobjloader.mesh_t],
-    faces: _Faces,
+    lines: bytes,
+    of_normals: NDArray[np.int64],
+    points: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    indices: NDArray[np.int64],
 ) -> CornerValues | None:
-    if not attributes.normals or _dangling(faces):
+    """Return unit normals, those of faces at corners without one; None if all are."""
+    normals = unit_vectors(_vectors(lines, 3))
+    if ((of_normals >= 0) & (of_normals < len(normals))).all():
+        return corner_values(normals, of_normals)
+    if not len(normals):
         return None
-    normals = unit_vectors(_rows(attributes.normals, 3))
-    indices = _integers(shape.normal_indices() for shape in shapes)
-    if ((indices >= 0) & (indices < len(normals))).all():
-        return corner_values(normals, indices)
-    return fill_missing(normals, indices, face_normals(*faces))
+    return fill_missing(normals, of_normals, face_normals(points, counts, indices))
+
+
+def _groups(
+    stated: _Statements, faces: Sequence[int]
+) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
+    """Return names of the groups that have faces and the group of each, if several."""
+    numbers, of_faces = np.unique(
+        np.repeat(np.array(stated.groups), faces), return_inverse=True
+    )
+    if len(numbers) <= 1:
+        return (), None
+    names = tuple(stated.names[number] for number in numbers)
+    return names, read_only(of_faces.astype(np.int32))
 
 
 def _colors(
-    attributes: tinyobjloader.attrib_t, indices: NDArray[np.int32]
+    colors: NDArray[np.float64], indices: NDArray[np.int64]
 ) -> CornerValues | None:
-    """Return vertex colours; None if all are white, the default of the library."""
-    colors = _rows(attributes.colors, 3)
+    """Return vertex colours; None if all are white, as points without one are."""
     if not (colors != 1.0).any():
         return None
     return corner_values(np.clip(colors, 0.0, 1.0), indices)
 
 
-def _dangling(faces: _Faces) -> bool:
-    """Return whether an index is out of range, which build_mesh reports."""
-    indices = faces.indices
-    return not len(indices) or indices.max() >= len(faces.points)
-
-
-def _rows(numbers: list[float], width: int) -> NDArray[np.float64]:
-    return np.fromiter(numbers, np.float64, len(numbers)).reshape(-1, width)
-
-
-def _integers(lists: Iterable[list[int]]) -> NDArray[np.int32]:
-    # Faster than np.array, which looks for nested lists.
-    arrays = [np.fromiter(one, np.int32, len(one)) for one in lists]
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int32)
-
-
-def _refuse(line: re.Match[bytes] | None, reason: str) -> None:
-    if line:
-        shown = line[0].strip()[:_SHOWN].decode(errors="replace")
-        raise MeshError(f"{reason}: {shown!r}")
+def _refuse(line: bytes, reason: str) -> NoReturn:
+    shown = line.strip()[:_SHOWN].decode(errors="replace")
+    raise MeshError(f"{reason}: {shown!r}")

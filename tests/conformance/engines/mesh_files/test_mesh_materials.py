@@ -571,7 +571,7 @@ def test_meshes_without_materials_have_none(
 def test_first_material_of_a_name_is_used(
     tmp_path: Path, libraries: tuple[str, ...]
 ) -> None:
-    """As in tinyobjloader, within one library and across several."""
+    """Within one library and across several."""
     red, blue = "newmtl paint\nKd 1 0 0\n", "newmtl paint\nKd 0 0 1\n"
     (tmp_path / "twice.mtl").write_text(red + blue)
     (tmp_path / "red.mtl").write_text(red)

@@ -15,7 +15,7 @@ def material(statements: str) -> MeshMaterial:
         b"\nmtllib x/a.mtl\nusemtl m\n", lambda _: library
     )
     assert absent == ()
-    return libraries.material("m")
+    return libraries["m"]
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_first_of_two_materials_with_the_same_name_is_used() -> None:
     library = b"newmtl m\nKd 1 0 0\nnewmtl m\nKd 0 1 0\n"
     libraries, _ = read_libraries(b"\nmtllib x\nusemtl m\n", lambda _: library)
 
-    assert libraries.material("m").color == (1.0, 0.0, 0.0)
+    assert libraries["m"].color == (1.0, 0.0, 0.0)
