@@ -40,6 +40,7 @@ COMPARERS: dict[str, Comparer] = {
     "structure.animation": partial(settings.of_everything, SettingKind.ANIMATION),
     "structure.values": partial(settings.of_everything, SettingKind.VALUES),
     "structure.base": structure.base,
+    "structure.words": names.words,
     "kinematics.position": partial(kinematics.frames, "position"),
     "kinematics.rotation": partial(kinematics.frames, "rotation"),
     "kinematics.up": kinematics.up,

@@ -38,6 +38,7 @@ from urdf_usd.conformance.engines.openusd.settings.unimplied import (
     articulation_starts,
     unimplied_settings,
 )
+from urdf_usd.conformance.engines.openusd.settings.words import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -178,6 +179,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         prims=_prims(links, tree),
         missing=physics.missing,
         simulation=observe_simulation(physics, links, joints),
+        words=state_words(physics, links),
     )
 
 
