@@ -57,6 +57,7 @@ from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     assembly_gaps,
     at_world,
+    exchanged_bodies,
     nondynamic,
     place_bodies,
     span_tree,
@@ -173,6 +174,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         unimplied=(
             *unimplied_settings(physics, links, joints),
             *authored_settings(physics, links),
+            *exchanged_bodies(physics, tree),
         ),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
