@@ -77,6 +77,7 @@ _PLACES = {
     ),
     "structure.animation": "time samples and splines of the attribute",
     "structure.values": "the value of the attribute",
+    "structure.words": "attributes and Scopes below urdf: that belong to the part",
     "structure.base": (
         "the fixed joint between the world and the base; --base chooses whether there "
         "is one"

@@ -253,6 +253,17 @@ CHECKS = (
         usd_alone=True,
     ),
     Check(
+        "structure.words",
+        "words without a schema",
+        "structure",
+        "",
+        Quantity.LINKS,
+        "What no schema of USD has and a USD keeps under urdf: is what the URDF says: "
+        "safety controllers, calibrations, limits of acceleration, and attributes and "
+        "elements that are no part of URDF, such as transmissions.",
+        usd_alone=True,
+    ),
+    Check(
         "structure.base",
         "base",
         "structure",

@@ -39,6 +39,7 @@ COMPARERS: dict[str, Comparer] = {
     "structure.initial": partial(settings.of_links, SettingKind.INITIAL_STATE),
     "structure.animation": partial(settings.of_everything, SettingKind.ANIMATION),
     "structure.values": partial(settings.of_everything, SettingKind.VALUES),
+    "structure.words": names.words,
     "structure.base": structure.base,
     "kinematics.position": partial(kinematics.frames, "position"),
     "kinematics.rotation": partial(kinematics.frames, "rotation"),

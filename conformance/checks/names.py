@@ -1,21 +1,24 @@
-"""Presence and names of links and joints."""
+"""Names of links and joints, and words that USD keeps of a URDF."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from urdf_usd.conformance.observation.robot import (
     Base,
     JointObservation,
     JointType,
     Observation,
+    Word,
 )
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
     Description,
     Difference,
+    Incomparable,
     ToleranceModel,
 )
 
@@ -136,5 +139,103 @@ def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Differen
             f"{kind} {name} {how}",
             expected="present" if expected else "absent",
             actual="present" if actual else "absent",
+        ),
+    )
+
+
+# float32 keeps 6e-8.
+_SAME = 1e-6
+# Below a link, what belongs to the joint of which it is the child.
+_JOINT = "joint"
+
+_Key = tuple[str, str, bool]
+
+
+def words(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    """Compare numbers and texts that no schema has.
+
+    A USD need not keep them, nor those of shapes that it leaves out: kinds of words
+    that it has nowhere are not compared, and of shapes only those that it has.
+    """
+    ours = _by_owner(expected.words, expected)
+    theirs = _by_owner(actual.words, expected)
+    lost = {subject for subject, _ in actual.renamed}
+    kept = {_kind(name) for subject, name, _ in theirs.keys() & ours.keys()}
+    kept |= {_kind(name) for _, name, _ in theirs if "<" in name}
+    differences = []
+    for key in dict.fromkeys((*ours, *(key for key in theirs if "<" in key[1]))):
+        subject, name, of_shape = key
+        here, there = ours.get(key, []), theirs.get(key, [])
+        if _kind(name) not in kept or subject in lost or (of_shape and not there):
+            continue
+        same = _are_equal(here, there, part=of_shape)
+        differences.append(_word(subject, name, here, there, same=same))
+    if not differences:
+        return Incomparable("the URDF has no such words, or the USD keeps none of them")
+    return Compared(tuple(differences))
+
+
+def _by_owner(
+    words: Sequence[Word], expected: Observation
+) -> dict[_Key, list[float | str]]:
+    """Group values by owner and name, and by whether the owner is a shape."""
+    joint_of = {f"link {one.child}": f"joint {one.name}" for one in expected.joints}
+    owners = {"robot", *joint_of.values()}
+    owners |= {f"link {link.name}" for link in expected.links}
+    found: dict[_Key, list[float | str]] = {}
+    for word in words:
+        known = [one for one in word.owners if one in owners]
+        if not known:
+            continue
+        subject, name = known[0], word.name
+        of_shape = subject != word.owners[0]
+        if name.startswith((f"{_JOINT}:", f"{_JOINT}/")) and subject in joint_of:
+            subject, name = joint_of[subject], name[len(_JOINT) + 1 :]
+        found.setdefault((subject, name, of_shape), []).append(word.value)
+    return found
+
+
+def _kind(name: str) -> str:
+    """Return the kind of word: element, one of a controller or limit, or attribute."""
+    if "<" in name:
+        return "element"
+    tag = name.partition(":")[0]
+    return tag if tag in {"calibration", "limit", "safety_controller"} else ""
+
+
+def _are_equal(
+    here: Sequence[float | str], there: Sequence[float | str], *, part: bool
+) -> bool:
+    """Whether both have the same values, in any order; or the second some of them."""
+    rest = [*here]
+    for value in there:
+        same = next((one for one in rest if _is_same(one, value)), None)
+        if same is None:
+            return False
+        rest.remove(same)
+    return part or not rest
+
+
+def _is_same(one: float | str, other: float | str) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
+
+
+def _word(
+    subject: str,
+    name: str,
+    here: Sequence[float | str],
+    there: Sequence[float | str],
+    *,
+    same: bool,
+) -> Difference:
+    texts = [", ".join(map(str, values)) or "nothing" for values in (here, there)]
+    return Difference(
+        item=f"{subject} {name}",
+        subject=subject,
+        amount=0.0 if same else math.inf,
+        describe=lambda: Description(
+            f"{subject}: {name} is {texts[1]}, not {texts[0]}", *texts
         ),
     )

@@ -28,6 +28,9 @@ _VALUES = ("structure.values", REFUSED)
 _SCENE = ("structure.scene",)
 _SHAPES = ("visual.shapes",)
 _GEOMETRY = ("visual.geometry",)
+_WORDS = ("structure.words",)
+# Beginnings of attributes with numbers of a URDF that no schema has.
+_KEPT = ("urdf:safety_controller:", "urdf:calibration:", "urdf:limit:acceleration")
 _TYPES = Sdf.ValueTypeNames
 _TOKENS = UsdGeom.Tokens
 _NAN = math.nan
@@ -286,6 +289,55 @@ def _extra(
     return Fault(identifier, title, aims, partial(_once, edit))
 
 
+# Words of a URDF that no schema has.
+
+
+def _numbers(
+    edit: Callable[[Usd.Attribute], object], asset: GoodAsset
+) -> Iterator[Seed]:
+    for prim in asset.stage.Traverse():
+        for attribute in prim.GetAuthoredAttributes():
+            if attribute.GetName().startswith(_KEPT):
+                yield Seed(str(attribute.GetPath()), _on_attribute(attribute, edit))
+
+
+def _on_attribute(
+    attribute: Usd.Attribute, edit: Callable[[Usd.Attribute], object]
+) -> StageEdit:
+    path = attribute.GetPath()
+
+    def apply(stage: Usd.Stage, _: float) -> None:
+        edit(stage.GetAttributeAtPath(path))
+
+    return apply
+
+
+def _double(attribute: Usd.Attribute) -> None:
+    attribute.Set(2.0 * attribute.Get() + 1e-3)
+
+
+def _elements(edit: PrimEdit, asset: GoodAsset) -> Iterator[Seed]:
+    """Edit elements that belong to the robot, a link or a joint."""
+    for prim in asset.stage.Traverse():
+        of_shape = prim.GetParent().IsA(UsdGeom.Gprim)
+        if prim.GetAttribute("urdf:within").HasAuthoredValue() and not of_shape:
+            yield Seed(str(prim.GetPath()), on_prim(str(prim.GetPath()), edit))
+
+
+def _reword(prim: Usd.Prim) -> None:
+    """Change the text of an element, or of an element inside."""
+    for inside in Usd.PrimRange(prim):
+        text = inside.GetAttribute("urdf:text")
+        if text:
+            text.Set(f"{text.Get()}2")
+            return
+    prim.CreateAttribute("urdf:text", _TYPES.String).Set("2")
+
+
+def _rename_element(prim: Usd.Prim) -> None:
+    prim.SetDisplayName(EXTRA_PRIM)
+
+
 AUTHORED_FAULTS = (
     _body("time.body", "body moved at time samples", _TIME, _drift),
     visual_fault(
@@ -374,4 +426,28 @@ AUTHORED_FAULTS = (
     Fault("scene.points", "points added", _SHAPES, partial(_in_link, _points)),
     Fault("scene.curves", "curves added", _SHAPES, partial(_in_link, _curves)),
     _extra("geometry.cards", "robot drawn as its bounds", _GEOMETRY, _show_cards),
+    Fault(
+        "words.number",
+        "number without a schema doubled",
+        _WORDS,
+        partial(_numbers, _double),
+    ),
+    Fault(
+        "words.lost",
+        "number without a schema dropped",
+        _WORDS,
+        partial(_numbers, Usd.Attribute.Block),
+    ),
+    Fault(
+        "words.text",
+        "text of a custom element changed",
+        _WORDS,
+        partial(_elements, _reword),
+    ),
+    Fault(
+        "words.tag",
+        "custom element renamed",
+        _WORDS,
+        partial(_elements, _rename_element),
+    ),
 )

@@ -305,6 +305,37 @@ class Restatement(Struct, frozen=True):
     second: Vec6
 
 
+class Word(Struct, frozen=True):
+    """A number or text of a URDF that no schema of USD has.
+
+    Attributes:
+        owners: What it belongs to: ``robot``, ``joint elbow``, or ``link arm`` and the
+            candidates for links above it. The first is empty if it belongs to a shape.
+        name: Names of the elements around it and its own, such as
+            ``safety_controller:k_velocity``; of an element ``<transmission>``.
+        value: The number, the text, or the content of the element.
+    """
+
+    owners: tuple[str, ...]
+    name: str
+    value: float | str
+
+
+class XmlContent(Struct, frozen=True):
+    """An element that is no part of URDF: its tag, attributes, text and children."""
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    text: str
+    children: tuple[XmlContent, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as XML, with sorted attributes."""
+        attributes = "".join(f' {name}="{v}"' for name, v in sorted(self.attributes))
+        inside = self.text + "".join(map(str, self.children))
+        return f"<{self.tag}{attributes}>{inside}</{self.tag}>"
+
+
 class SettingKind(StrEnum):
     """What a setting concerns that no element of URDF states."""
 
@@ -403,6 +434,7 @@ class Observation(Struct, frozen=True, eq=False):
             first of these links that the robot has.
         simulation: Settings that no URDF states: of a USD, those in the file; of a
             URDF, those of the robot description file, if there is one.
+        words: Numbers and texts of a URDF that no schema has.
     """
 
     engine: str
@@ -438,6 +470,7 @@ class Observation(Struct, frozen=True, eq=False):
     joint_order: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     simulation: SimulationObservation | None = None
+    words: tuple[Word, ...] = ()
 
 
 class HeadCoupling(Struct, frozen=True):

@@ -32,6 +32,7 @@ from urdf_usd.conformance.observation.robot import (
     Restatement,
     SettingKind,
     UnimpliedSetting,
+    Word,
 )
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.converter.robot.model import (
@@ -39,6 +40,8 @@ from urdf_usd.converter.robot.model import (
     Capsule,
     Collision,
     Continuous,
+    Custom,
+    CustomElement,
     Cylinder,
     Dynamics,
     Fixed,
@@ -56,6 +59,7 @@ from urdf_usd.converter.robot.model import (
     Robot,
     Vec3,
     Visual,
+    XmlElement,
 )
 
 _RPY = {
@@ -212,6 +216,7 @@ ROBOT = Robot(
             kind=Planar(_unit(0.2, -0.3, 1)),
         ),
     ),
+    custom=Custom(elements=(CustomElement(XmlElement("transmission")),)),
 )
 CONFIGURATIONS = questions(ROBOT)
 
@@ -840,6 +845,12 @@ MINIATURES = (
         "0.05 rad apart",
     ),
     Miniature(
+        "transmission changed",
+        lambda: structs.replace(usd_reading(), words=_changed_words()),
+        {"structure.words": "robot"},
+        "<transmission> is",
+    ),
+    Miniature(
         "link frames not finite",
         lambda: _with_nan("plate"),
         {"kinematics.position": "joint table"},
@@ -854,3 +865,9 @@ def _with_nan(link: str) -> Observation:
     positions = frames.positions.copy()
     positions[3, frames.links.index(link)] = np.nan
     return structs.replace(reading, frames=structs.replace(frames, positions=positions))
+
+
+def _changed_words() -> tuple[Word, ...]:
+    return tuple(
+        structs.replace(word, value=f"{word.value} ") for word in usd_reading().words
+    )

@@ -38,6 +38,7 @@ from urdf_usd.conformance.engines.openusd.settings.unimplied import (
     articulation_starts,
     unimplied_settings,
 )
+from urdf_usd.conformance.engines.openusd.settings.words import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -56,6 +57,7 @@ from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     assembly_gaps,
     at_world,
+    exchanged_bodies,
     nondynamic,
     place_bodies,
     span_tree,
@@ -172,12 +174,14 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         unimplied=(
             *unimplied_settings(physics, links, joints),
             *authored_settings(physics, links),
+            *exchanged_bodies(physics, tree),
         ),
         up=_up(physics, world, links.by_name[root].path),
         shapes=state_shapes(physics, links, world),
         prims=_prims(links, tree),
         missing=physics.missing,
         simulation=observe_simulation(physics, links, joints),
+        words=state_words(physics, links),
     )
 
 

@@ -27,6 +27,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
 )
 from urdf_usd.conformance.engines.reference.shapes import state_shapes
+from urdf_usd.conformance.engines.reference.words import state_words
 from urdf_usd.conformance.engines.statements import moving_joints
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -209,6 +210,7 @@ def observe_robot(
         notes=(_shared_repair(malformed),) if malformed else (),
         dynamics=dynamics,
         shapes=state_shapes(robot) if shapes else (),
+        words=state_words(robot),
     )
 
 

@@ -80,6 +80,20 @@ def _turned_about(frames: JointFrames) -> JointFrames:
     )
 
 
+def _exchanged(asset: GoodAsset) -> Iterator[Seed]:
+    """Exchange the bodies with their frames, so that joints move as before."""
+    for site in asset.joints:
+        good = read_frames(site)
+        bad = _turned_about(good)
+        if good.motion != "none":
+            bad = _reversed(bad)
+        sides = (site.prim.GetRelationship(f"physics:body{n}") for n in (0, 1))
+        # Without a target, a side is the world.
+        if all(side.GetTargets() for side in sides):
+            edit = on_prim(site.path, partial(write_frames, frames=bad))
+            yield Seed(site.subject, edit)
+
+
 def _seeds(
     asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
 ) -> Iterator[Seed]:
@@ -191,6 +205,13 @@ JOINT_FAULTS = (
     _frame("rot0-dropped", "localRot0 dropped", _without_turn),
     _frame("bodies-swapped", "parent and child swapped", _swapped),
     _frame("reversed", "parent and child swapped with frames", _turned_about),
+    Fault(
+        "joint.exchanged",
+        "parent and child swapped, with the same motion",
+        ("dynamics.joints",),
+        _exchanged,
+        simulated=True,
+    ),
     _small("pos0-shifted", "localPos0 shifted", partial(_shift, 0), "m"),
     _small("pos1-shifted", "localPos1 shifted", partial(_shift, 1), "m"),
     _small("rot0-turned", "localRot0 turned", partial(_turn, 0), "rad"),

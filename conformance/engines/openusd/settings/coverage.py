@@ -89,6 +89,71 @@ _METADATA = (
         "that of the registry of schemas, or of shaders; roles are ignored",
         "the file is refused",
     ),
+    (
+        "joint",
+        "`physics:body0` and `physics:body1` exchanged, with their frames",
+        (
+            "the parent in `physics:body0`: Newton refuses others, or computes other "
+            "forces. Ignored in an asset for PhysX alone, which computes the same, and "
+            "of a joint to the world"
+        ),
+        "`dynamics.joints`",
+    ),
+    (
+        "joint",
+        "drives of another axis, such as `linear` of a revolute joint",
+        (
+            "ignored: UsdPhysics, PhysX and Newton do not read them. An effort that is "
+            "there alone is missing"
+        ),
+        "`limits.effort`",
+    ),
+    (
+        "collider",
+        (
+            "`physics:approximation` removed, `none`, `convexDecomposition`, "
+            "`meshSimplification`"
+        ),
+        (
+            "ignored: each is between the surface, which a URDF names, and its convex "
+            "hull. Newton uses the triangles for `none` and `meshSimplification`; "
+            "PhysX has contacts with all of them"
+        ),
+        "",
+    ),
+    (
+        "link",
+        "`visibility`, which its shapes inherit",
+        "ignored without visuals: hidden colliders collide",
+        "`visual.shapes`",
+    ),
+    (
+        "material",
+        "`inputs:opacityThreshold`",
+        "ignored on an opaque surface: no point is below it",
+        "`visual.material`",
+    ),
+    (
+        "material",
+        "`inputs:useSpecularWorkflow`, `inputs:specularColor`",
+        (
+            "ignored where a mesh file may define specular colours (COLLADA, glTF, "
+            "`Ks` of MTL), as there is no one conversion of them"
+        ),
+        "`visual.material`",
+    ),
+    (
+        "texture",
+        "`inputs:wrapS`, `inputs:wrapT`",
+        "ignored if coordinates are in [0, 1], or the file has modes of its own",
+        "`visual.material`",
+    ),
+    (
+        "`urdf:`",
+        "numbers of controllers, custom attributes, Scopes with `urdf:within`",
+        "what the URDF says; ignored if the USD keeps none of the kind",
+        "`structure.words`",
+    ),
     ("attribute", "time samples, splines", "none", "`structure.animation`"),
     ("attribute", "NaN, infinite numbers", "none", "`structure.values`"),
     ("attribute", "quaternions", "of length one", "`structure.values`"),

@@ -112,6 +112,26 @@ def test_frames_follow_the_joints_of_a_flat_asset() -> None:
     assert joint_named(cart, "tilt").axis == pytest.approx((0, -1, 0))
 
 
+@pytest.mark.parametrize(
+    ("schemas", "subjects"),
+    [
+        ((), ["joint six"]),
+        (("PhysxJointAPI",), []),
+        (("NewtonJointAPI",), ["joint six"]),
+    ],
+)
+def test_child_in_body0_is_a_setting_unless_the_asset_is_for_physx(
+    schemas: tuple[str, ...], subjects: list[str], tmp_path: Path
+) -> None:
+    """Newton 1.8 refuses it: "Reversed joints are not supported"."""
+    moving = joint("PhysicsRevoluteJoint", "six", "", ("b", "a"), schemas)
+    root = body("a", schemas=("PhysicsArticulationRootAPI",))
+    reading = observe_stage(stage(tmp_path, root + body("b") + moving))
+
+    found = [one.subject for one in reading.unimplied or () if "body0" in one.message]
+    assert found == subjects
+
+
 def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(
     tmp_path: Path,
 ) -> None:
