@@ -306,6 +306,9 @@ def test_strict_makes_warnings_errors(folder: Path) -> None:
     assert re.match(r"odd\.urdf:\d+:\d+: warning: .*\[number-", lenient.stderr)
     assert strict.exit_code == 2
     assert "[number-" in strict.stderr
+    assert strict.stderr.endswith(
+        "error: not converted: --strict treats 1 warning as error\n"
+    )
     assert not (folder / "strict").exists()
 
 
@@ -619,6 +622,24 @@ def test_pipe_gets_only_the_path_without_colours() -> None:
     assert re.search(
         r"\.urdf:\d+:\d+: warning: .* \[link-regularised\]\n", result.stderr
     )
+
+
+@pytest.mark.parametrize("command", ["inspect", "corpus show"])
+def test_closed_pipe_is_not_the_status_of_a_robot(folder: Path, command: str) -> None:
+    """The shell's status of a program that SIGPIPE ends; rich would exit with 1."""
+    (folder / "arm.urdf").write_text(ARM)
+    process = subprocess.Popen(
+        [_installed(), *command.split(), "arm.urdf"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=HANGS)
+
+    assert process.returncode == 141
+    assert errors == ""
 
 
 @pytest.mark.usefixtures("folder")
