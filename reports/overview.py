@@ -266,6 +266,13 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     )
 
 
+def conformity(verdict: Verdict) -> str:
+    """Return whether a verdict counts as conforming; empty if its name says so."""
+    if verdict is Verdict.INCOMPLETE:
+        return "not counted as conforming"
+    return "conforms" if verdict.conforms else ""
+
+
 def suite_scores(
     summary: RunSummary,
 ) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:

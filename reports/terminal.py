@@ -246,6 +246,8 @@ def _reasons(
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
+    if words := overview.conformity(robot.verdict):
+        line.append(f" ({words})", style="not bold dim")
     line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
     if robot.checks:
         line.append(f"  {overview.values(robot.compared)}", style="not bold dim")
