@@ -369,6 +369,41 @@ def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) ->
     assert "upper" in result.stdout
 
 
+def _chain(prefix: str, mass: float, length: float) -> str:
+    links = "".join(
+        f'<link name="{prefix}{at}"><inertial><mass value="{mass}"/><inertia ixx="1" '
+        'iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for at in range(4)
+    )
+    joints = "".join(
+        f'<joint name="{prefix}j{at}" type="continuous"><parent link="{prefix}{at}"/>'
+        f'<child link="{prefix}{at + 1}"/><origin xyz="{length} 0 0"/></joint>'
+        for at in range(3)
+    )
+    return f'<robot name="chain">{links}{joints}</robot>'
+
+
+def test_usd_of_another_robot_is_one_line(folder: Path) -> None:
+    """A converter that only renames links has findings: its values are the same."""
+    (folder / "arm.urdf").write_text(_chain("arm", 1.0, 0.1))
+    (folder / "leg.urdf").write_text(_chain("leg", 2.0, 0.3))
+    (folder / "renamed.urdf").write_text(_chain("x", 1.0, 0.1))
+    asset = _invoke("convert", "arm.urdf", "usd").stdout.strip()
+
+    other = _invoke("check", "leg.urdf", asset)
+    renamed = _invoke("check", "renamed.urdf", asset)
+
+    assert other.exit_code == renamed.exit_code == 1
+    first, *rest = other.stdout.splitlines()
+    assert first == "✗ fails  chain  probably another robot: 4 of 4 names are unknown"
+    assert rest == [
+        "",
+        "Use --html FILE for a report that shows the differences in 3D.",
+    ]
+    assert "another robot" not in renamed.stdout
+    assert "is renamed to" in renamed.stdout
+
+
 def test_check_of_an_invalid_usd_exits_2(asset: Path) -> None:
     """An unreadable USD is not the same as one that does not conform."""
     (asset / "junk.usda").write_text("junk")

@@ -247,6 +247,4 @@ def test_table_leaves_out_columns_that_do_not_fit(
     lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
     assert max(map(len, lines)) <= 80
     assert sum("rd:upkie_description  " in line for line in lines) == 1
-    assert any(
-        line.startswith("without commit, source") for line in lines
-    )
+    assert any(line.startswith("without commit, source") for line in lines)
