@@ -42,17 +42,17 @@ GRADES = {
 
 VERDICTS = {
     Verdict.EXACT: Appearance(
-        "✓", "exact", "green", 8, "the USD matches within float32 rounding"
+        "✓", "exact", "green", 8, "conforms; the USD matches within float32 rounding"
     ),
     Verdict.CLOSE: Appearance(
-        "≈", "close", "cyan", 7, "the USD matches within the tolerance"
+        "≈", "close", "cyan", 7, "conforms; the USD matches within the tolerance"
     ),
     Verdict.INCOMPLETE: Appearance(
         "◐",
         "incomplete",
         "yellow",
         4,
-        "matches, but parts could not be compared",
+        "not counted as conforming: parts could not be compared",
     ),
     Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD differs from the URDF"),
     Verdict.DISPUTED: Appearance(

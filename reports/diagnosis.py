@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from urdf_usd.conformance.records.record import (
+    ANOTHER_ROBOT,
     CheckRecord,
     FindingRecord,
     Grade,
@@ -64,6 +65,14 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     if not deciding:
         return _unjudged(robot)
     first = deciding[0]
+    if robot.reason.startswith(ANOTHER_ROBOT):
+        return Diagnosis(
+            subject="",
+            statement=robot.reason,
+            fault="none: most names of the URDF are unknown in the USD",
+            remedy="compare the USD with the URDF that it was made from",
+            further=len(deciding) - 1,
+        )
     findings = [one for one in first.findings if one.grade is grade]
     finding = findings[0] if findings else None
     others = list(dict.fromkeys(one.subject for one in findings[1:]))

@@ -266,6 +266,13 @@ def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
     )
 
 
+def conformity(verdict: Verdict) -> str:
+    """Return whether a verdict counts as conforming; empty if its name says so."""
+    if verdict is Verdict.INCOMPLETE:
+        return "not counted as conforming"
+    return "conforms" if verdict.conforms else ""
+
+
 def suite_scores(
     summary: RunSummary,
 ) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:
@@ -311,11 +318,11 @@ def values(count: int) -> str:
 
 
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
-    """Sort robots: those that do not conform by urgency, then the rest by name."""
+    """Sort robots: those that do not conform by urgency, then by reference."""
 
     def key(robot: RobotRecord) -> tuple[int, str, str]:
         rank = VERDICTS[robot.verdict].rank if not robot.verdict.conforms else 99
-        return rank, title(robot).casefold(), robot.id
+        return rank, robot.source.reference.casefold(), robot.id
 
     return tuple(sorted(robots, key=key))
 

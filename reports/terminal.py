@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.conformance.records.record import (
+    ANOTHER_ROBOT,
     EngineStatus,
     Grade,
     RobotRecord,
@@ -61,7 +62,10 @@ def terminal_summary(
 
     For a single robot, its findings replace the list of robots.
     """
-    if len(robots) == 1:
+    if len(robots) == 1 and robots[0].reason.startswith(ANOTHER_ROBOT):
+        # Differences between two robots say nothing.
+        sections = (_another_robot(robots[0]),)
+    elif len(robots) == 1:
         sections = (
             *_one_robot(robots[0]),
             *_parts(summary),
@@ -80,6 +84,13 @@ def terminal_summary(
             *_engines(robots),
         )
     return _Unpadded(Group(*sections))
+
+
+def _another_robot(robot: RobotRecord) -> Text:
+    mark = VERDICTS[robot.verdict]
+    line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
+    line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
+    return line.append(f"  {robot.reason}", style="not bold")
 
 
 def terminal_selections(
@@ -246,6 +257,8 @@ def _reasons(
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
+    if words := overview.conformity(robot.verdict):
+        line.append(f" ({words})", style="not bold dim")
     line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
     if robot.checks:
         line.append(f"  {overview.values(robot.compared)}", style="not bold dim")

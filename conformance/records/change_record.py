@@ -17,6 +17,7 @@ class Kind(StrEnum):
     FIXED = "fixed"
     BETTER = "better"
     ADDED = "added"
+    VALUE = "robot value"
     FILES = "other files"
     SETTING = "setting"
 

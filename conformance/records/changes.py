@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
@@ -14,6 +14,8 @@ from urdf_usd.conformance.records.change_record import (
 from urdf_usd.conformance.records.record import CheckRecord, RobotRecord
 from urdf_usd.conformance.records.stored_run import StoredRun
 from urdf_usd.conformance.records.suite_case import CaseRecord
+
+_MOST_VALUES = 50
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
@@ -42,6 +44,36 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
             )
     order = list(Kind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
+
+
+def value_changes(
+    robot: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[ChangeRecord, ...]:
+    """Return the values of a robot that changed, at most 50.
+
+    Args:
+        robot: Its name in the run.
+        before: Values by the names of their parts; empty if they are not known.
+        after: The same in the later run.
+    """
+    if not before or not after:
+        return ()
+    names = dict.fromkeys((*before, *after))
+    changed = [name for name in names if before.get(name) != after.get(name)]
+    rows = [
+        ChangeRecord(
+            kind=Kind.VALUE,
+            worse=False,
+            subject=robot,
+            before=before.get(name, ""),
+            after=after.get(name, ""),
+            detail=name,
+        )
+        for name in changed[:_MOST_VALUES]
+    ]
+    if more := len(changed) - len(rows):
+        rows.append(ChangeRecord(Kind.VALUE, False, robot, detail=f"{more} more"))
+    return tuple(rows)
 
 
 def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:

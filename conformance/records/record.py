@@ -47,6 +47,10 @@ class Grade(StrEnum):
         return _GRADES_BY_SEVERITY.index(self)
 
 
+# Begin of the reason if most names of the URDF are unknown in the USD.
+ANOTHER_ROBOT = "probably another robot"
+
+
 class Verdict(StrEnum):
     """Result for one robot.
 

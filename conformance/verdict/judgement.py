@@ -43,6 +43,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.records.record import (
+    ANOTHER_ROBOT,
     CheckRecord,
     DepartureRecord,
     DeviationRecord,
@@ -87,6 +88,10 @@ from urdf_usd.conformance.verdict.simulators import (
 MOST_FINDINGS = 20
 # Missing layers in the reason.
 _MOST_MISSING = 3
+# Of fewer links, names are no evidence.
+_FEW_LINKS = 3
+# Checks that differ if links of different robots are matched.
+_MATCHED = ("kinematics.position", "mass.link.mass")
 
 
 def judge(
@@ -211,6 +216,7 @@ def _judge(inputs: _Inputs) -> Judgement:
         overall_reason(checks) + _unconfirmed(inputs) + _unconfirmed_promise(inputs)
     )
     verdict = overall_verdict({check.grade for check in checks})
+    reason = _another_robot(inputs, checks) or reason
     if missing := inputs.actual.missing:
         lacking = "; ".join(missing[:_MOST_MISSING])
         verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
@@ -220,6 +226,32 @@ def _judge(inputs: _Inputs) -> Judgement:
         reason = f"a simulator refuses the USD: {'; '.join(inputs.refusals)}"
         verdict = Verdict.FAILS
     return Judgement(checks, tuple(deviations), verdict, reason)
+
+
+def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
+    """Return how many names are unknown, if the USD is probably of another robot.
+
+    Most links of either side are unknown to the other, and most poses and masses of
+    links that were matched by structure differ. Names alone differ as well if a
+    converter changes them.
+    """
+    ours = {link.name for link in inputs.spec.links}
+    renamed = {subject.removeprefix("link ") for subject, _ in inputs.actual.renamed}
+    theirs = {link.name for link in inputs.actual.links}
+    known = (ours & theirs) - renamed
+    unknown = len(ours) - len(known)
+    if unknown < _FEW_LINKS or 2 * len(known) >= min(len(ours), len(theirs)):
+        return ""
+    compared = [
+        difference
+        for check in checks
+        if check.id in _MATCHED
+        for difference in check.differences
+        if difference.engine == REFERENCE
+    ]
+    if any(2 * one.unequal < one.compared for one in compared):
+        return ""
+    return f"{ANOTHER_ROBOT}: {unknown} of {len(ours)} names are unknown"
 
 
 def _with_prims(

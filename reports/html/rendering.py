@@ -167,6 +167,7 @@ def page_environment() -> Environment:
         "page": lambda robot: quote(page_name(robot)),
         "title": overview.title,
         "converter": overview.converter,
+        "conformity": overview.conformity,
         "statement": overview.statement,
         "compared": overview.values,
         "group_grades": overview.group_grades,

@@ -146,7 +146,7 @@ def _check(column: int, number: int, grade: Grade) -> CheckRecord:
 
 
 def _titles(page: Page) -> list[str]:
-    return page.locator("#explorer tbody th[scope=row] a").all_inner_texts()
+    return page.locator("#explorer tbody th[scope=row] .where").all_inner_texts()
 
 
 def _until(page: Page, condition: str) -> None:
@@ -434,10 +434,25 @@ def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
     assert reason.evaluate(right) <= region.evaluate(right)
     page.set_viewport_size({"width": 390, "height": 900})
     page.reload()
-    where = page.locator("#explorer .where").first
+    where = page.locator("#explorer tbody th a").first
     assert where.is_visible()
     assert where.inner_text() == "pybullet:Shifted.urdf"
     assert where.evaluate(right) <= region.evaluate(right)
+
+
+def test_checks_that_fail_come_before_groups(visit: Visit, small: Path) -> None:
+    """Automatic columns of wide windows."""
+    page = visit.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    visit.open(small)
+    headings = page.locator("#explorer thead .slanted").all_inner_texts()
+    page.locator("#filter-columns").select_option("groups")
+    _until(page, "location.hash.includes('columns=groups')")
+    groups = page.locator("#explorer thead .slanted").all_inner_texts()
+
+    assert headings[-len(groups) :] == groups
+    assert headings[0] == "link position"
+    assert len(headings) < 2 * len(groups)
 
 
 @pytest.mark.parametrize("width", [390, 1440])

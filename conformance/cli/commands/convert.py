@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.cli.options.conversion import (
@@ -21,8 +22,10 @@ from urdf_usd.conformance.cli.options.parameters import (
 )
 from urdf_usd.conformance.cli.output.console import say, show_diagnostics
 from urdf_usd.conformance.cli.output.failures import (
+    CommandError,
     ExitCode,
     held_interrupts,
+    refused_warnings,
     warn_of_address_limit,
 )
 from urdf_usd.conformance.cli.output.status import shown_meshes, shown_status
@@ -96,7 +99,8 @@ def convert_command(
 
     With several SOURCEs, or a whole corpus such as erd or dir:my_robots, each robot is
     converted in another process, within --timeout and --memory, into DIR/<id>. Robots
-    that cannot be converted are reported, and the others are converted.
+    that cannot be converted are reported, and the others are converted. A single
+    SOURCE is converted in this process, without limits unless one is given.
     """
     if not sources:
         # A single argument is taken as the last one.
@@ -109,8 +113,8 @@ def convert_command(
             f"the asset; pass a folder such as {str(directory.with_suffix(''))!r}"
         )
     added = _AddedOptions(root, scene, strict)
+    limits = Limits(timeout, memory or None)
     if _names_several(sources):
-        limits = Limits(timeout, memory or None)
         _convert_several(sources, directory, choices, added, limits, jobs)
         return
     robot = existing_robot(sources[0])
@@ -122,8 +126,11 @@ def convert_command(
 
         chosen = choices.options()
     options = _options_for(robot, chosen, given, added)
-    with shown_meshes() as progress:
-        conversion = convert(robot.path, directory, options, progress=progress)
+    if _given("timeout") or _given("memory"):
+        conversion = _convert_limited(robot.path, directory, options, limits)
+    else:
+        with shown_meshes() as progress:
+            conversion = convert(robot.path, directory, options, progress=progress)
     show_diagnostics(conversion.diagnostics)
     say(_summary(conversion, chosen.base))
     click.echo(conversion.root_layer)
@@ -133,6 +140,33 @@ def _names_several(texts: tuple[str, ...]) -> bool:
     from urdf_usd.corpus import parse_reference
 
     return len(texts) > 1 or parse_reference(texts[0]).whole
+
+
+def _given(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
+
+
+def _convert_limited(
+    urdf: Path, directory: Path, options: ConvertOptions, limits: Limits
+) -> Conversion:
+    """Convert in a worker.
+
+    Raises:
+        ConversionError: The robot cannot be converted.
+        CommandError: A limit was exceeded, or the worker crashed.
+    """
+    with held_interrupts():
+        from urdf_usd.conformance.engines.protocol import Crashed
+        from urdf_usd.conformance.execution.conversions.batch import Order, convert_all
+        from urdf_usd.converter.diagnostics import ConversionError
+
+    (outcome,) = convert_all((Order(urdf, directory, options),), limits, 1)
+    if isinstance(outcome, ConversionError):
+        raise outcome
+    if isinstance(outcome, Crashed):
+        raise CommandError(f"the converter crashed: {outcome.reason}")
+    return outcome
 
 
 class _AddedOptions(Struct, frozen=True):
@@ -228,7 +262,9 @@ def _convert_several(
                 say(f"{robot.reference}: skipped, only part of a robot")
             else:
                 show_diagnostics(outcome.diagnostics)
-                say(f"error: {robot.reference}: not converted")
+                reason = refused_warnings(outcome)
+                text = f"not converted: {reason}" if reason else "not converted"
+                say(f"error: {robot.reference}: {text}")
             status.show(f"{converted} of {total} robots are converted")
     say(f"{converted} of {total} robots are converted")
     done = converted == total

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 # xacro files are expanded in child processes, for which threads only wait.
 _THREADS = 4
+# Columns of the table that are left out, in this order, until it fits the terminal.
+_LEAST_NEEDED = ("commit", "source", "cached", "tags", "maker", "license", "dof")
+# Most characters in a line of the other columns, if the terminal is narrow.
+_FOLDED = {"reference": 44, "note": 24}
 
 
 @click.group("corpus", cls=HelpfulGroup)
@@ -108,19 +112,42 @@ def _print_tsv(rows: Sequence[Row]) -> None:
 
 def _print_table(rows: Sequence[Row]) -> None:
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     from urdf_usd.conformance.cli.output.catalogue import COLUMNS, row_cells
 
+    console = stdout()
+    cells = [
+        dict(zip(COLUMNS, row_cells(row, short=True), strict=True)) for row in rows
+    ]
+    shown = [name for name in COLUMNS if any(row[name] for row in cells)]
+
+    # Of a column with its gap; only references and notes take several lines.
+    widths = {
+        name: 3 + max(cell_len(text) for text in (name, *(row[name] for row in cells)))
+        for name in shown
+    }
+    widths |= {name: min(widths.get(name, 0), most) for name, most in _FOLDED.items()}
+    left_out = []
+    for name in _LEAST_NEEDED:
+        if sum(widths[one] for one in shown) <= console.width:
+            break
+        if name in shown:
+            shown.remove(name)
+            left_out.append(name)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in COLUMNS:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row_cells(row, short=True)))
-    stdout().print(table)
+    for name in shown:
+        table.add_column(name, no_wrap=name in _LEAST_NEEDED, overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(row[name]) for name in shown))
+    console.print(table)
     here = sum(row.cached for row in rows)
     click.echo(f"{len(rows)} robots, {here} of them available locally")
+    if left_out:
+        names = ", ".join(left_out)
+        click.echo(f"without {names}; --format tsv has all")
 
 
 @corpus_command.command(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from urdf_usd.conformance.records.change_record import ChangeRecord
+    from urdf_usd.conformance.records.record import RobotRecord
 
 
 SCHEMA_VERSION = 1
@@ -53,17 +54,28 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
 
     Lists robots that were added or removed, new and fixed failures, changed grades,
     differences that changed by more than float32 rounding, and changed files, options
-    and versions. Worse is a robot that no longer conforms or was removed, a worse
-    grade, or a larger difference.
+    and versions. Of robots with changed files, it lists the values that differ between
+    their USDs, such as masses and limits. Worse is a robot that no longer conforms or
+    was removed, a worse grade, or a larger difference.
     """
     with held_interrupts():
-        from urdf_usd.conformance.records.changes import compare_runs
+        from urdf_usd.conformance.records.change_record import Kind
+        from urdf_usd.conformance.records.changes import compare_runs, value_changes
         from urdf_usd.conformance.records.stored_run import StoredRunError, read_run
 
     try:
-        changes = compare_runs(read_run(run_a), read_run(run_b))
+        runs = {folder: read_run(folder) for folder in (run_a, run_b)}
     except StoredRunError as error:
         raise CommandError(str(error)) from error
+    changes = compare_runs(runs[run_a], runs[run_b])
+    for index, change in reversed(list(enumerate(changes))):
+        if change.kind is Kind.FILES:
+            name = change.subject
+            values = [
+                _values(out, name, run.records[name]) for out, run in runs.items()
+            ]
+            changed = value_changes(name, *values)
+            changes = (*changes[:index], *changed, *changes[index:])
     worse = any(change.worse for change in changes)
     if output_format == "json":
         from msgspec import structs
@@ -77,6 +89,23 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
             console.print(line)
     code = ExitCode.DOES_NOT_CONFORM if worse else ExitCode.DONE
     click.get_current_context().exit(code)
+
+
+def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
+    """Read the values of a robot from its USD; none if there is no readable USD."""
+    from urdf_usd.conformance.cli.output.inspect_json import robot_values
+    from urdf_usd.conformance.execution.usd_limits import call_on_usd
+    from urdf_usd.converter.diagnostics import ConversionError
+    from urdf_usd.converter.inspection import inspect_usd
+
+    if record.asset is None:
+        return {}
+    usd = out / "assets" / name / record.asset.root_layer
+    try:
+        inspection, _ = call_on_usd(inspect_usd, usd)
+    except (ConversionError, OSError):
+        return {}
+    return robot_values(inspection)
 
 
 def _lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:

@@ -48,7 +48,14 @@ def _console(
 ) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width)
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would exit with status 1, which means that a robot does not conform.
+            raise BrokenPipeError
+
+    return PipedConsole(
+        stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width
+    )
 
 
 def say(line: str) -> None:

@@ -5,19 +5,26 @@ A user error prints a message. Any other exception is reported as a bug of urdf-
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
 from urdf_usd.conformance.cli.output.console import say, say_error, show_diagnostics
 from urdf_usd.conformance.records.environment import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from urdf_usd.converter.diagnostics import ConversionError
 
 
 class ExitCode(IntEnum):
@@ -27,6 +34,8 @@ class ExitCode(IntEnum):
     DOES_NOT_CONFORM = 1
     NOT_DONE = 2
     INTERRUPTED = 130
+    # 128 + SIGPIPE, as a shell reports a program that this signal ends.
+    PIPE_CLOSED = 141
 
 
 EXIT_CODES = (
@@ -56,9 +65,11 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     try:
         with _stop_signals_as_interrupt():
             yield
-    except BrokenPipeError:
-        # Click handles a closed pipe: it exits without a message.
-        raise
+    except BrokenPipeError as error:
+        # As of 'urdf-usd ... | head -1'. At its end, Python writes what is left.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(ExitCode.PIPE_CLOSED) from error
     except OSError as error:
         say_error(_system_error(error))
         raise _exit(ExitCode.NOT_DONE, debug=debug) from error
@@ -89,6 +100,8 @@ def _explain(error: Exception, *, debug: bool) -> None:
     match error:
         case ConversionError():
             show_diagnostics(error.diagnostics)
+            if reason := refused_warnings(error):
+                say_error(f"not converted: {reason}")
         case (
             ClusterError()
             | CommandError()
@@ -101,6 +114,18 @@ def _explain(error: Exception, *, debug: bool) -> None:
             text = truncate(" ".join(str(error).split()), _LONGEST)
             say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
             say(_report_hint(debug=debug))
+
+
+def refused_warnings(error: ConversionError) -> str:
+    """Return why warnings ended a conversion; empty if there are errors."""
+    severities = [one.severity.value for one in error.diagnostics]
+    if "error" in severities:
+        return ""
+    count = len(severities)
+    return (
+        f"--strict treats {count} warning{'s' if count > 1 else ''} "
+        f"as error{'s' if count > 1 else ''}"
+    )
 
 
 def _system_error(error: OSError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -16,8 +16,48 @@ Json: TypeAlias = dict[str, object]
 SCHEMA_VERSION = "1.0"
 
 
+# Where a file is, and totals of other values.
+_NO_VALUES = frozenset({"schema_version", "totals", "uri", "found"})
+
+
+def robot_values(inspection: Inspection) -> dict[str, str]:
+    """Return each value as text, by the names of its part, such as ``link arm mass``.
+
+    Numbers have six significant digits, fewer than float32.
+    """
+    document = _document(inspection)
+    values = {"robot": str(document["robot"]), "root": str(document["root"])}
+    for kind in ("link", "joint"):
+        for part in document[f"{kind}s"]:
+            values |= _flat(part, f"{kind} {part.pop('name')}")
+    return values
+
+
+def _flat(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401  # any JSON
+    match value:
+        case dict():
+            items = ((k, v) for k, v in value.items() if k not in _NO_VALUES)
+        case [dict(), *_]:
+            items = ((str(number), v) for number, v in enumerate(value, start=1))
+        case list():
+            return {name: f"({', '.join(f'{one:.6g}' for one in value)})"}
+        case float():
+            return {name: f"{value + 0.0:.6g}"}
+        case None:
+            return {}
+        case _:
+            return {name: str(value)}
+    return {
+        key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()
+    }
+
+
 def robot_json(inspection: Inspection) -> str:
     """Encode a robot; links and joints in tree order."""
+    return json.dumps(_document(inspection), indent=1, allow_nan=False)
+
+
+def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
     tree = inspection.tree
     joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
     document: Json = {
@@ -28,7 +68,7 @@ def robot_json(inspection: Inspection) -> str:
         "links": [_link(tree.link[name], inspection) for name in tree.links],
         "joints": [_joint(joint) for joint in joints],
     }
-    return json.dumps(_plain(document), indent=1, allow_nan=False)
+    return _plain(document)
 
 
 def _link(link: Link, inspection: Inspection) -> Json:

@@ -215,6 +215,10 @@ def run_and_report(
     else:
         seconds = _conversion_times(records, out)
         stdout().print(terminal_comparison(summary, records, seconds))
+        click.echo(
+            f"\nThe exit status is that of {options.gated}; "
+            "--gate NAME selects another."
+        )
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
 

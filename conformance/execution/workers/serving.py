@@ -90,6 +90,8 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
         largest = min(memory // 8, largest)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
+        # The time limit of the first call begins here.
+        connection.send_bytes(b"")
         while True:
             timeout, environment, directory = connection.recv()
             call = connection.recv_bytes()

@@ -130,12 +130,17 @@ class Worker:
             self._connection.send_bytes(call)
         except OSError:
             return partial(self._crash, timeout)
-        return partial(self._answer, timeout, starting + timeout + _GRACE)
+        return partial(self._answer, timeout, starting)
 
-    def _answer(self, timeout: float, seconds: float) -> Completed[_Result] | Crashed:
-        """Wait for an answer, at most some seconds; the process is killed then."""
+    def _answer(self, timeout: float, starting: float) -> Completed[_Result] | Crashed:
+        """Wait for an answer; the process is killed after the time limit.
+
+        The first answer follows a message that the process has started.
+        """
         try:
-            answer = self._receive(seconds)
+            if starting:
+                self._receive(starting)
+            answer = self._receive(timeout + _GRACE)
         except (EOFError, OSError):
             return self._crash(timeout)
         ending: Completed[_Result] | Crashed

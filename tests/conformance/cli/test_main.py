@@ -306,6 +306,9 @@ def test_strict_makes_warnings_errors(folder: Path) -> None:
     assert re.match(r"odd\.urdf:\d+:\d+: warning: .*\[number-", lenient.stderr)
     assert strict.exit_code == 2
     assert "[number-" in strict.stderr
+    assert strict.stderr.endswith(
+        "error: not converted: --strict treats 1 warning as error\n"
+    )
     assert not (folder / "strict").exists()
 
 
@@ -364,6 +367,41 @@ def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) ->
     assert result.exit_code == 1
     assert "fails" in result.stdout
     assert "upper" in result.stdout
+
+
+def _chain(prefix: str, mass: float, length: float) -> str:
+    links = "".join(
+        f'<link name="{prefix}{at}"><inertial><mass value="{mass}"/><inertia ixx="1" '
+        'iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for at in range(4)
+    )
+    joints = "".join(
+        f'<joint name="{prefix}j{at}" type="continuous"><parent link="{prefix}{at}"/>'
+        f'<child link="{prefix}{at + 1}"/><origin xyz="{length} 0 0"/></joint>'
+        for at in range(3)
+    )
+    return f'<robot name="chain">{links}{joints}</robot>'
+
+
+def test_usd_of_another_robot_is_one_line(folder: Path) -> None:
+    """A converter that only renames links has findings: its values are the same."""
+    (folder / "arm.urdf").write_text(_chain("arm", 1.0, 0.1))
+    (folder / "leg.urdf").write_text(_chain("leg", 2.0, 0.3))
+    (folder / "renamed.urdf").write_text(_chain("x", 1.0, 0.1))
+    asset = _invoke("convert", "arm.urdf", "usd").stdout.strip()
+
+    other = _invoke("check", "leg.urdf", asset)
+    renamed = _invoke("check", "renamed.urdf", asset)
+
+    assert other.exit_code == renamed.exit_code == 1
+    first, *rest = other.stdout.splitlines()
+    assert first == "✗ fails  chain  probably another robot: 4 of 4 names are unknown"
+    assert rest == [
+        "",
+        "Use --html FILE for a report that shows the differences in 3D.",
+    ]
+    assert "another robot" not in renamed.stdout
+    assert "is renamed to" in renamed.stdout
 
 
 def test_check_of_an_invalid_usd_exits_2(asset: Path) -> None:
@@ -619,6 +657,24 @@ def test_pipe_gets_only_the_path_without_colours() -> None:
     assert re.search(
         r"\.urdf:\d+:\d+: warning: .* \[link-regularised\]\n", result.stderr
     )
+
+
+@pytest.mark.parametrize("command", ["inspect", "corpus show"])
+def test_closed_pipe_is_not_the_status_of_a_robot(folder: Path, command: str) -> None:
+    """The shell's status of a program that SIGPIPE ends; rich would exit with 1."""
+    (folder / "arm.urdf").write_text(ARM)
+    process = subprocess.Popen(
+        [_installed(), *command.split(), "arm.urdf"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=HANGS)
+
+    assert process.returncode == 141
+    assert errors == ""
 
 
 @pytest.mark.usefixtures("folder")

@@ -217,6 +217,7 @@ def test_markdown_junit_and_terminal_name_the_converter(
     assert 'testsuite name="wrong/dir--meek"' in junit
     assert 'testsuite name="urdf-usd/dir--meek"' in junit
     assert "wrong 0.1" in result.output
+    assert "The exit status is that of urdf-usd; --gate NAME" in result.output
 
 
 def test_another_converter_can_be_gated(project: Path) -> None:
@@ -225,6 +226,7 @@ def test_another_converter_can_be_gated(project: Path) -> None:
     unknown = _run(project, "--gate", "unregistered", out="unknown")
 
     assert gated.exit_code == 1
+    assert "The exit status is that of wrong;" in gated.output
     assert unknown.exit_code == 2
     assert "choose from urdf-usd, wrong, made" in unknown.output
     assert not (project / "unknown").exists()

@@ -172,6 +172,23 @@ def test_diff_can_be_json(robots: Path) -> None:
     assert "robots holds no summary.json" in refused.stderr
 
 
+def test_diff_names_the_changed_values_of_a_robot(robots: Path) -> None:
+    """Read from the USDs of both runs."""
+    _run("a")
+    heavy = _ARM.replace('upper="1.1"', 'upper="0.9"').replace('"2"', '"3"', 1)
+    (robots / "arm.urdf").write_text(heavy)
+    _run("b")
+
+    lines = _invoke("diff", "a", "b").stdout.splitlines()
+
+    assert lines == [
+        "2 robot value, 1 other files",
+        "· robot value: dir--arm: 2 → 3 (link a mass)",
+        "· robot value: dir--arm: 1.1 → 0.9 (joint turn upper)",
+        "· other files: dir--arm (robots/arm.urdf)",
+    ]
+
+
 def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
     """It is read before the folder is emptied; the exit status is unchanged."""
     _run("out")

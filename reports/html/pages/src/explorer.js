@@ -23,7 +23,7 @@ export function startExplorer(holder, island) {
 
   const apply = () => {
     const robots = select(report, selection);
-    const columns = selection.columns || (matchMedia(NARROW).matches ? "groups" : "all");
+    const columns = selection.columns || (matchMedia(NARROW).matches ? "groups" : "failing");
     matrix.show(robots, columns, selection.sort);
     shown.textContent = `${robots.length} of ${report.robots.length} robots shown`;
     const { pathname, search } = window.location;

@@ -7,6 +7,7 @@ import { GROUP } from "./selection.js";
 const ROW = 34;
 const BEYOND = 12;
 const NARROW = "(max-width: 45rem)";
+const FAILING = new Set(["fails", "disputed"]);
 const ROUND_TRIP = "round-trip.";
 
 export class Matrix {
@@ -95,10 +96,12 @@ export class Matrix {
 
   #row(robot, index) {
     const row = element("tr", { "aria-rowindex": index + 3 });
-    const name = element("th", { scope: "row", title: robot.reference });
+    // Several robots may have one name.
+    const both = `${robot.reference} ${robot.title}`;
+    const name = element("th", { scope: "row", title: both });
     const link = element("a", { href: robot.page });
-    const bold = element("bdi", {}, robot.title);
-    const note = element("bdi", { class: "where" }, robot.reference);
+    const bold = element("bdi", {}, robot.reference);
+    const note = element("bdi", { class: "where" }, robot.title);
     link.append(bold);
     name.append(link, " ", note);
     const verdict = element("td", { class: "verdict-cell" });
@@ -150,6 +153,8 @@ export class Matrix {
     const widths = element("colgroup");
     const kinds = ["name", "chip", ...this.#ordered("reason", columns.map(() => "one"))];
     widths.append(...kinds.map((kind) => element("col", { class: `col-${kind}` })));
+    // The reason gets the space that grades leave.
+    this.table.style.setProperty("--grades", columns.length);
     this.table.prepend(widths);
     const caption = this.table.caption;
     if (caption) this.table.prepend(caption);
@@ -174,9 +179,21 @@ export class Matrix {
   }
 }
 
-/** The columns of a mode: every check, checks that are not exact, or groups. */
+/**
+ * The columns of a mode: every check, checks that are not exact, groups, or checks that
+ * fail before all groups.
+ */
 function columnsOf(report, robots, mode) {
   const checks = report.checks.map((check, index) => ({ ...check, indices: [index] }));
+  if (mode === "failing") {
+    // Differences after the round trip follow from those before it.
+    const failing = checks.filter(
+      ({ id }, index) =>
+        !id.startsWith(ROUND_TRIP) &&
+        robots.some(({ grades }) => FAILING.has(grades[index]?.look)),
+    );
+    return [...failing, ...columnsOf(report, robots, "groups")];
+  }
   if (mode === "groups") {
     return [...new Set(checks.map(({ group }) => group))].map((group) => ({
       id: GROUP + group,

@@ -84,7 +84,7 @@ function ordered(report, robots, sort) {
   const measured = (robot) => (group === null ? robot.worst[column] ?? -1 : 0);
   const compare =
     {
-      robot: (a, b) => a.title.localeCompare(b.title) || a.place - b.place,
+      robot: (a, b) => a.reference.localeCompare(b.reference) || a.place - b.place,
       verdict: (a, b) => a.verdict.rank - b.verdict.rank || a.place - b.place,
     }[key] ??
     ((a, b) =>

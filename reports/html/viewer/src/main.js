@@ -26,7 +26,7 @@ async function start(element) {
   }
   const panel = new ControlPanel(element, view);
   const select = wireTree(element, view);
-  wireFindings(element, view, panel);
+  wireFindings(element, view, panel, select);
   handleKeys(element, view, panel, select);
   note.hidden = true;
   element.dataset.ready = "yes";

@@ -25,16 +25,25 @@ export function wireTree(element, view) {
   return select;
 }
 
-/** Show findings in the view: the first at once, others by their buttons. */
-export function wireFindings(element, view, panel) {
+/**
+ * Show findings in the view: the first failing one at once, others by their buttons.
+ *
+ * Values within the tolerance are not wrong: their link is selected.
+ */
+export function wireFindings(element, view, panel, select) {
   const buttons = [...document.querySelectorAll("button[data-show]")];
   const failing = new Set(
     Array.from(document.querySelectorAll(".tree .fails [data-link]"), ({ dataset }) => dataset.link),
   );
-  const show = ({ show: subject, configuration, posed }) => {
+  const show = ({ show: subject, configuration, posed, tolerated }) => {
     const { configurations, models } = view.scene;
     const chosen = configurations.findIndex(({ label }) => label === configuration);
     if (chosen >= 0) panel.chooseConfiguration(chosen);
+    if (tolerated !== undefined) {
+      view.markWrong([]);
+      select([...wrongLinks(models, subject, null)][0] ?? null);
+      return;
+    }
     view.markWrong(wrongLinks(models, subject, posed === undefined ? null : failing));
   };
   for (const button of buttons) {
@@ -45,7 +54,8 @@ export function wireFindings(element, view, panel) {
       element.scrollIntoView({ block: "nearest" });
     });
   }
-  if (buttons.length && !panel.linked) show(buttons[0].dataset);
+  const first = buttons.find(({ dataset }) => dataset.tolerated === undefined);
+  if (first && !panel.linked) show(first.dataset);
 }
 
 /**

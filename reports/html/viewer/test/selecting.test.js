@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wrongLinks } from "../src/selecting.js";
+import { wireFindings, wrongLinks } from "../src/selecting.js";
 
 // base - (shoulder) - arm - (elbow) - hand, and base - (neck) - head; the USD lacks hand.
 const JOINTS = [
@@ -26,4 +26,21 @@ test("of a wrong pose, the failing links below are shown", () => {
   const failing = new Set(["arm", "hand", "head"]);
   const found = wrongLinks(MODELS, "joint shoulder", failing);
   assert.deepEqual(found, new Set(["arm", "hand"]));
+});
+
+test("a link within the tolerance is selected, not drawn as wrong", () => {
+  const clicks = [];
+  const dataset = { show: "link hand", tolerated: "" };
+  const button = { dataset, addEventListener: (_, act) => clicks.push(act) };
+  const found = { "button[data-show]": [button] };
+  globalThis.document = { querySelectorAll: (selector) => found[selector] ?? [] };
+  const [wrong, selected] = [[], []];
+  const scene = { configurations: [], models: MODELS };
+  const view = { scene, markWrong: (links) => wrong.push([...links]) };
+  const element = { scrollIntoView: () => {} };
+  const panel = { writeAddress: () => {} };
+  wireFindings(element, view, panel, (link) => selected.push(link));
+  assert.deepEqual(wrong, []);
+  clicks[0]();
+  assert.deepEqual([wrong, selected], [[[]], ["hand"]]);
 });

@@ -102,3 +102,29 @@ def test_robots_that_cannot_be_converted_do_not_stop_the_others() -> None:
     assert layer.endswith("arm.usdc")
     assert "b.urdf:1:" in result.stderr
     assert "1 of 2 robots are converted" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"), [(("--timeout", "0.001"), 2), (("--timeout", "100"), 0)]
+)
+def test_limit_that_is_given_holds_for_a_single_robot(
+    limits: tuple[str, ...], code: int
+) -> None:
+    """It is converted in another process then."""
+    Path("arm.urdf").write_text(_ARM.format(root="base", kind="continuous"))
+
+    result = _invoke("convert", "arm.urdf", "out", *limits)
+
+    assert result.exit_code == code
+    assert Path("out").exists() is (code == 0)
+    assert ("no answer after 0.001 s" in result.stderr) is (code == 2)
+
+
+def test_errors_of_a_limited_conversion_are_diagnostics() -> None:
+    """As without limits."""
+    Path("arm.urdf").write_text("<robot/>")
+
+    result = _invoke("convert", "arm.urdf", "out", "--timeout", "100")
+
+    assert result.exit_code == 2
+    assert "arm.urdf:1:1: error: robot 'arm' has no links" in result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,27 @@ def test_missing_files_in_a_mirror_make_a_robot_unavailable(
     record = json.loads((out / "results" / "rd--xarm6_description.json").read_text())
     assert record["verdict"] == "not available"
     assert record["reason"].startswith("not in the mirror: line 1: gone.xacro")
+
+
+def test_table_leaves_out_columns_that_do_not_fit(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot takes one line, unless it has a note; columns are never cut."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    result = _invoke(
+        "corpus",
+        "list",
+        "rd",
+        "--mirror",
+        mirror,
+        "--format",
+        "table",
+        "--tag",
+        "biped",
+    )
+
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("rd:upkie_description  " in line for line in lines) == 1
+    assert any(line.startswith("without commit, source") for line in lines)

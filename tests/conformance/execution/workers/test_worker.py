@@ -134,6 +134,17 @@ def test_stopped_process_is_killed(worker: Worker) -> None:
     assert not _runs(process)
 
 
+def test_first_call_that_stops_ends_at_its_time_limit(pool: WorkerPool) -> None:
+    """The time for the process to start is not added to it."""
+    worker = pool.start_worker("test")
+    begin = time.monotonic()
+    ending = worker.call(stop, timeout=0.5)
+    pool.release(worker, "test")
+
+    assert _reason(ending) == "no answer after 0.5 s"
+    assert time.monotonic() - begin < 60
+
+
 @_LINUX
 @pytest.mark.parametrize("kind", LITTER)
 def test_next_call_finds_the_process_as_it_was(worker: Worker, kind: str) -> None:
@@ -386,6 +397,7 @@ def test_a_closed_connection_ends_the_process_and_its_children(tmp_path: Path) -
     theirs.close()
     connection.send((60.0, dict(os.environ), str(tmp_path)))
     connection.send((litter, ("leave-child",)))
+    assert connection.recv_bytes() == b""  # it has started
     child = _value(connection.recv())
     assert _runs(child)
 
