@@ -62,6 +62,7 @@ def terminal_summary(
 
     For a single robot, its findings replace the list of robots.
     """
+    sections: tuple[RenderableType, ...]
     if len(robots) == 1 and robots[0].reason.startswith(ANOTHER_ROBOT):
         # Differences between two robots say nothing.
         sections = (_another_robot(robots[0]),)

@@ -529,8 +529,8 @@ def _unlike_materialx(
         if stated is None:
             stated = _components(node_inputs(_PREVIEW)[name])
         # An opacity may have three components.
-        repeated = stated * (len(value) // len(stated) or 1)
-        if isinstance(stated, str) or _differ(value, repeated):
+        count = len(value) // len(stated) or 1
+        if isinstance(stated, str) or _differ(value, stated * count):
             yield own, value
     for name in sorted(_LAYERS):
         if _number(node, name, 0.0):
