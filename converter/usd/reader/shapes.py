@@ -76,7 +76,7 @@ def read_shape(
         texture: Texture whose coordinates a mesh needs.
 
     Raises:
-        StageError: A point of a mesh is not finite.
+        StageError: A point of a mesh is not finite, or a size is blocked.
     """
     linear = to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
@@ -120,6 +120,10 @@ def _read_primitive(
     prim: Usd.Prim, pose: Matrix, scale: Matrix, *, skewed: bool
 ) -> Findings[PlacedShape | None]:
     path = prim.GetPath()
+    for name in ("size", "radius", "height", "axis"):
+        if (attribute := prim.GetAttribute(name)) and attribute.Get() is None:
+            message = f"{path}.{name} is blocked, and has no value"
+            raise StageError((Diagnostic("stage-value", message),))
     uneven = skewed
     geometry: Geometry
     if prim.IsA(UsdGeom.Cube):

@@ -20,6 +20,7 @@ from tests.converter.usd.scenes import (
 )
 from tests.converter.usd.textured_meshes import png, robot, visual
 from urdf_usd.converter import read_usd
+from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     Box,
@@ -294,3 +295,13 @@ def test_first_vertex_colour_is_the_colour(tmp_path: Path) -> None:
     # Half of 0.428 in linear light is 0.214, which is 0.5 in sRGB (IEC 61966-2-1).
     assert material.rgba is not None
     assert material.rgba[0] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_blocked_size_of_a_shape_is_refused() -> None:
+    """OpenUSD does not use the fallback of a blocked attribute."""
+    scene = Scene()
+    scene.body("/r/a")
+    UsdGeom.Sphere.Define(scene.stage, "/r/a/ball").CreateRadiusAttr().Block()
+
+    with pytest.raises(StageError, match="radius is blocked"):
+        scene.read()
