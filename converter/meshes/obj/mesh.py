@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
@@ -69,16 +69,18 @@ _RGB = slice(3, 6)
 _SHOWN = 40
 
 
+_Run: TypeAlias = tuple[str, int, tuple[int, ...]]
+
+
 class _Statements(Struct, eq=False):
     """The statements of a file.
 
     Attributes:
         rows: Lines of points, texture coordinates and normals.
         counts: Numbers of these lines.
-        sizes: Numbers of corners of faces, in runs of faces.
-        corners: (C, 3) indices of :data:`_SLOTS`, from 1, in the same runs.
-        materials: Material of each run; empty for none.
-        groups: Index of the name of each run's group.
+        runs: Lines of consecutive faces, with their material (empty for none), the
+            index of their group's name, and the counts before them if any index is
+            relative.
         names: Names of groups; the first is that before any statement.
     """
 
@@ -86,10 +88,7 @@ class _Statements(Struct, eq=False):
         default_factory=lambda: {slot: [] for slot in _SLOTS}
     )
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SLOTS, 0))
-    sizes: list[NDArray[np.int64]] = field(default_factory=list)
-    corners: list[NDArray[np.int64]] = field(default_factory=list)
-    materials: list[str] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
+    runs: list[tuple[_Run, list[bytes]]] = field(default_factory=list)
     names: list[str] = field(default_factory=lambda: [""])
 
 
@@ -118,14 +117,15 @@ def read_obj(
     libraries, absent = read_libraries(text, read_sibling)
     rows = {slot: b"".join(lines) for slot, lines in stated.rows.items()}
     points, colors = _vertices(rows["v"])
-    counts = np.concatenate([np.empty(0, np.int64), *stated.sizes])
-    corners = np.concatenate([np.empty((0, 3), np.int64), *stated.corners]) - 1
+    read = [_faces(b"".join(lines), run[-1]) for run, lines in stated.runs]
+    counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in read)])
+    corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in read)]) - 1
     check_indices(len(points), counts, corners[:, 0])
     indices, of_coordinates, of_normals = corners.T
     if not attributes or not len(counts):
         return build_mesh(points, counts, indices, skipped=absent)
     numbers = {name: number for number, name in enumerate(libraries)}
-    faces = [len(run) for run in stated.sizes]
+    faces = [len(sizes) for sizes, _ in read]
     groups, face_groups = _groups(stated, faces)
     seen = SurfaceAttributes(
         normals=_normals(rows["vn"], of_normals, points, counts, indices),
@@ -134,7 +134,7 @@ def read_obj(
         ),
         colors=_colors(colors, indices),
         face_materials=np.repeat(
-            np.array([numbers.get(name, -1) for name in stated.materials], np.int32),
+            np.array([numbers.get(run[0], -1) for run, _ in stated.runs], np.int32),
             faces,
         ),
         materials=tuple(libraries.values()),
@@ -160,11 +160,12 @@ def _statements(text: bytes) -> _Statements:
             if b"#" in lines:
                 lines = _COMMENT.sub(b"", lines)
             if kind == "f":
-                sizes, corners = _faces(lines, tuple(stated.counts.values()))
-                stated.sizes.append(sizes)
-                stated.corners.append(corners)
-                stated.materials.append(material)
-                stated.groups.append(len(stated.names) - 1)
+                before = tuple(stated.counts.values()) if b"-" in lines else ()
+                run = material, len(stated.names) - 1, before
+                # Many files have points between faces.
+                if not stated.runs or stated.runs[-1][0] != run:
+                    stated.runs.append((run, []))
+                stated.runs[-1][1].append(lines)
             else:
                 stated.rows[kind].append(lines)
                 stated.counts[kind] += lines.count(b"\n")
@@ -244,7 +245,8 @@ def _faces(
 
     Args:
         lines: The statements.
-        counts: Numbers of points, texture coordinates and normals before them.
+        counts: Numbers of points, texture coordinates and normals before them, if an
+            index is relative.
 
     Raises:
         MeshError: An index of a point is malformed, or before the first point.
@@ -259,7 +261,8 @@ def _faces(
         ]
         corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
         # Relative to the rows before the face.
-        corners = np.where(corners < 0, corners + np.array(counts) + 1, corners)
+        if counts:
+            corners = np.where(corners < 0, corners + np.array(counts) + 1, corners)
         corners[:, 1:][corners[:, 1:] < 0] = _NO_INDEX
     if (corners[:, 0] <= _NO_INDEX).any():
         first = int(np.argmax(corners[:, 0] <= _NO_INDEX))
@@ -335,7 +338,8 @@ def _groups(
 ) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
     """Return names of the groups that have faces and the group of each, if several."""
     numbers, of_faces = np.unique(
-        np.repeat(np.array(stated.groups), faces), return_inverse=True
+        np.repeat(np.array([run[1] for run, _ in stated.runs]), faces),
+        return_inverse=True,
     )
     if len(numbers) <= 1:
         return (), None
