@@ -65,8 +65,8 @@ def terminal_summary(
     sections: tuple[RenderableType, ...]
     if len(robots) == 1 and robots[0].reason.startswith(ANOTHER_ROBOT):
         # Differences between two robots say nothing.
-        sections = (_another_robot(robots[0]),)
-    elif len(robots) == 1:
+        return _another_robot(robots[0])
+    if len(robots) == 1:
         sections = (
             *_one_robot(robots[0]),
             *_parts(summary),

@@ -78,7 +78,12 @@ def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
         f"{values:,} values compared"
     )
     counts = [_text(item) for item in page.xpath("//ul[@class='counts']/li")]
-    assert counts[:4] == ["1 ✓ exact", "1 ≈ close", "1 ✗ fails", "1 ? disputed"]
+    assert counts[:4] == [
+        "1 ✓ exact conforms",
+        "1 ≈ close conforms",
+        "1 ✗ fails",
+        "1 ? disputed",
+    ]
 
 
 def test_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
@@ -87,7 +92,7 @@ def test_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
     header = [_text(th) for th in page.xpath("//table[@id='matrix']/thead//th")]
     assert header[2:6] == ["structure", "kinematics", "mass", "limits"]
     assert _rows(page, "matrix")[0] == [
-        "Shifted pybullet:Shifted.urdf",
+        "pybullet:Shifted.urdf Shifted",
         "✗ fails",
         "✓ exact",
         "✗ fails",
