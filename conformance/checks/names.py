@@ -18,7 +18,6 @@ from urdf_usd.conformance.tolerance.comparison import (
     Comparison,
     Description,
     Difference,
-    Incomparable,
     ToleranceModel,
 )
 
@@ -170,9 +169,8 @@ def words(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
             continue
         same = _are_equal(here, there, part=of_shape)
         differences.append(_word(subject, name, here, there, same=same))
-    if not differences:
-        return Incomparable("the URDF has no such words, or the USD keeps none of them")
-    return Compared(tuple(differences))
+    note = "the URDF has no such words, or the USD keeps none of them"
+    return Compared(tuple(differences), note=None if differences else note)
 
 
 def _by_owner(

@@ -12,7 +12,7 @@ from urdf_usd.conformance.checks.names import words
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
-from urdf_usd.conformance.tolerance.comparison import Compared, Incomparable
+from urdf_usd.conformance.tolerance.comparison import Compared
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
@@ -58,9 +58,9 @@ def _wrong(folder: Path, edit: Callable[[Usd.Stage], object]) -> list[str] | Non
         OpenusdEngine().observe(Request(changed, sampled)),
         None,  # type: ignore[arg-type]  # words have no tolerance
     )
-    if isinstance(found, Incomparable):
-        return None
     assert isinstance(found, Compared)
+    if not found.differences:
+        return None
     return [one.describe().message for one in found.differences if one.amount]
 
 
