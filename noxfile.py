@@ -105,6 +105,7 @@ def lint(session: nox.Session) -> None:
     install(session, "lint", package=False)
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports", "--no-cache")
 
 
 @nox.session

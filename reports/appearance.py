@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import Grade, Verdict
+from urdf_usd.reports.records.record import Grade, Verdict
 
 
 class Appearance(Struct, frozen=True):

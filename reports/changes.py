@@ -6,7 +6,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.change_record import (
+from urdf_usd.reports.records.change_record import (
     GOOD,
     ChangeRecord,
     FormerRunRecord,

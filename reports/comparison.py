@@ -9,7 +9,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES
+from urdf_usd.reports.records.record import (
     CheckHeading,
     CheckRecord,
     ConverterRecord,
@@ -18,8 +20,6 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports import overview
-from urdf_usd.reports.appearance import GRADES
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""

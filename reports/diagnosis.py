@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.explanation import place_to_look
+from urdf_usd.reports.overview import statement
+from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
     FindingRecord,
@@ -12,8 +14,6 @@ from urdf_usd.conformance.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.explanation import place_to_look
-from urdf_usd.reports.overview import statement
 
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,

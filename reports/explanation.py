@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from urdf_usd.conformance.records.record import CheckRecord, FindingRecord, Grade
 from urdf_usd.reports.overview import statement
 from urdf_usd.reports.quantities import quantity
+from urdf_usd.reports.records.record import CheckRecord, FindingRecord, Grade
 from urdf_usd.reports.text import plain
 
 _ADVICE = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.overview import statement
+from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,
     Grade,
     RobotRecord,
 )
-from urdf_usd.reports.overview import statement
 
 _ROUND_TRIP = "round-trip."
 # Checks of quantities that are computed from others, and the checks of these, by

@@ -21,17 +21,17 @@ from xml.etree import ElementTree as ET
 
 from msgspec import structs
 
-from urdf_usd.conformance.records.baseline_record import BaselineRecord
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.explanation import advice, explanation
+from urdf_usd.reports.overview import headline
+from urdf_usd.reports.records.baseline_record import BaselineRecord
+from urdf_usd.reports.records.record import (
     CheckRecord,
     Grade,
     RobotRecord,
     RunSummary,
     Verdict,
 )
-from urdf_usd.conformance.records.suite_case import CaseOutcome, CaseRecord
-from urdf_usd.reports.explanation import advice, explanation
-from urdf_usd.reports.overview import headline
+from urdf_usd.reports.records.suite_case import CaseOutcome, CaseRecord
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.changes import sign, sorted_changes
+from urdf_usd.reports.overview import headline, score_text, suite_scores
+from urdf_usd.reports.quantities import exact, quantity
+from urdf_usd.reports.records.record import (
     CheckHeading,
     RobotSummary,
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.changes import sign, sorted_changes
-from urdf_usd.reports.overview import headline, score_text, suite_scores
-from urdf_usd.reports.quantities import exact, quantity
 from urdf_usd.reports.text import markdown
 
 _NAME_LIMIT = 80

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata, util
 from pathlib import Path
 
-from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.reports.records.record import RobotRecord
 
 Cell = str | int | float | None
 

@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.records.record import (
     CheckRecord,
     DifferenceRecord,
     EngineRecord,
@@ -22,8 +23,7 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.conformance.records.suite_case import ChapterScore
-from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.records.suite_case import ChapterScore
 
 POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.conformance.records.baseline_record import BaselineRecord
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.baseline_record import BaselineRecord
+from urdf_usd.reports.records.record import (
     DiagnosticRecord,
     Grade,
     RobotRecord,

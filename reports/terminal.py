@@ -11,7 +11,13 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import VERDICTS, appearance
+from urdf_usd.reports.changes import sorted_changes
+from urdf_usd.reports.comparison import Comparison, Seconds, compare
+from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.quantities import duration, quantity, size
+from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     EngineStatus,
     Grade,
@@ -19,12 +25,6 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports import overview
-from urdf_usd.reports.appearance import VERDICTS, appearance
-from urdf_usd.reports.changes import sorted_changes
-from urdf_usd.reports.comparison import Comparison, Seconds, compare
-from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.text import one_line, path_line
 
 _NAME_LIMIT = 40

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_startup import ROBOT
+from tests.robots import ROBOT
 
 ROOT = Path(__file__).parent.parent
 # Folders of robotics projects that have the names of this project's folders.
@@ -114,7 +114,7 @@ def test_wheel_has_one_package(site: Path) -> None:
     package = site / "urdf_usd"
 
     assert {name for name in names if not name.endswith(".dist-info")} == {"urdf_usd"}
-    assert {path.name for path in package.iterdir() if path.is_dir()} == set(TAKEN)
+    assert {path.name for path in package.iterdir() if path.is_dir()} == {*TAKEN, "cli", "pytest_plugin", "suite"}
     modules = {path.name for path in (ROOT / "urdf_usd").glob("*.py")}
     assert {path.name for path in package.glob("*.py")} == modules
     assert (package / "py.typed").is_file()
@@ -171,7 +171,7 @@ def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) 
             "-m",
             "pytest",
             "-p",
-            "urdf_usd.conformance.pytest_plugin.plugin",
+            "urdf_usd.pytest_plugin.plugin",
         ),
         cwd=project,
         env=os.environ | isolated,

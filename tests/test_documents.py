@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.test_startup import ROBOT
-from urdf_usd.conformance.cli.main import main
+from tests.robots import ROBOT
+from urdf_usd.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
@@ -145,7 +145,7 @@ def _environment(programs: Path) -> dict[str, str]:
     """
     programs.mkdir()
     run = f"{shlex.quote(sys.executable)} -P"
-    command = "from urdf_usd.conformance.cli.program import start; start()"
+    command = "from urdf_usd.cli.program import start; start()"
     for name, line in {
         "urdf-usd": f'{run} -c "{command}" "$@"',
         "pytest": f'{run} -m pytest -p no:cacheprovider "$@"',

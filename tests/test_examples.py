@@ -54,7 +54,7 @@ def _shell(
     """Run bash with the commands of this checkout."""
     programs = folder.parent / "bin"
     programs.mkdir(exist_ok=True)
-    start = "from urdf_usd.conformance.cli.program import start; start()"
+    start = "from urdf_usd.cli.program import start; start()"
     for name, call in (("urdf-usd", f'-c "{start}"'), ("pytest", "-m pytest")):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {sys.executable} -P {call} "$@"\n')

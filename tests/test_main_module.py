@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_startup import ROBOT
+from tests.robots import ROBOT
 
 PROGRAM = """
 with open("runs.txt", "a") as runs:

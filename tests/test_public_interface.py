@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import urdf_usd
-from tests.test_startup import ROBOT
+from tests.robots import ROBOT
 
 R2D2 = "pybullet:r2d2.urdf"
 NO_ENGINE = urdf_usd.CheckOptions(engines=("mujoco",))

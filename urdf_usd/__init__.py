@@ -15,12 +15,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
-    from urdf_usd.conformance.records.record import (
-        Grade,
-        RobotRecord,
-        RunSummary,
-        Verdict,
-    )
     from urdf_usd.converter.conversion import Conversion, with_description
     from urdf_usd.converter.diagnostics import (
         ConversionError,
@@ -37,6 +31,12 @@ if TYPE_CHECKING:
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.usd.reader.read import StageReading, read_usd
     from urdf_usd.corpus.robots import CorpusError
+    from urdf_usd.reports.records.record import (
+        Grade,
+        RobotRecord,
+        RunSummary,
+        Verdict,
+    )
     from urdf_usd.robots import check, convert, read_urdf, run
 
 __all__ = [
@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "urdf_usd.conformance.records.record": (
+    "urdf_usd.reports.records.record": (
         "Grade",
         "RobotRecord",
         "RunSummary",

@@ -17,9 +17,9 @@ from urdf_usd import converter, corpus
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
-    from urdf_usd.conformance.records.record import RobotRecord, RunSummary
     from urdf_usd.converter import Conversion, ConvertOptions, Parsed
     from urdf_usd.corpus import RobotSource
+    from urdf_usd.reports.records.record import RobotRecord, RunSummary
 
 
 Reference: TypeAlias = "str | os.PathLike[str]"

@@ -22,7 +22,6 @@ from urdf_usd.conformance.observation.robot import (
     Rollout,
     velocity_indices,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -35,6 +34,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
+from urdf_usd.reports.records.record import Grade
 
 Array = NDArray[np.float64]
 

@@ -23,7 +23,6 @@ from urdf_usd.conformance.checks.joint_motion import (
     turns,
 )
 from urdf_usd.conformance.observation.robot import Frames, Observation
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -33,6 +32,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     ToleranceModel,
 )
+from urdf_usd.reports.records.record import Grade
 
 # Ratios of units of length: powers of ten, inches and feet.
 _UNITS = tuple(

@@ -16,7 +16,6 @@ from urdf_usd.conformance.checks.mass_values import (
     norms,
 )
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import harmless_moment, is_pointlike
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -34,6 +33,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     masses_of,
     unread_masses,
 )
+from urdf_usd.reports.records.record import Grade
 
 _NO_GROUP = "no fixed joint connects links with mass"
 # Observations of one robot, each used by several checks.

@@ -33,7 +33,6 @@ from urdf_usd.conformance.checks.shape_pairs import (
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -44,6 +43,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     number,
     relative_difference,
 )
+from urdf_usd.reports.records.record import Grade
 
 Measure: TypeAlias = Callable[
     [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel],

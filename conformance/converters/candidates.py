@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
+from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
 # Slow to import; `run` imports this module to validate its options.
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.records.scene import SceneMesh
+from urdf_usd.reports.records.scene import SceneMesh
 
 _STEPS = 65535
 # Grids on which points of large meshes are merged, until a mesh has at most this many

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Frames
-from urdf_usd.conformance.records.scene import Agreement, LinkErrors
+from urdf_usd.reports.records.scene import Agreement, LinkErrors
 
 Array = NDArray[np.float64]
 

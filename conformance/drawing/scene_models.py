@@ -15,7 +15,7 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
 )
-from urdf_usd.conformance.records.scene import (
+from urdf_usd.reports.records.scene import (
     Affine,
     Coupling,
     Motion,

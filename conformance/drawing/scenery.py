@@ -34,8 +34,8 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
 )
-from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneMesh, SceneShape
 from urdf_usd.converter.robot.model import Robot
+from urdf_usd.reports.records.scene import LinkErrors, Scene, SceneMesh, SceneShape
 
 # Triangles per side: a page stays below 5 MB even if no mesh is shared.
 TRIANGLES = 40_000

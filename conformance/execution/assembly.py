@@ -39,9 +39,17 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
 )
-from urdf_usd.conformance.records.coverage_record import LedgerRecord
-from urdf_usd.conformance.records.environment import environment
-from urdf_usd.conformance.records.record import (
+from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.messages import group_alike
+from urdf_usd.converter.diagnostics.rules import RULES, Rule
+from urdf_usd.converter.file_content import InputFile
+from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.corpus import UnavailableSource
+from urdf_usd.corpus.robots import NOWHERE, Origin
+from urdf_usd.reports.records.coverage_record import LedgerRecord
+from urdf_usd.reports.records.environment import environment
+from urdf_usd.reports.records.record import (
     CheckHeading,
     CheckRecord,
     ConverterRecord,
@@ -55,15 +63,7 @@ from urdf_usd.conformance.records.record import (
     SourceRecord,
     Verdict,
 )
-from urdf_usd.conformance.records.suite_case import chapter_scores
-from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.messages import group_alike
-from urdf_usd.converter.diagnostics.rules import RULES, Rule
-from urdf_usd.converter.file_content import InputFile
-from urdf_usd.converter.lint.finding import Finding
-from urdf_usd.corpus import UnavailableSource
-from urdf_usd.corpus.robots import NOWHERE, Origin
+from urdf_usd.reports.records.suite_case import chapter_scores
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024

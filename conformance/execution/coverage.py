@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.reports.records.coverage_record import CoverageStatus, LedgerRecord
 
 # Records import this module, which need no model.
 if TYPE_CHECKING:

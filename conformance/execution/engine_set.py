@@ -41,7 +41,6 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.conformance.observation.robot import Base, Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
-from urdf_usd.conformance.records.record import OverlapRecord
 from urdf_usd.conformance.verdict.judged import (
     REFERENCE,
     ColliderChoice,
@@ -49,6 +48,7 @@ from urdf_usd.conformance.verdict.judged import (
     RoundTripOutcomes,
 )
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
+from urdf_usd.reports.records.record import OverlapRecord
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.matching.labelling import Labelled

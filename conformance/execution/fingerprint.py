@@ -30,8 +30,8 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import Limits
-from urdf_usd.conformance.records.environment import DISTRIBUTION, environment
 from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
 # Pairs of a name and a version or hash.
 Programs: TypeAlias = tuple[tuple[str, str], ...]

@@ -82,12 +82,6 @@ from urdf_usd.conformance.execution.workers.limits import (
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.promises.shapes import read_shape_promise
-from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-from urdf_usd.conformance.records.results import (
-    read_record,
-    record_path,
-    write_record,
-)
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
@@ -107,6 +101,12 @@ from urdf_usd.converter.simulation.plan import Description
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
+from urdf_usd.reports.records.results import (
+    read_record,
+    record_path,
+    write_record,
+)
 
 EXTERNAL = "unknown"
 

@@ -35,12 +35,12 @@ import msgspec
 from msgspec import Struct
 
 from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.records.results import (
+from urdf_usd.reports.records.results import (
     record_path,
     timing_path,
     write_atomically,
 )
-from urdf_usd.conformance.records.scene import scene_path
+from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
 CONVERTERS = "converters"

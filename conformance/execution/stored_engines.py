@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Available, Side
 from urdf_usd.conformance.execution.fingerprint import all_versions
 from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.records.results import write_atomically
+from urdf_usd.reports.records.results import write_atomically
 
 _OURS = "urdf_usd."
 # Libraries of the engines that are always installed.

@@ -39,14 +39,14 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
-from urdf_usd.conformance.records.coverage_record import LedgerRecord
-from urdf_usd.conformance.records.suite_case import CaseReadingRecord, Expected
 from urdf_usd.conformance.verdict.judged import (
     ColliderChoice,
     Judgement,
     RoundTripOutcomes,
 )
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError
+from urdf_usd.reports.records.coverage_record import LedgerRecord
+from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.matching.labelling import Labelled
@@ -517,7 +517,7 @@ def draw_robot(  # noqa: PLR0917  # a call from another module's step
     """
     from urdf_usd.conformance.drawing.scenery import draw_scene
     from urdf_usd.conformance.engines.reference.engine import read_kept
-    from urdf_usd.conformance.records.scene import write_scene
+    from urdf_usd.reports.records.scene import write_scene
 
     parsed = read_kept(path, packages)
     scene = draw_scene(parsed.robot, usd, readings, frames, configurations)

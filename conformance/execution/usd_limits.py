@@ -24,10 +24,10 @@ from urdf_usd.conformance.execution.workers.context import FOR_USDS, start_loadi
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
+from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 # These import OpenUSD, which only workers need.
 if TYPE_CHECKING:

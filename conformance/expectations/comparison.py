@@ -35,7 +35,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     merge_appearances,
 )
-from urdf_usd.conformance.records.suite_case import (
+from urdf_usd.reports.records.suite_case import (
     AppearanceValues,
     BodyValues,
     CaseFailureRecord,

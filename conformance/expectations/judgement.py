@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from urdf_usd.conformance.records.suite_case import (
+from urdf_usd.reports.records.suite_case import (
     CaseOutcome,
     CaseReadingRecord,
     Expected,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Configurations
-from urdf_usd.conformance.records.suite_case import Expected
+from urdf_usd.reports.records.suite_case import Expected
 
 
 def configurations_of(expected: Expected) -> Configurations:

@@ -23,8 +23,8 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
 )
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
+from urdf_usd.reports.records.record import Grade, Verdict
 
 # Robot, check, and name of the converter in the run.
 Place: TypeAlias = tuple[str, str, str]

@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
-from urdf_usd.conformance.records.baseline_record import (
+from urdf_usd.reports.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
-from urdf_usd.conformance.records.suite_case import CaseOutcome
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.reports.records.suite_case import CaseOutcome
 
 # Invalid URDFs and robots that could not be fetched are listed, but count only with
 # --strict.

@@ -45,12 +45,12 @@ from urdf_usd.conformance.mutation.simulation_faults import description_of
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.promises.description import read_promise
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import Grade
 
 # Range of the search for the smallest detected size, and its bisection steps.
 _SMALLEST = 1e-2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.reduction.failures import FailureKind
 from urdf_usd.conformance.reduction.reduce import Reduction
+from urdf_usd.reports.records.record import CheckRecord, Grade
 
 # A longer URDF is attached instead of quoted.
 _LONGEST = 8000

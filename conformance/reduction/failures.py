@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.record import (
     CheckRecord,
     EngineStatus,
     Grade,

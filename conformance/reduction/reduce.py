@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.conformance.reduction.documents import (
     ReductionError,
     standalone_document,
@@ -27,6 +26,7 @@ from urdf_usd.conformance.reduction.trials import (
     start_trials,
 )
 from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.records.record import RobotRecord
 
 
 class Size(Struct, frozen=True):

@@ -19,11 +19,11 @@ from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.records.record import RobotRecord
 
 _ALWAYS = frozenset({REFERENCE, USD_ENGINE})
 

@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.observation.robot import JointObservation, Observation
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.conformance.tolerance.rollout import rollout_spread
+from urdf_usd.reports.records.record import Grade
 
 # A robot of less has no size from which a harmless inertia follows [m].
 _NANOMETRE = 1e-9

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from urdf_usd.conformance.engines.protocol import Outcome
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.record import (
     CheckRecord,
     DeviationRecord,
     Verdict,

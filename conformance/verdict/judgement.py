@@ -42,16 +42,6 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.records.record import (
-    ANOTHER_ROBOT,
-    CheckRecord,
-    DepartureRecord,
-    DeviationRecord,
-    DifferenceRecord,
-    FindingRecord,
-    Grade,
-    Verdict,
-)
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -82,6 +72,16 @@ from urdf_usd.conformance.verdict.simulators import (
     SimulatorResult,
     compare_simulator,
     merge,
+)
+from urdf_usd.reports.records.record import (
+    ANOTHER_ROBOT,
+    CheckRecord,
+    DepartureRecord,
+    DeviationRecord,
+    DifferenceRecord,
+    FindingRecord,
+    Grade,
+    Verdict,
 )
 
 # Findings shown per check; the check says how many there are.

@@ -20,7 +20,6 @@ from urdf_usd.conformance.checks.catalogue import Check
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -33,6 +32,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
+from urdf_usd.reports.records.record import Grade
 
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"

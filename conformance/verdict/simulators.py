@@ -20,7 +20,6 @@ from msgspec import Struct, structs
 from urdf_usd.conformance.checks.catalogue import Check
 from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.records.record import DeviationRecord, Grade
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -36,6 +35,7 @@ from urdf_usd.conformance.verdict.attribution import (
     known_deviations,
     roundings,
 )
+from urdf_usd.reports.records.record import DeviationRecord, Grade
 
 
 class SimulatorResult(Struct, frozen=True, eq=False):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from urdf_usd.conformance.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS
 from urdf_usd.reports.changes import sorted_changes
@@ -26,6 +25,7 @@ from urdf_usd.reports.markdown import (
     table,
 )
 from urdf_usd.reports.quantities import duration, size
+from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports.text import markdown
 
 # Folder of the pages of each converter, as a run of that converter alone has them.

@@ -9,7 +9,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from urdf_usd.conformance.records.history import (
+from urdf_usd.reports.html.rendering import page_environment
+from urdf_usd.reports.overview import score_text, suite_totals
+from urdf_usd.reports.quantities import duration
+from urdf_usd.reports.records.history import (
     KEPT_CHECKS,
     HistoryChange,
     HistoryEntry,
@@ -18,10 +21,7 @@ from urdf_usd.conformance.records.history import (
     changed_versions,
     count_verdicts,
 )
-from urdf_usd.conformance.records.record import Verdict
-from urdf_usd.reports.html.rendering import page_environment
-from urdf_usd.reports.overview import score_text, suite_totals
-from urdf_usd.reports.quantities import duration
+from urdf_usd.reports.records.record import Verdict
 
 PAGE = "history.html"
 FILE = "history.json"

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from urdf_usd import reports
-from urdf_usd.conformance import records
-from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.reports import records
+from urdf_usd.reports.records.record import RobotRecord
 
 _LIBRARIES = ("jinja2", "markupsafe", "msgspec")
 

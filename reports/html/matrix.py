@@ -8,16 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports import overview
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.html.rendering import page_name
+from urdf_usd.reports.records.record import (
     CheckRecord,
     EngineStatus,
     Grade,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports import overview
-from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.html.rendering import page_name
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]

@@ -14,8 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from urdf_usd.conformance.records.coverage_record import CoverageStatus
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports import changes, overview, quantities
+from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
+from urdf_usd.reports.records.coverage_record import CoverageStatus
+from urdf_usd.reports.records.record import (
     ConverterRecord,
     EngineStatus,
     Grade,
@@ -23,8 +25,6 @@ from urdf_usd.conformance.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports import changes, overview, quantities
-from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.text import plain
 
 # Longer tables are cut; the JSON record has all rows.

@@ -8,19 +8,6 @@ from jinja2 import Environment
 from markupsafe import Markup
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
-    CheckRecord,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
-from urdf_usd.conformance.records.scene import (
-    Agreement,
-    LinkErrors,
-    Scene,
-    scene_text,
-    unpack_scene,
-)
 from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.diagnosis import diagnose
@@ -33,6 +20,19 @@ from urdf_usd.reports.html.rendering import (
     trusted_markup,
 )
 from urdf_usd.reports.html.tree import Limits, first_wrong, tree
+from urdf_usd.reports.records.record import (
+    CheckRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
+from urdf_usd.reports.records.scene import (
+    Agreement,
+    LinkErrors,
+    Scene,
+    scene_text,
+    unpack_scene,
+)
 from urdf_usd.reports.text import one_line
 
 ROTATION_CHECK = "kinematics.rotation"

@@ -10,9 +10,6 @@ from urllib.parse import quote
 import msgspec
 from jinja2 import Environment
 
-from urdf_usd.conformance.records.history import HistoryEntry
-from urdf_usd.conformance.records.record import RobotRecord, RunSummary
-from urdf_usd.conformance.records.scene import SceneError, scene_path
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
@@ -28,6 +25,9 @@ from urdf_usd.reports.html.rendering import (
     template_asset,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, render_page
+from urdf_usd.reports.records.history import HistoryEntry
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
+from urdf_usd.reports.records.scene import SceneError, scene_path
 
 # Scripts shared by all pages of a run, so that browsers cache them.
 _SCRIPTS = "scripts"

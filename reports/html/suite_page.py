@@ -9,18 +9,6 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from urdf_usd.conformance.records.record import (
-    ConverterRecord,
-    RobotRecord,
-    RunSummary,
-)
-from urdf_usd.conformance.records.suite_case import (
-    Case,
-    CaseOutcome,
-    CaseRecord,
-    Requirement,
-    Score,
-)
 from urdf_usd.reports.html.comparison_page import CONVERTERS
 from urdf_usd.reports.html.rendering import (
     page_environment,
@@ -28,6 +16,18 @@ from urdf_usd.reports.html.rendering import (
     run_command,
 )
 from urdf_usd.reports.overview import suite_scores
+from urdf_usd.reports.records.record import (
+    ConverterRecord,
+    RobotRecord,
+    RunSummary,
+)
+from urdf_usd.reports.records.suite_case import (
+    Case,
+    CaseOutcome,
+    CaseRecord,
+    Requirement,
+    Score,
+)
 
 PAGE = "suite.html"
 # Folder of the URDFs and the expected values.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.records.record import CheckRecord, Grade
-from urdf_usd.conformance.records.scene import LinkErrors, Scene, SceneJoint
+from urdf_usd.reports.records.record import CheckRecord, Grade
+from urdf_usd.reports.records.scene import LinkErrors, Scene, SceneJoint
 
 # Deeper links are not indented further.
 _DEEPEST = 12

@@ -27,10 +27,10 @@ from urdf_usd.conformance.execution.examination.pair import examine_pair
 from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.reports.records.record import RobotRecord
 
 DEFAULT_CORPORA = ("erd",)
 # Upper bound for the median time of a check [s].

@@ -23,7 +23,7 @@ from tests.conformance.runs import write_mesh
 
 _INTERVAL = 1.0
 _PARTS = 10
-_COMMAND = "from urdf_usd.conformance.cli.program import start; start()"
+_COMMAND = "from urdf_usd.cli.program import start; start()"
 _KIBIBYTE_PER_MEBIBYTE = 1024
 _SHAPES = (
     '<box size="0.1 0.2 0.3"/>',

@@ -17,9 +17,9 @@ from urdf_usd.conformance.execution.examination.assignment import Assignment
 from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.corpus import RobotSource, resolve_robot
+from urdf_usd.reports.records.record import RobotRecord
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

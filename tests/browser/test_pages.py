@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from tests.reports import records
+from tests.reports import samples
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.html.site import render_robot, write_site
+from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,
     Grade,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.html.site import render_robot, write_site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -94,15 +94,15 @@ def visit(browser: Browser) -> Iterator[Visit]:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a run with every verdict once."""
-    robots = records.corpus()
-    return write_site(records.summary(robots), robots, tmp_path_factory.mktemp("small"))
+    robots = samples.corpus()
+    return write_site(samples.summary(robots), robots, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a run of 1,200 robots and some 60 checks."""
     robots = tuple(_robot(number) for number in range(1_200))
-    return write_site(records.summary(robots), robots, tmp_path_factory.mktemp("large"))
+    return write_site(samples.summary(robots), robots, tmp_path_factory.mktemp("large"))
 
 
 @pytest.fixture(scope="session")
@@ -122,7 +122,7 @@ def _robot(number: int) -> RobotRecord:
     checks = [_check(column, number, next(grades)) for column in range(60)]
     if fails:
         checks[5] = structs.replace(checks[5], grade=Grade.FAILS, worst=0.01)
-    robot = records.robot(
+    robot = samples.robot(
         Verdict.FAILS if fails else Verdict.CLOSE,
         name=f"Robot {number:04d}",
         checks=tuple(checks),
@@ -138,7 +138,7 @@ def _robot(number: int) -> RobotRecord:
 def _check(column: int, number: int, grade: Grade) -> CheckRecord:
     worst = 10.0 ** -(6 + (column * 13 + number * 7) % 9)
     return structs.replace(
-        records.position(grade, worst),
+        samples.position(grade, worst),
         id=f"kinematics.quantity_{column}",
         title=f"quantity {column} of the robot",
         group=f"group {column // 12}",
@@ -460,11 +460,11 @@ def test_headings_leave_room_for_robots(
     visit: Visit, tmp_path: Path, width: int
 ) -> None:
     """Headings of all checks take at most 10 rem, and every word of them is visible."""
-    robot = records.robot(
+    robot = samples.robot(
         Verdict.EXACT,
         checks=tuple(
             structs.replace(
-                records.position(Grade.EXACT, 0.0),
+                samples.position(Grade.EXACT, 0.0),
                 id=one.id,
                 title=one.title,
                 group=one.group,
@@ -475,7 +475,7 @@ def test_headings_leave_room_for_robots(
     page = visit.page
     page.set_viewport_size({"width": width, "height": 900})
     visit.open(
-        write_site(records.summary((robot,)), (robot,), tmp_path),
+        write_site(samples.summary((robot,)), (robot,), tmp_path),
         "#robots?columns=all",
     )
     head = page.locator("#explorer thead")
@@ -531,14 +531,14 @@ def test_command_can_be_copied(visit: Visit, small: Path) -> None:
 def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
     """In the matrix, its search, the plots and the page of the robot."""
     finding = FindingRecord(subject=_HOSTILE, message=_HOSTILE, grade=Grade.FAILS)
-    robot = records.robot(
+    robot = samples.robot(
         Verdict.FAILS,
         name=_HOSTILE,
         id="hostile",
         reason=_HOSTILE,
-        checks=(records.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),),
+        checks=(samples.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),),
     )
-    page = visit.open(write_site(records.summary((robot,)), (robot,), tmp_path))
+    page = visit.open(write_site(samples.summary((robot,)), (robot,), tmp_path))
     assert _titles(page)[0].startswith("</script><img src=x")
     assert "\\u202e" in _titles(page)[0]
     page.locator("#distributions").scroll_into_view_if_needed()

@@ -21,10 +21,10 @@ from urdf_usd.conformance.execution.tasks import (
 from urdf_usd.conformance.execution.usd_limits import READ_DEFAULTS, ReadOptions
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConversionError, ConvertOptions
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.records.record import RobotRecord
 
 _Result = TypeVar("_Result")
 # Drawings are not compared; cached meshes would stay in the process of the tests.

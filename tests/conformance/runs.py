@@ -86,7 +86,7 @@ class Run:
 
     def command(self, corpus: str, *options: str) -> list[str]:
         """The command with its arguments."""
-        program = "from urdf_usd.conformance.cli.main import main; main()"
+        program = "from urdf_usd.cli.main import main; main()"
         run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
         chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
         return [*run, *chosen, *options]
@@ -95,7 +95,7 @@ class Run:
         self, command: Sequence[str], **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Run any command line of the program to its end."""
-        program = "from urdf_usd.conformance.cli.main import main; main()"
+        program = "from urdf_usd.cli.main import main; main()"
         return subprocess.run(
             [sys.executable, "-c", program, *command],
             env=self.environment | variables,

@@ -37,11 +37,11 @@ from urdf_usd.conformance.execution.requirements import Requirements
 from urdf_usd.conformance.execution.tasks import InstalledEngine, cache_meshes
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT, processors
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.reports.records.record import RobotRecord
 
 _VARIANTS = ("generic-nested-auto", "physx-flat-auto", "usdphysics-nested-auto")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from urdf_usd.conformance.records.record import CheckRecord, Grade, RobotRecord
+from urdf_usd.reports.records.record import CheckRecord, Grade, RobotRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.custom_attributes.removal import convert_pair, custom_opinions
 from urdf_usd import check, read_usd
-from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Floating
+from urdf_usd.reports.records.record import Grade, RobotRecord
 
 _BODY = """<inertial><origin xyz="0.1 0.2 0.3"/><mass value="1.5"/>
   <inertia ixx="0.2" ixy="0.01" ixz="0.02" iyy="0.3" iyz="0.03" izz="0.4"/>

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from tests.documentation.text import escaped, fenced, page, table
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 
 _CONTEXT = click.Context(main, info_name="urdf-usd")
 COMMANDS = tuple(main.list_commands(_CONTEXT))

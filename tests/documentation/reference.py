@@ -15,8 +15,8 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
     Check,
 )
-from urdf_usd.conformance.records.record import SCHEMA_VERSION
-from urdf_usd.conformance.records.schema import RECORDS, record_schema
+from urdf_usd.reports.records.record import SCHEMA_VERSION
+from urdf_usd.reports.records.schema import RECORDS, record_schema
 
 _UNITS = {"": "equality", "1": "ratio"}
 

@@ -14,9 +14,9 @@ from pxr import Usd
 
 from tests.documentation.text import escaped, fenced, page, table
 from urdf_usd import ConversionError, Diagnostic, convert
-from urdf_usd.conformance.records.suite_case import Case, read_case
 from urdf_usd.corpus.robots import RobotSource, SuiteCase
 from urdf_usd.corpus.sources.feature_suite import locate_all, manifest, versions
+from urdf_usd.reports.records.suite_case import Case, read_case
 
 _VERSION = versions()[-1]
 CHAPTERS = {one["name"]: one for one in manifest(_VERSION)["chapters"]}

@@ -13,14 +13,14 @@ from click.testing import CliRunner
 import urdf_usd
 from tests.documentation.pages import PAGES
 from tests.documentation.repository import foreign_loads, with_site_links
+from urdf_usd.cli.main import main
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
     ROUND_TRIP_CHECKS,
     SIMULATION_CHECKS,
 )
-from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.records.schema import RECORDS, record_schema
 from urdf_usd.converter.options import Profile
+from urdf_usd.reports.records.schema import RECORDS, record_schema
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (

@@ -7,8 +7,8 @@ from importlib import resources
 
 import pytest
 
-from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
+from urdf_usd.reports.records.record import Grade, Verdict
 
 _STYLE = (
     resources.files("urdf_usd.reports.html") / "templates" / "style.css"

@@ -9,15 +9,15 @@ from lxml import html
 from msgspec import structs
 from rich.console import Console
 
-from tests.reports import records
-from urdf_usd.conformance.records.change_record import (
+from tests.reports import samples
+from urdf_usd.reports.changes import MOST_ROWS, sign, sorted_changes, style_class
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.records.change_record import (
     ChangeRecord,
     FormerRunRecord,
     Kind,
 )
-from urdf_usd.reports.changes import MOST_ROWS, sign, sorted_changes, style_class
-from urdf_usd.reports.html.site import write_site
-from urdf_usd.reports.markdown import write_markdown
 from urdf_usd.reports.terminal import terminal_summary
 
 FAILING = ChangeRecord(
@@ -42,8 +42,8 @@ SETTING = ChangeRecord(
     kind=Kind.SETTING, worse=False, subject="environment mujoco", before="3", after="4"
 )
 FORMER = FormerRunRecord(name="before", changes=(FAILING, GONE, WORSE, FIXED, SETTING))
-ROBOTS = records.corpus()
-SUMMARY = structs.replace(records.summary(ROBOTS), former=FORMER)
+ROBOTS = samples.corpus()
+SUMMARY = structs.replace(samples.summary(ROBOTS), former=FORMER)
 COUNTS = "1 newly failing, 1 removed, 1 worse, 1 fixed"
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from tests.reports import records
+from tests.reports import samples
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.diagnosis import diagnose
+from urdf_usd.reports.explanation import place_to_look
+from urdf_usd.reports.records.record import (
     DiagnosticRecord,
     DifferenceRecord,
     FindingRecord,
     Grade,
     Verdict,
 )
-from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.explanation import place_to_look
 
 ELBOW = FindingRecord(
     subject="joint elbow",
@@ -32,17 +32,17 @@ SEEN = tuple(
 @pytest.mark.parametrize("verdict", [Verdict.EXACT, Verdict.CLOSE])
 def test_conforming_robot_has_no_diagnosis(verdict: Verdict) -> None:
     """Only robots that do not conform have one."""
-    assert diagnose(records.robot(verdict)) is None
+    assert diagnose(samples.robot(verdict)) is None
 
 
 def test_diagnosis_shows_worst_finding_of_first_failing_check() -> None:
     """With the engines that see it, further subjects, and where to look."""
     check = structs.replace(
-        records.position(Grade.FAILS, 1.0, "elbow", (ELBOW, WRIST)), differences=SEEN
+        samples.position(Grade.FAILS, 1.0, "elbow", (ELBOW, WRIST)), differences=SEEN
     )
     further = structs.replace(check, id="kinematics.rotation")
-    passing = records.position(Grade.EXACT, 0.0)
-    robot = records.robot(Verdict.FAILS, checks=(passing, check, further))
+    passing = samples.position(Grade.EXACT, 0.0)
+    robot = samples.robot(Verdict.FAILS, checks=(passing, check, further))
     found = diagnose(robot)
     assert found is not None
     assert (found.subject, found.statement) == ("joint elbow", "axis is reversed")
@@ -55,8 +55,8 @@ def test_diagnosis_shows_worst_finding_of_first_failing_check() -> None:
 
 def test_fault_of_a_simulator_alone_names_it() -> None:
     """OpenUSD reads what the URDF states."""
-    check = records.simulated(unequal=1)
-    found = diagnose(records.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.simulated(unequal=1)
+    found = diagnose(samples.robot(Verdict.FAILS, checks=(check,)))
 
     assert found is not None
     assert found.fault == (
@@ -67,8 +67,8 @@ def test_fault_of_a_simulator_alone_names_it() -> None:
 
 def test_statement_does_not_repeat_the_subject() -> None:
     """Whatever the form of the message."""
-    check = records.position(Grade.FAILS, 1.0, "wrist", (WRIST,))
-    found = diagnose(records.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.position(Grade.FAILS, 1.0, "wrist", (WRIST,))
+    found = diagnose(samples.robot(Verdict.FAILS, checks=(check,)))
     assert found is not None
     assert (found.subject, found.statement) == ("link wrist", "is missing")
 
@@ -76,8 +76,8 @@ def test_statement_does_not_repeat_the_subject() -> None:
 def test_fault_of_a_dispute_is_undecided() -> None:
     """The USD is not blamed."""
     finding = structs.replace(ELBOW, grade=Grade.DISPUTED)
-    check = records.position(Grade.DISPUTED, 1.0, "elbow", (finding,))
-    found = diagnose(records.robot(Verdict.DISPUTED, checks=(check,)))
+    check = samples.position(Grade.DISPUTED, 1.0, "elbow", (finding,))
+    found = diagnose(samples.robot(Verdict.DISPUTED, checks=(check,)))
     assert found is not None
     assert found.fault.startswith("undecided")
 
@@ -88,8 +88,8 @@ def test_fault_of_a_missing_file_names_it() -> None:
     finding = structs.replace(
         ELBOW, grade=Grade.NOT_COMPARABLE, subject="link elbow", message=message
     )
-    check = records.position(Grade.NOT_COMPARABLE, 0.0, "elbow", (finding,))
-    found = diagnose(records.robot(Verdict.INCOMPLETE, checks=(check,)))
+    check = samples.position(Grade.NOT_COMPARABLE, 0.0, "elbow", (finding,))
+    found = diagnose(samples.robot(Verdict.INCOMPLETE, checks=(check,)))
     assert found is not None
     assert found.fault == "none in the USD: texture a.png is not found"
 
@@ -100,7 +100,7 @@ def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
         rule="x", severity="warning", message="odd", file="a.urdf", line=3
     )
     error = structs.replace(warning, severity="error", line=7)
-    robot = records.robot(Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
+    robot = samples.robot(Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
     found = diagnose(robot)
     assert found is not None
     assert "a.urdf:7" in found.remedy
@@ -111,7 +111,7 @@ def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
 )
 def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
     """Also without any check."""
-    found = diagnose(records.robot(verdict, checks=()))
+    found = diagnose(samples.robot(verdict, checks=()))
     assert found is not None
     assert found.fault
     assert found.remedy
@@ -136,7 +136,7 @@ def test_longest_matching_prefix_gives_the_place() -> None:
 def test_exceeded_limit_suggests_to_raise_it(reason: str) -> None:
     """Neither the robot nor an engine is at fault."""
     died = structs.replace(
-        records.robot(Verdict.CRASHED, checks=()),
+        samples.robot(Verdict.CRASHED, checks=()),
         reason=f"the URDF reader crashed: {reason}",
     )
 

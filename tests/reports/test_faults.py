@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.record import (
+from tests.reports import samples
+from urdf_usd.reports.faults import independent_faults
+from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,
     Grade,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.faults import independent_faults
 
 
 def _check(identifier: str, *subjects: str) -> CheckRecord:
@@ -21,13 +21,13 @@ def _check(identifier: str, *subjects: str) -> CheckRecord:
         for one in subjects
     )
     return structs.replace(
-        records.position(Grade.FAILS, findings=findings), id=identifier
+        samples.position(Grade.FAILS, findings=findings), id=identifier
     )
 
 
 def _robot(*checks: CheckRecord) -> RobotRecord:
-    passing = structs.replace(records.position(), id="structure.links")
-    return records.robot(Verdict.FAILS, checks=(passing, *checks))
+    passing = structs.replace(samples.position(), id="structure.links")
+    return samples.robot(Verdict.FAILS, checks=(passing, *checks))
 
 
 def _subjects(*checks: CheckRecord) -> list[tuple[str, ...]]:

@@ -7,18 +7,18 @@ from pathlib import Path
 from lxml import etree
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.baseline_record import (
+from tests.reports import samples
+from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.record import (
     FindingRecord,
     Grade,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.junit import write_junit
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:
@@ -29,8 +29,8 @@ def _written(robots: tuple[RobotRecord, ...], folder: Path) -> etree._Element:
 
 def test_a_suite_per_robot_and_a_case_per_check(tmp_path: Path) -> None:
     """A robot without checks has one case: its conversion."""
-    root = _written(records.corpus(), tmp_path)
-    assert [suite.get("name") for suite in root] == [r.id for r in records.corpus()]
+    root = _written(samples.corpus(), tmp_path)
+    assert [suite.get("name") for suite in root] == [r.id for r in samples.corpus()]
     cases = root.xpath("testsuite[@name='shifted']/testcase/@name")
     assert cases == [
         "structure.joint_types",
@@ -43,7 +43,7 @@ def test_a_suite_per_robot_and_a_case_per_check(tmp_path: Path) -> None:
 
 def test_counts_match_the_cases(tmp_path: Path) -> None:
     """CI systems read the attributes."""
-    root = _written(records.corpus(), tmp_path)
+    root = _written(samples.corpus(), tmp_path)
     for element in (root, *root):
         cases = element.findall(".//testcase")
         assert element.get("tests") == str(len(cases))
@@ -58,9 +58,9 @@ def test_counts_match_the_cases(tmp_path: Path) -> None:
 
 def test_failure_shows_values_difference_and_remedy(tmp_path: Path) -> None:
     """Place, both values, difference and advice."""
-    root = _written(records.corpus(), tmp_path)
+    root = _written(samples.corpus(), tmp_path)
     (failure,) = root.xpath("testsuite[@name='shifted']//failure")
-    assert failure.get("message") == records.MISPLACED.message
+    assert failure.get("message") == samples.MISPLACED.message
     for part in (
         "link wrist",
         "(0.1, -0.2, 0.3)",
@@ -74,7 +74,7 @@ def test_failure_shows_values_difference_and_remedy(tmp_path: Path) -> None:
 
 def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
     """A refused URDF is skipped with its diagnostic; a crash is an error."""
-    root = _written(records.corpus(), tmp_path)
+    root = _written(samples.corpus(), tmp_path)
     outcomes = {
         str(suite.get("name")): {
             outcome.tag for outcome in suite.iterfind("testcase/*")
@@ -102,10 +102,10 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
 def test_nonconforming_robot_has_a_failing_case(tmp_path: Path) -> None:
     """Also if no check fails."""
     for verdict in (Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE):
-        for checks in ((), (records.mass(),), (records.not_comparable(),)):
-            root = _written((records.robot(verdict, checks=checks),), tmp_path)
+        for checks in ((), (samples.mass(),), (samples.not_comparable(),)):
+            root = _written((samples.robot(verdict, checks=checks),), tmp_path)
             assert root.get("failures") == "1"
-    root = _written((records.robot(Verdict.CRASHED),), tmp_path)
+    root = _written((samples.robot(Verdict.CRASHED),), tmp_path)
     assert root.get("errors") == "1"
 
 
@@ -115,12 +115,12 @@ def test_control_characters_keep_the_file_well_formed(tmp_path: Path) -> None:
     finding = FindingRecord(
         subject=name, message=name, grade=Grade.FAILS, expected=name, actual=name
     )
-    robot = records.robot(
+    robot = samples.robot(
         Verdict.FAILS,
         id=name,
         name=name,
         reason=name,
-        checks=(records.position(Grade.FAILS, 1.0, name, (finding,)),),
+        checks=(samples.position(Grade.FAILS, 1.0, name, (finding,)),),
     )
     root = _written((robot,), tmp_path)
     (failure,) = root.iter("failure")
@@ -130,9 +130,9 @@ def test_control_characters_keep_the_file_well_formed(tmp_path: Path) -> None:
 
 def test_output_is_deterministic(tmp_path: Path) -> None:
     """It contains neither time nor host."""
-    _written(records.corpus(), tmp_path)
+    _written(samples.corpus(), tmp_path)
     first = (tmp_path / "junit.xml").read_bytes()
-    _written(records.corpus(), tmp_path)
+    _written(samples.corpus(), tmp_path)
     assert (tmp_path / "junit.xml").read_bytes() == first
 
 
@@ -142,8 +142,8 @@ def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
         FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
         for i in range(25)
     )
-    check = records.position(Grade.FAILS, findings=findings)
-    root = _written((records.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
+    check = samples.position(Grade.FAILS, findings=findings)
+    root = _written((samples.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
     (failure,) = root.iter("failure")
     assert failure.get("message") == "moved (and 24 more)"
     assert "5 more are in the JSON record." in str(failure.text)
@@ -163,16 +163,16 @@ def test_expected_failure_is_skipped_with_its_reason(tmp_path: Path) -> None:
         )
 
     robots = (
-        records.robot(
+        samples.robot(
             Verdict.FAILS,
             name="Arm",
-            checks=(records.position(Grade.FAILS), records.mass(Grade.FAILS)),
+            checks=(samples.position(Grade.FAILS), samples.mass(Grade.FAILS)),
         ),
-        records.robot(Verdict.CRASHED, name="Dead", checks=()),
+        samples.robot(Verdict.CRASHED, name="Dead", checks=()),
     )
     expected = (known("arm", "kinematics.position"), known("dead", "verdict"))
     baseline = BaselineRecord(expected=expected)
-    summary = structs.replace(records.summary(robots), baseline=baseline)
+    summary = structs.replace(samples.summary(robots), baseline=baseline)
     path = tmp_path / "junit.xml"
     write_junit(robots, path, summary)
     root = etree.parse(path).getroot()
@@ -197,7 +197,7 @@ def test_expected_failure_is_skipped_with_its_reason(tmp_path: Path) -> None:
 
 def test_incomplete_robot_has_a_skipped_case(tmp_path: Path) -> None:
     """With the reason, also if every check passes."""
-    robot = records.robot(Verdict.INCOMPLETE, reason="arm.usda is missing")
+    robot = samples.robot(Verdict.INCOMPLETE, reason="arm.usda is missing")
     (suite,) = _written((robot,), tmp_path).iterchildren()
     case = suite[0]
 
@@ -209,7 +209,7 @@ def test_incomplete_robot_has_a_skipped_case(tmp_path: Path) -> None:
 
 def test_assertions_are_compared_values(tmp_path: Path) -> None:
     """Of a check, of a robot and of the run, whose name has the headline."""
-    robots = records.corpus()
+    robots = samples.corpus()
     root = _written(robots, tmp_path)
 
     assert root.get("assertions") == str(sum(robot.compared for robot in robots))

@@ -14,30 +14,30 @@ from lxml import etree
 from msgspec import structs
 from pyarrow import parquet
 
-from tests.reports import records
+from tests.reports import samples
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.records.baseline_record import (
-    BaselineRecord,
-    KnownFailureRecord,
-)
-from urdf_usd.conformance.records.history import (
-    HistoryEntry,
-    append_entry,
-    read_history,
-)
-from urdf_usd.conformance.records.record import (
-    DiagnosticRecord,
-    FileRecord,
-    RobotRecord,
-    Verdict,
-)
-from urdf_usd.conformance.records.results import record_json
-from urdf_usd.conformance.records.schema import record_schema, write_schemas
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.measurements import COLUMNS, write_parquet
 from urdf_usd.reports.overview import headline
+from urdf_usd.reports.records.baseline_record import (
+    BaselineRecord,
+    KnownFailureRecord,
+)
+from urdf_usd.reports.records.history import (
+    HistoryEntry,
+    append_entry,
+    read_history,
+)
+from urdf_usd.reports.records.record import (
+    DiagnosticRecord,
+    FileRecord,
+    RobotRecord,
+    Verdict,
+)
+from urdf_usd.reports.records.results import record_json
+from urdf_usd.reports.records.schema import record_schema, write_schemas
 from urdf_usd.reports.sarif import write_sarif
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
@@ -53,7 +53,7 @@ def _sarif(robots: tuple[RobotRecord, ...], folder: Path) -> dict[str, Any]:
 
 
 def _diagnosed(*found: DiagnosticRecord) -> RobotRecord:
-    return structs.replace(records.corpus()[0], id="arm", diagnostics=found)
+    return structs.replace(samples.corpus()[0], id="arm", diagnostics=found)
 
 
 def test_every_diagnostic_is_a_sarif_result(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_sarif_includes_lint_findings_and_remedies(tmp_path: Path) -> None:
 
 def test_failing_checks_are_sarif_results(tmp_path: Path) -> None:
     """They concern the URDF file; a crash without checks is one result."""
-    (shifted,) = (r for r in records.corpus() if r.verdict is Verdict.FAILS)
-    (crashed,) = (r for r in records.corpus() if r.verdict is Verdict.CRASHED)
+    (shifted,) = (r for r in samples.corpus() if r.verdict is Verdict.FAILS)
+    (crashed,) = (r for r in samples.corpus() if r.verdict is Verdict.CRASHED)
     crashed = structs.replace(crashed, checks=(), diagnostics=())
     files = (FileRecord(path="urdf/arm.urdf", sha256="0", size=1),)
     source = structs.replace(shifted.source, files=files)
@@ -135,7 +135,7 @@ def test_failing_checks_are_sarif_results(tmp_path: Path) -> None:
 
 def test_expected_failures_are_suppressed_in_sarif(tmp_path: Path) -> None:
     """With the reason in the baseline."""
-    (shifted,) = (r for r in records.corpus() if r.verdict is Verdict.FAILS)
+    (shifted,) = (r for r in samples.corpus() if r.verdict is Verdict.FAILS)
     known = KnownFailureRecord(
         robot=shifted.id,
         check="kinematics.position",
@@ -168,12 +168,12 @@ def test_sarif_escapes_lone_surrogates(tmp_path: Path) -> None:
 def test_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
     """Counts and extremes are those of the records."""
     path = tmp_path / "measurements.parquet"
-    assert write_parquet(records.corpus(), path)
+    assert write_parquet(samples.corpus(), path)
     table = parquet.read_table(path).to_pylist()
     assert tuple(table[0]) == COLUMNS
     expected = {
         (robot.id, check.id, difference.engine): difference.largest
-        for robot in records.corpus()
+        for robot in samples.corpus()
         for check in robot.checks
         for difference in check.differences
     }
@@ -203,10 +203,10 @@ def test_badge_counts_readable_robots(
     verdicts: tuple[Verdict, ...], label: str, tmp_path: Path
 ) -> None:
     """Unreadable and unavailable robots do not count."""
-    robot = records.corpus()[0]
+    robot = samples.corpus()[0]
     robots = tuple(structs.replace(robot, verdict=verdict) for verdict in verdicts)
     path = tmp_path / "badge.svg"
-    write_badge(records.summary(robots), path)
+    write_badge(samples.summary(robots), path)
     svg = etree.fromstring(path.read_bytes())
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
     (title,) = (one.text for one in svg.iter(f"{_SVG}title"))
@@ -217,7 +217,7 @@ def test_badge_counts_readable_robots(
 
 
 def _histories(folder: Path) -> tuple[HistoryEntry, ...]:
-    append_entry(folder, records.summary(records.corpus()), "first")
+    append_entry(folder, samples.summary(samples.corpus()), "first")
     return read_history(folder)
 
 
@@ -228,8 +228,8 @@ def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     found: dict[str, Sequence[msgspec.Struct]] = {
         "history": _histories(tmp_path),
-        "robot": records.corpus(),
-        "summary": (records.summary(records.corpus()),),
+        "robot": samples.corpus(),
+        "summary": (samples.summary(samples.corpus()),),
     }
     for record in found[kind]:
         jsonschema.validate(json.loads(record_json(record)), schema)
@@ -238,7 +238,7 @@ def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
 def test_schema_allows_infinity_and_nan_as_text() -> None:
     """Other text is refused."""
     schema = record_schema("robot")
-    robot = records.corpus()[0]
+    robot = samples.corpus()[0]
     heavy = structs.replace(robot, total_mass=float("inf"))
     jsonschema.validate(json.loads(record_json(heavy)), schema)
     wrong = json.loads(record_json(robot)) | {"total_mass": "much"}
@@ -255,7 +255,7 @@ def test_real_record_matches_the_schema(tmp_path: Path) -> None:
 
 
 def test_published_schema_is_current(tmp_path: Path) -> None:
-    """`python -m urdf_usd.conformance.records.schema docs/schema` writes it."""
+    """`python -m urdf_usd.reports.records.schema docs/schema` writes it."""
     write_schemas(tmp_path)
     for path in tmp_path.iterdir():
         assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

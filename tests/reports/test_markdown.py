@@ -6,26 +6,26 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.baseline_record import (
+from tests.reports import samples
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
-from urdf_usd.reports.html.site import write_site
-from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:
     path = folder / "summary.md"
-    write_markdown(records.summary(robots), path)
+    write_markdown(samples.summary(robots), path)
     return path.read_text("utf-8").splitlines()
 
 
 def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> None:
     """The three tables, most urgent rows first."""
-    lines = _written(records.corpus(), tmp_path)
-    values = sum(robot.compared for robot in records.corpus())
+    lines = _written(samples.corpus(), tmp_path)
+    values = sum(robot.compared for robot in samples.corpus())
     assert lines[0] == (
         "## 2 of 6 robots conform, 1 more is unreadable, 1 more is not available; "
         f"{values:,} values compared"
@@ -44,17 +44,17 @@ def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> 
 
 def test_summary_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None:
     """Headings without rows are left out."""
-    lines = _written((records.robot(),), tmp_path)
+    lines = _written((samples.robot(),), tmp_path)
     assert "### Robots that do not conform" not in lines
     assert "### Largest differences" in lines
-    unchecked = _written((records.robot(checks=()),), tmp_path)
+    unchecked = _written((samples.robot(checks=()),), tmp_path)
     assert "### Largest differences" not in unchecked
 
 
 def test_names_are_escaped_in_table_cells(tmp_path: Path) -> None:
     """Every row keeps its number of cells."""
     name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
-    robot = records.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
+    robot = samples.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
     lines = _written((robot,), tmp_path)
     (row,) = [line for line in lines if "✗ fails |" in line and "code" in line]
     assert row.count("|") == 4
@@ -67,7 +67,7 @@ def test_names_are_escaped_in_table_cells(tmp_path: Path) -> None:
 def test_summary_fits_into_a_github_comment(tmp_path: Path) -> None:
     """GitHub refuses more than 65,536 characters."""
     robots = tuple(
-        records.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
+        samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
     )
     lines = _written(robots, tmp_path)
     assert "and 350 more." in lines
@@ -76,17 +76,17 @@ def test_summary_fits_into_a_github_comment(tmp_path: Path) -> None:
 
 def test_summary_of_an_interrupted_run_says_so_first(tmp_path: Path) -> None:
     """With the number of missing robots."""
-    summary = records.summary(records.corpus())
+    summary = samples.summary(samples.corpus())
     partial = structs.replace(summary, complete=False, unfinished=87)
 
     write_markdown(partial, tmp_path / "summary.md")
-    write_site(partial, records.corpus(), tmp_path)
+    write_site(partial, samples.corpus(), tmp_path)
 
     text = (tmp_path / "summary.md").read_text("utf-8")
     assert "**Incomplete:** the run was interrupted, and 87 further" in text
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "and 87 further robots are missing" in page
-    write_site(summary, records.corpus(), tmp_path)
+    write_site(summary, samples.corpus(), tmp_path)
     assert "Incomplete" not in (tmp_path / "index.html").read_text("utf-8")
 
 
@@ -103,8 +103,8 @@ def test_summary_lists_new_worse_and_fixed_results(tmp_path: Path) -> None:
         new, robot="zeta", grade="", expected="close", message="", reason="upstream"
     )
     baseline = BaselineRecord(new=(new,), fixed=(fixed,), expected=(fixed, fixed))
-    robots = records.corpus()
-    summary = structs.replace(records.summary(robots), baseline=baseline)
+    robots = samples.corpus()
+    summary = structs.replace(samples.summary(robots), baseline=baseline)
     path = tmp_path / "summary.md"
     write_markdown(summary, path)
     lines = path.read_text("utf-8").splitlines()

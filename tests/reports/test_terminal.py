@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
-from tests.reports import records
-from urdf_usd.conformance.records.record import (
+from tests.reports import samples
+from urdf_usd.reports.records.record import (
     FindingRecord,
     Grade,
     RobotRecord,
@@ -28,14 +28,14 @@ def _shown(
         force_terminal=terminal,
         color_system="standard" if terminal else None,
     )
-    console.print(terminal_summary(records.summary(robots), robots))
+    console.print(terminal_summary(samples.summary(robots), robots))
     return stream.getvalue()
 
 
 def test_run_summary_has_at_most_forty_lines() -> None:
     """Verdicts, failures, largest differences and engines."""
-    robots = records.corpus() + tuple(
-        records.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40)
+    robots = samples.corpus() + tuple(
+        samples.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40)
     )
     text = _shown(robots)
     lines = [" ".join(line.split()) for line in text.splitlines()]
@@ -71,7 +71,7 @@ def test_last_lines_name_engines_that_took_no_part(
         structs.replace(
             robot, engines=tuple(e for e in robot.engines if e.name not in absent)
         )
-        for robot in records.corpus()
+        for robot in samples.corpus()
     )
     last = _shown(robots).splitlines()[-1].strip()
 
@@ -80,7 +80,7 @@ def test_last_lines_name_engines_that_took_no_part(
 
 def test_single_robot_shows_its_findings() -> None:
     """The output of `check`."""
-    robot = next(r for r in records.corpus() if r.name == "Shifted")
+    robot = next(r for r in samples.corpus() if r.name == "Shifted")
     lines = [" ".join(line.split()) for line in _shown((robot,)).splitlines()]
     assert lines[0] == "✗ fails Shifted 289 values compared"
     (finding,) = [line for line in lines if line.startswith("✗ link wrist")]
@@ -95,11 +95,11 @@ def test_single_robot_fits_into_a_narrow_terminal() -> None:
     )
     checks = tuple(
         structs.replace(
-            records.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}"
+            samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}"
         )
         for n in range(8)
     )
-    robot = records.robot(Verdict.FAILS, checks=checks)
+    robot = samples.robot(Verdict.FAILS, checks=checks)
     lines = _shown((robot,), width=60).splitlines()
     assert len(lines) <= 30
     words = " ".join(" ".join(lines).split())
@@ -108,16 +108,16 @@ def test_single_robot_fits_into_a_narrow_terminal() -> None:
 
 def test_colours_are_used_on_terminals_only() -> None:
     """A pipe gets plain text."""
-    assert "\x1b[" not in _shown(records.corpus())
-    assert "\x1b[31m" in _shown(records.corpus(), terminal=True)
+    assert "\x1b[" not in _shown(samples.corpus())
+    assert "\x1b[31m" in _shown(samples.corpus(), terminal=True)
 
 
 def test_control_characters_in_names_are_replaced() -> None:
     """Neither escape sequences nor markup nor bidirectional marks take effect."""
     name = "[red]x\x1b[2J\u202e" + "n" * 10_000
     robots = (
-        records.robot(Verdict.FAILS, name=name, id="a", reason=name),
-        records.robot(name="Zeta"),
+        samples.robot(Verdict.FAILS, name=name, id="a", reason=name),
+        samples.robot(name="Zeta"),
     )
     for shown in (_shown(robots), _shown(robots[:1])):
         assert "[red]x␛[2J\\u202e" in shown
@@ -134,12 +134,12 @@ def test_empty_run_has_a_summary() -> None:
 def test_incomplete_and_close_robots_are_listed_with_their_reason() -> None:
     """After those that do not conform."""
     robots = (
-        records.robot(Verdict.CLOSE, name="Near", id="near", reason="a rounded mass"),
-        records.robot(
+        samples.robot(Verdict.CLOSE, name="Near", id="near", reason="a rounded mass"),
+        samples.robot(
             Verdict.INCOMPLETE, name="Part", id="part", reason="arm.stl is not found"
         ),
-        records.robot(Verdict.FAILS, name="Wrong", id="wrong", reason="a lost link"),
-        records.robot(name="Same", id="same"),
+        samples.robot(Verdict.FAILS, name="Wrong", id="wrong", reason="a lost link"),
+        samples.robot(name="Same", id="same"),
     )
     lines = [" ".join(line.split()) for line in _shown(robots).splitlines()]
     found = [
@@ -157,7 +157,7 @@ def test_files_in_deep_folders_are_told_apart() -> None:
     """Their names are often equal, and their folders differ late."""
     folder = f"file:downloads/{'assets/' * 8}"
     robots = tuple(
-        records.robot(
+        samples.robot(
             Verdict.CLOSE, id=place, reference=f"{folder}{place}/urdf/robot.urdf"
         )
         for place in ("left_hand", "right_hand")
@@ -172,7 +172,7 @@ def test_references_that_fit_are_whole() -> None:
     """They can be passed to a command."""
     references = ("file:robots/arm.urdf", "file:robots/hand.urdf")
     robots = tuple(
-        records.robot(Verdict.CLOSE, id=one, reference=one) for one in references
+        samples.robot(Verdict.CLOSE, id=one, reference=one) for one in references
     )
     text = _shown(robots)
 

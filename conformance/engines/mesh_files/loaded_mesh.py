@@ -1,7 +1,7 @@
 """The content of a mesh file, independent of its format.
 
 No reader of a format shares a library with the converter's reader of that format;
-tests/test_imports.py has the table.
+pyproject.toml has the import contract.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from urdf_usd.conformance.execution.examination.robot import examine_isolated
 from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord
+from urdf_usd.reports.records.record import RobotRecord
 
 _OUTPOST = "urdf-usd-outpost"
 # Time to wait for the scheduler, for workers, and between checks for workers [s].

@@ -28,11 +28,11 @@ from urdf_usd.conformance.execution.fingerprint import present_versions
 from urdf_usd.conformance.execution.run_folder import discard_former
 from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.records.record import RobotRecord, SourceRecord
-from urdf_usd.conformance.records.results import decode_record, record_json
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.xacro.expansion import allowed_environment
+from urdf_usd.reports.records.record import RobotRecord, SourceRecord
+from urdf_usd.reports.records.results import decode_record, record_json
 
 # Search paths of ROS packages.
 _PLACES = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")

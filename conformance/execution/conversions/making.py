@@ -29,10 +29,10 @@ from urdf_usd.conformance.execution.conversions.foreign_conversion import (
 from urdf_usd.conformance.execution.tasks import Converted, convert_robot
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.records.record import AssetRecord, Verdict
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.reports.records.record import AssetRecord, Verdict
 
 _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
 

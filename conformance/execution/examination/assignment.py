@@ -11,11 +11,11 @@ from urdf_usd.conformance.execution.assembly import Subject
 from urdf_usd.conformance.execution.fingerprint import Programs
 from urdf_usd.conformance.execution.tasks import InstalledEngine, ReadRequest
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.records.record import RobotRecord
 
 
 class Assignment(Struct, frozen=True):

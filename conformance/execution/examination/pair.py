@@ -33,9 +33,9 @@ from urdf_usd.conformance.execution.usd_limits import (
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.observation.robot import Base
-from urdf_usd.conformance.records.record import RobotRecord
 from urdf_usd.converter.diagnostics import ConversionError, SourceError, StageError
 from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.reports.records.record import RobotRecord
 
 
 def examine_pair(  # noqa: PLR0911  # a return for each step that ends it

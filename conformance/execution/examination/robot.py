@@ -72,17 +72,6 @@ from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.expectations.judgement import judge_case
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
-from urdf_usd.conformance.records.results import write_seconds
-from urdf_usd.conformance.records.scene import scene_path
-from urdf_usd.conformance.records.suite_case import (
-    Case,
-    CaseOutcome,
-    CaseReadingRecord,
-    CaseRecord,
-    Expected,
-    read_case,
-)
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
@@ -90,6 +79,17 @@ from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.robots import SuiteCase
+from urdf_usd.reports.records.record import RobotRecord, Verdict
+from urdf_usd.reports.records.results import write_seconds
+from urdf_usd.reports.records.scene import scene_path
+from urdf_usd.reports.records.suite_case import (
+    Case,
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
+    Expected,
+    read_case,
+)
 
 _Result = TypeVar("_Result")
 _REFERENCE_CRASHED = f"{REFERENCE} crashed"

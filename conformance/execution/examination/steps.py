@@ -34,17 +34,17 @@ from urdf_usd.conformance.execution.workers.pool import RobotWorkers
 from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.conformance.observation.robot import Base, Configurations
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.records.record import (
-    DescriptionRecord,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import ColliderRules
 from urdf_usd.converter.simulation.plan import Description
+from urdf_usd.reports.records.record import (
+    DescriptionRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 
 # Begin of the reason of a crash, by step.
 READER_CRASHED = "the URDF reader crashed"

@@ -358,10 +358,8 @@ def _character(reference: re.Match[str]) -> str | None:
     """Return the character of a reference; None if it is not allowed."""
     if reference["name"]:
         return _NAMED[reference["name"]]
-    if reference["decimal"]:
-        code = int(reference["decimal"])
-    else:
-        code = int(reference["hexadecimal"], 16)
+    decimal = reference["decimal"]
+    code = int(decimal) if decimal else int(reference["hexadecimal"], 16)
     if not 0 < code <= sys.maxunicode or FORBIDDEN.match(chr(code)):
         return None
     return chr(code)

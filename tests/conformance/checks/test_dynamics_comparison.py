@@ -15,7 +15,6 @@ from tests.conformance.miniatures import (
 )
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -25,6 +24,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     derive_tolerance_model,
 )
 from urdf_usd.converter.robot.model import Pose, Robot
+from urdf_usd.reports.records.record import Grade
 
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:

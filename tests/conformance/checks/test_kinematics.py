@@ -7,8 +7,8 @@ from msgspec import structs
 
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from urdf_usd.conformance.engines.protocol import Observed
-from urdf_usd.conformance.records.record import FindingRecord
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import FindingRecord
 
 
 def _findings(factor: float) -> tuple[FindingRecord, ...]:

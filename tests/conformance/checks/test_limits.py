@@ -8,8 +8,8 @@ import pytest
 
 from tests.conformance.miniatures import restating_joint, urdf_reading, usd_reading
 from urdf_usd.conformance.engines.protocol import Observed
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import Grade
 
 # The smallest normal float32: it stands for zero where a range must not be empty.
 STAND_IN = 2.0**-126

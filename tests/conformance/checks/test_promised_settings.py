@@ -19,13 +19,13 @@ from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,
     SimulationObservation,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     ToleranceModel,
     derive_tolerance_model,
 )
+from urdf_usd.reports.records.record import Grade
 
 _FRAMES = Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
 _BARE = Observation(

@@ -24,9 +24,9 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Vec3,
 )
-from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 
 PLACE = pose((0.3, -0.2, 0.5), (0.5, -0.1, 0.7, 0.5))
 SIZE = (0.2, 0.5, 0.3)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lxml import html
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.converter import convert
 
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 -0.2 0.3"/>

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.conformance.gate.baseline import OWNER, REASON, read_baseline
 
 ROOT = Path(__file__).parents[3]
@@ -79,7 +79,7 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(_REGRESSION)
     program = (
-        "import sys; from urdf_usd.conformance.cli.main import main; main(sys.argv[1:])"
+        "import sys; from urdf_usd.cli.main import main; main(sys.argv[1:])"
     )
     command = ("run", f"dir:{robots.name}", "--out", "bad", "--engine", "mujoco")
 

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.records.history import (
+from urdf_usd.cli.main import main
+from urdf_usd.reports.records.history import (
     changed_results,
     changed_versions,
     read_history,
 )
-from urdf_usd.conformance.records.record import Grade, Verdict
-from urdf_usd.conformance.records.suite_case import CaseOutcome
+from urdf_usd.reports.records.record import Grade, Verdict
+from urdf_usd.reports.records.suite_case import CaseOutcome
 
 CASE = "suite:inertial/mass"
 CONVERTER = """

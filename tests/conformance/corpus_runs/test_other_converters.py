@@ -21,9 +21,9 @@ from urdf_usd.conformance.observation.robot import (
     MimicObservation,
     Observation,
 )
-from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import CheckRecord, Grade
 
 
 def _judged(

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 from lxml import etree, html
 
-from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.records.schema import record_schema
+from urdf_usd.cli.main import main
+from urdf_usd.reports.records.schema import record_schema
 
 CASES = (
     "suite:inertial/mass",

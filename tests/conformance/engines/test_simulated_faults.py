@@ -20,12 +20,12 @@ from urdf_usd.conformance.checks.comparers import compare
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.conformance.verdict.simulators import compare_simulator
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import Grade
 
 _INERTIAL = """<inertial><origin xyz="0.05 -0.1 -0.2" rpy="0.1 0.2 0.3"/>
   <mass value="1.5"/><inertia ixx="0.02" ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.003"

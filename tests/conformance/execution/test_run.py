@@ -34,17 +34,17 @@ from urdf_usd.conformance.execution.tasks import (
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.records.record import (
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
+from urdf_usd.reports.records.record import (
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
 
 _Result = TypeVar("_Result")
 

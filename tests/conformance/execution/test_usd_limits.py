@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.conversions.export_process import export_within
 from urdf_usd.conformance.execution.run import CheckOptions, check

@@ -15,8 +15,8 @@ from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.expectations.comparison import compare_case
 from urdf_usd.conformance.expectations.poses import configurations_of
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.records.suite_case import Expected
 from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.reports.records.suite_case import Expected
 
 CASES = {robot.name: robot for robot in all_cases()}
 # Cases that state every kind of value.

@@ -7,7 +7,7 @@ import pytest
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Outcome
 from urdf_usd.conformance.expectations.comparison import compare_readings
 from urdf_usd.conformance.expectations.judgement import judge_case
-from urdf_usd.conformance.records.suite_case import (
+from urdf_usd.reports.records.suite_case import (
     CaseFailureRecord,
     CaseOutcome,
     CaseReadingRecord,

@@ -23,7 +23,7 @@ from urdf_usd.conformance.gate.decision import (
     failures,
     updated_baseline,
 )
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,
     Grade,

@@ -25,7 +25,6 @@ from urdf_usd.conformance.observation.named_prims import (
     NamedPrims,
 )
 from urdf_usd.conformance.observation.robot import JointType, Observation
-from urdf_usd.conformance.records.record import Grade, RobotRecord
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
@@ -46,6 +45,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.reports.records.record import Grade, RobotRecord
 
 _PYBULLET = Path(pybullet_data.getDataPath())
 _LINKS = "structure.links"

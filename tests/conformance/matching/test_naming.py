@@ -17,9 +17,9 @@ from urdf_usd.conformance.observation.named_prims import (
     NamedPrims,
 )
 from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 # Names that no prim may have, on links of every kind; a mimic, a weld and a frame.
 NAMES = """<robot name="spelled">

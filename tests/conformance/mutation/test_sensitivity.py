@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from msgspec import structs
 from rich.console import Console
 
-from urdf_usd.conformance.cli.main import main
-from urdf_usd.conformance.cli.output.sensitivity import as_json, rendered
+from urdf_usd.cli.main import main
+from urdf_usd.cli.output.sensitivity import as_json, rendered
 from urdf_usd.conformance.mutation.catalogue import FAULTS
 from urdf_usd.conformance.mutation.experiment import (
     RobotTrials,
@@ -189,7 +189,7 @@ def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """The exit status is 1 if a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
     monkeypatch.setattr(
-        "urdf_usd.conformance.cli.output.sensitivity.measure", lambda **_: missed
+        "urdf_usd.cli.output.sensitivity.measure", lambda **_: missed
     )
     file = tmp_path / "found.json"
     result = CliRunner().invoke(main, ["doctor", "--sensitivity", "--json", str(file)])

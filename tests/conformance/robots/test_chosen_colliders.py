@@ -12,9 +12,9 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.decompositions import fake_coacd
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 # Two tetrahedra that together are not convex.
 _GROUPS = """v 0 0 0\nv 1 0 0.1\nv 0 1 0\nv 0.1 0 1

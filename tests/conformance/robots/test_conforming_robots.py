@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from pxr import Usd, UsdPhysics
 
 from tests.reversed_axis import JOINT, URDF, reverse_axis
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import convert
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 _BODY = """<inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>"""

@@ -14,7 +14,6 @@ from tests.converter.simulation.test_elements import write_described
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.promises.shapes import ShapePromise, read_shape_promise
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.options import (
     ColliderKind,
@@ -28,6 +27,7 @@ from urdf_usd.converter.options import (
     VariantChoice,
 )
 from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 _GAINS = '[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n'
 _TEXT = """\

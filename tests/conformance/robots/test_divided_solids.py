@@ -10,8 +10,8 @@ import trimesh
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.conformance.direct import examine_pair_here
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.converter import convert
+from urdf_usd.reports.records.record import Grade
 
 _SIZE = (0.6, 0.5, 0.3)
 _MASS = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"

@@ -11,9 +11,9 @@ import trimesh
 from pxr import Gf, Usd, UsdPhysics
 
 from tests.conformance.direct import examine_here, examine_pair_here
-from urdf_usd.conformance.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 # A base with mass and no inertia, an arm without mass with an open and a closed mesh,
 # a tool that is fixed to it, and a wrist with an impossible inertia.

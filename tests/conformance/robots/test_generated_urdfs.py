@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.conformance.direct import examine_here
 from tests.conformance.urdf_texts import urdf_texts
-from urdf_usd.conformance.records.record import Verdict
+from urdf_usd.reports.records.record import Verdict
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.converter import convert
 
 _ROBOT = """<robot name="r"><link name="a"><inertial><mass value="2"/>

@@ -10,13 +10,13 @@ from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.direct import examine_here
+from urdf_usd.cli.main import main
 from urdf_usd.conformance import mutation
-from urdf_usd.conformance.cli.main import main
 from urdf_usd.conformance.execution.run import RunOptions, run
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.corpus import resolve_corpora
+from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.
 ARM = Path(mutation.__file__).parent / "robots" / "oblique_arm.urdf"

@@ -10,12 +10,12 @@ import pybullet_data
 import pytest
 from click.testing import CliRunner
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.assembly import summary_of
 from urdf_usd.conformance.execution.run import RunOptions, run
-from urdf_usd.conformance.records.record import RobotRecord, Verdict
-from urdf_usd.conformance.records.stored_run import read_run
 from urdf_usd.corpus import resolve_corpora
+from urdf_usd.reports.records.record import RobotRecord, Verdict
+from urdf_usd.reports.records.stored_run import read_run
 
 BULLET = Path(pybullet_data.getDataPath())
 _ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

@@ -22,7 +22,6 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
 from urdf_usd.conformance.execution.tasks import write_back
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
@@ -30,6 +29,7 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.reports.records.record import Grade
 
 _TINY = 1e-30
 

@@ -33,7 +33,7 @@ def _command(
         [
             sys.executable,
             "-c",
-            "from urdf_usd.conformance.cli.main import main; main()",
+            "from urdf_usd.cli.main import main; main()",
             *map(str, arguments),
         ],
         env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{_ROOT}"},

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 

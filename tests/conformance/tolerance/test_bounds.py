@@ -23,7 +23,6 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
     Vec6,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     Tolerance,
@@ -33,6 +32,7 @@ from urdf_usd.conformance.tolerance.bounds import (
 )
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import Grade
 
 
 def _stored(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,6 @@ from tests.converter.strategies import robots
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.conformance.tolerance.sampling import configurations
@@ -33,6 +32,7 @@ from urdf_usd.converter.robot.spatial import (
     inertia_values,
     rotation_from_quat_wxyz,
 )
+from urdf_usd.reports.records.record import Grade
 
 _AXIAL = (Revolute, Continuous, Prismatic, Planar)
 

@@ -19,7 +19,6 @@ from urdf_usd.conformance.observation.robot import (
     RolloutPlan,
     RolloutState,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -43,6 +42,7 @@ from urdf_usd.converter.robot.model import (
     Prismatic,
     Robot,
 )
+from urdf_usd.reports.records.record import Grade
 
 _X = (1.0, 0.0, 0.0)
 _BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))

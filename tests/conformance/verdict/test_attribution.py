@@ -23,12 +23,12 @@ from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     Observation,
 )
-from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 
 SPEC = Observed(urdf_reading())
 # Three values of one limit: the specification's, and two others.

@@ -21,11 +21,11 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import plan_comparison, read_robot
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.reports.records.record import Grade
 
 # With the schemas of a simulator, so that it reports limits.
 _OPTIONS = ConvertOptions(profile=Profile.GENERIC)

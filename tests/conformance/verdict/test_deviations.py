@@ -17,13 +17,13 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
-from urdf_usd.conformance.records.record import Verdict
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import Verdict
 
 # With the schemas of a simulator, so that it reports limits.
 _OPTIONS = ConvertOptions(profile=Profile.GENERIC)

@@ -31,11 +31,11 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.records.record import Grade, Verdict
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, judge
 from urdf_usd.converter.robot.model import Joint, Link, Mimic, Robot
+from urdf_usd.reports.records.record import Grade, Verdict
 
 WRONG = (*MINIATURES, *SHAPE_MINIATURES)
 SPEC = Observed(urdf_reading())

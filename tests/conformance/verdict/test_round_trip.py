@@ -24,11 +24,11 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict import deviations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import CheckRecord, Grade
 
 _DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
 _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]

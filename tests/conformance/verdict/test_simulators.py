@@ -20,9 +20,9 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.records.record import CheckRecord, Grade, Verdict
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 
 RIGHT, WRONG = 2.4, 2.0
 

@@ -20,8 +20,8 @@ from urdf_usd.conformance.observation.shapes import (
     Shading,
     ShapeObservation,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import Grade
 
 # Values that no check compares.
 NOT_COMPARED = (

@@ -14,8 +14,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.records.suite_case import Case, read_case
 from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.reports.records.suite_case import Case, read_case
 
 Array: TypeAlias = NDArray[np.float64]
 

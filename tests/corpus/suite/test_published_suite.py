@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.corpus.suite.suite_cases import all_cases
-from urdf_usd.conformance.records.schema import record_schema
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.corpus.sources import feature_suite
+from urdf_usd.reports.records.schema import record_schema
 
 # SHA-256 of the names and bytes of all files. A published version is never changed: a
 # correction is a new version, which starts as a copy.

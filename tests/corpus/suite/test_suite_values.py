@@ -24,7 +24,7 @@ from tests.corpus.suite.suite_cases import (
     pose,
     rotation_of,
 )
-from urdf_usd.conformance.records.suite_case import ShapeValues
+from urdf_usd.reports.records.suite_case import ShapeValues
 
 CASES = {robot.name: robot for robot in all_cases()}
 VALID = {name: one for name, one in CASES.items() if not one.case.expected.refused}

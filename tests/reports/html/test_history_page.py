@@ -7,19 +7,19 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.history import (
+from tests.reports import samples
+from urdf_usd.reports.html.history_page import write_history
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.records.history import (
     HistoryEntry,
     append_entry,
     read_history,
 )
-from urdf_usd.conformance.records.record import ConverterRecord, RunSummary, Verdict
-from urdf_usd.reports.html.history_page import write_history
-from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.records.record import ConverterRecord, RunSummary, Verdict
 
 
 def _summary(verdict: Verdict) -> RunSummary:
-    summary = records.summary(records.corpus())
+    summary = samples.summary(samples.corpus())
     first, *others = summary.robots
     changed = structs.replace(first, verdict=verdict)
     return structs.replace(summary, robots=(changed, *others))
@@ -75,8 +75,8 @@ def test_page_of_robots_outside_the_feature_suite(tmp_path: Path) -> None:
 
 def test_index_links_to_the_history_if_there_is_one(tmp_path: Path) -> None:
     """Without, it is as before."""
-    robots = records.corpus()
-    summary = records.summary(robots)
+    robots = samples.corpus()
+    summary = samples.summary(robots)
     history = _history(tmp_path / "runs")
 
     without = write_site(summary, robots, tmp_path).read_text("utf-8")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.record import RobotRecord, RunSummary
+from tests.reports import samples
 from urdf_usd.reports.html import kept_pages
 from urdf_usd.reports.html.kept_pages import KeptPages
 from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
 
-_ROBOTS = records.corpus()[:2]
-_SUMMARY = records.summary(_ROBOTS)
+_ROBOTS = samples.corpus()[:2]
+_SUMMARY = samples.summary(_ROBOTS)
 _ALL = [*(robot.id for robot in _ROBOTS), "index"]
 _Change = Callable[[Path], None]
 

@@ -8,11 +8,11 @@ import math
 import pytest
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.record import Grade, Verdict
+from tests.reports import samples
 from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import island
+from urdf_usd.reports.records.record import Grade, Verdict
 
 
 def _written(*robots: object) -> dict[str, list[dict[str, object]]]:
@@ -24,9 +24,9 @@ def _written(*robots: object) -> dict[str, list[dict[str, object]]]:
 def test_grades_are_encoded_as_letters() -> None:
     """In the order of the checks, with a dot for a missing one."""
     robots = (
-        records.robot(name="A", checks=(records.joint_types(), records.position())),
-        records.robot(name="B", checks=(records.mass(Grade.FAILS),)),
-        records.robot(Verdict.UNREADABLE, name="C", checks=()),
+        samples.robot(name="A", checks=(samples.joint_types(), samples.position())),
+        samples.robot(name="B", checks=(samples.mass(Grade.FAILS),)),
+        samples.robot(Verdict.UNREADABLE, name="C", checks=()),
     )
     read = _written(*robots)
     letters = {str(one["name"]): str(one["letter"]) for one in read["grades"]}
@@ -45,8 +45,8 @@ def test_grades_are_encoded_as_letters() -> None:
 def test_checks_are_sorted_by_group() -> None:
     """Whatever their order in the records."""
     robots = (
-        records.robot(name="A", checks=(records.mass(), records.joint_types())),
-        records.robot(name="B", checks=(records.not_comparable(),)),
+        samples.robot(name="A", checks=(samples.mass(), samples.joint_types())),
+        samples.robot(name="B", checks=(samples.not_comparable(),)),
     )
     groups = [check["group"] for check in _written(*robots)["checks"]]
     assert groups == ["mass", "mass", "structure"]
@@ -56,7 +56,7 @@ def test_values_are_rounded_for_plots() -> None:
     """Infinity is encoded as text, nan as null."""
     worst = [6.2345678e-8, math.inf, math.nan]
     robots = [
-        records.robot(name=f"{i}", checks=(records.position(worst=value),))
+        samples.robot(name=f"{i}", checks=(samples.position(worst=value),))
         for i, value in enumerate(worst)
     ]
     read = [robot["worst"] for robot in _written(*robots)["robots"]]
@@ -65,10 +65,10 @@ def test_values_are_rounded_for_plots() -> None:
 
 def test_limits_are_a_range_over_robots() -> None:
     """They depend on each robot's size."""
-    near, far = records.position(), structs.replace(records.position(), bound=1.5e-6)
+    near, far = samples.position(), structs.replace(samples.position(), bound=1.5e-6)
     robots = (
-        records.robot(name="A", checks=(near,)),
-        records.robot(name="B", checks=(far,)),
+        samples.robot(name="A", checks=(near,)),
+        samples.robot(name="B", checks=(far,)),
     )
     (check,) = _written(*robots)["checks"]
     assert check["bound"] == [2.1e-7, 1.5e-6]
@@ -80,7 +80,7 @@ def test_limits_are_a_range_over_robots() -> None:
 )
 def test_names_are_escaped_in_embedded_data(name: str) -> None:
     """They decode to the sanitised text."""
-    robot = records.robot(name=name, id="hostile")
+    robot = samples.robot(name=name, id="hostile")
     text = island(matrix((robot,)))
 
     assert not set("<>&\u2028\u202e") & set(text)
@@ -92,7 +92,7 @@ def test_names_are_escaped_in_embedded_data(name: str) -> None:
 
 def test_long_name_is_cut() -> None:
     """The index would be too large."""
-    robot = records.robot(name="wrist_" * 1_700, id="long")
+    robot = samples.robot(name="wrist_" * 1_700, id="long")
     (read,) = _written(robot)["robots"]
     assert len(str(read["title"])) <= 200
     assert len(str(read["reference"])) <= 200

@@ -11,13 +11,16 @@ import pytest
 from lxml import html
 from msgspec import structs
 
-from tests.reports import records
-from urdf_usd.conformance.records.baseline_record import (
+from tests.reports import samples
+from urdf_usd.reports.appearance import appearance
+from urdf_usd.reports.html.rendering import run_command
+from urdf_usd.reports.html.site import render_robot, write_site
+from urdf_usd.reports.records.baseline_record import (
     BaselineRecord,
     KnownFailureRecord,
 )
-from urdf_usd.conformance.records.coverage_record import CoverageStatus, LedgerRecord
-from urdf_usd.conformance.records.record import (
+from urdf_usd.reports.records.coverage_record import CoverageStatus, LedgerRecord
+from urdf_usd.reports.records.record import (
     AssetRecord,
     ConverterRecord,
     DepartureRecord,
@@ -29,10 +32,7 @@ from urdf_usd.conformance.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.conformance.records.scene import Scene, pack_scene, scene_path
-from urdf_usd.reports.appearance import appearance
-from urdf_usd.reports.html.rendering import run_command
-from urdf_usd.reports.html.site import render_robot, write_site
+from urdf_usd.reports.records.scene import Scene, pack_scene, scene_path
 
 _HOSTILE = "<script>alert(1)</script>"
 _TURNED = "left\u202egnorw"
@@ -51,7 +51,7 @@ def _one(page: html.HtmlElement, path: str) -> html.HtmlElement:
 
 
 def _index(robots: tuple[RobotRecord, ...], folder: Path) -> html.HtmlElement:
-    path = write_site(records.summary(robots), robots, folder)
+    path = write_site(samples.summary(robots), robots, folder)
     return html.fromstring(path.read_text("utf-8"))
 
 
@@ -65,14 +65,14 @@ def _page(robot: RobotRecord) -> html.HtmlElement:
 
 
 def _named(name: str) -> RobotRecord:
-    return next(robot for robot in records.corpus() if robot.name == name)
+    return next(robot for robot in samples.corpus() if robot.name == name)
 
 
 def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
     """Two of the eight do."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     title = _text(_one(page, "//h1"))
-    values = sum(robot.compared for robot in records.corpus())
+    values = sum(robot.compared for robot in samples.corpus())
     assert title == (
         "2 of 6 robots conform, 1 more is unreadable, 1 more is not available; "
         f"{values:,} values compared"
@@ -88,7 +88,7 @@ def test_index_headline_counts_conforming_robots(tmp_path: Path) -> None:
 
 def test_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
     """The row of the robot that fails is the first."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     header = [_text(th) for th in page.xpath("//table[@id='matrix']/thead//th")]
     assert header[2:6] == ["structure", "kinematics", "mass", "limits"]
     assert _rows(page, "matrix")[0] == [
@@ -105,7 +105,7 @@ def test_matrix_shows_grades_reason_and_position_error(tmp_path: Path) -> None:
 
 def test_largest_differences_name_robot_place_and_exact_value(tmp_path: Path) -> None:
     """The title of the rounded value has all digits."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     rows = {row[0]: row for row in _rows(page, "worst")}
     assert rows["link position"][2:] == [
         "3.1 mm",
@@ -120,7 +120,7 @@ def test_largest_differences_name_robot_place_and_exact_value(tmp_path: Path) ->
 
 def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
     """One of the six readable robots crashed the USD engine."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     rows = {row[0]: row[1:] for row in _rows(page, "participation")}
     assert rows["openusd"] == [
         "USD",
@@ -136,7 +136,7 @@ def test_engines_are_counted_with_percentage_and_reason(tmp_path: Path) -> None:
 
 def test_engine_deviations_are_collected(tmp_path: Path) -> None:
     """Engine, cause, and the number of robots."""
-    (row,) = _rows(_index(records.corpus(), tmp_path), "engine-deviations")
+    (row,) = _rows(_index(samples.corpus(), tmp_path), "engine-deviations")
     assert row[0] == "pybullet"
     assert "gives a link without inertial a mass of 1 kg" in row[1]
     assert row[3] == "2"
@@ -144,7 +144,7 @@ def test_engine_deviations_are_collected(tmp_path: Path) -> None:
 
 def test_environment_and_command_are_shown(tmp_path: Path) -> None:
     """With them the run can be repeated."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     assert ["mujoco", "4.0.0"] in _rows(page, "versions")
     assert ["bodies", "nested"] in _rows(page, "options")
     command = "urdf-usd run pybullet --bodies nested --base auto --out report"
@@ -167,7 +167,7 @@ def test_command_names_other_converters(recipe: str, named: str) -> None:
         converter = ConverterRecord(
             name=name, title=name, recipe=recipe, gated=True, verdicts={}
         )
-        summary = structs.replace(records.summary(()), converters=(converter,))
+        summary = structs.replace(samples.summary(()), converters=(converter,))
         return run_command(summary, "erd")
 
     assert f" --converter {named} --out report" in command("mine", recipe)
@@ -176,19 +176,19 @@ def test_command_names_other_converters(recipe: str, named: str) -> None:
 
 def test_tiles_link_to_the_robots_of_their_verdict(tmp_path: Path) -> None:
     """If there are any; together they are all robots."""
-    page = _index((records.robot(), records.robot(name="B")), tmp_path)
+    page = _index((samples.robot(), samples.robot(name="B")), tmp_path)
     (link,) = page.xpath("//ul[@class='counts']/li/a")
     assert link.get("href") == "#robots?verdict=exact"
     assert _text(link) == "2 ✓ exact"
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     tiles = page.xpath("//ul[@class='counts']/li/a/strong/text()")
-    assert sum(map(int, tiles)) == len(records.corpus())
+    assert sum(map(int, tiles)) == len(samples.corpus())
 
 
 def test_pages_name_source_converter_and_engines(tmp_path: Path) -> None:
     """At the top; with the name of the converter in the run."""
     digest = "c0ffee" * 10
-    robot = records.robot()
+    robot = samples.robot()
     robot = structs.replace(
         robot,
         candidate="mine",
@@ -225,12 +225,12 @@ def test_independent_faults_are_counted_and_located() -> None:
         grade=Grade.FAILS,
         prim="/arm/hand",
     )
-    frames = records.position(Grade.FAILS, 1.0, "link hand", (axis,))
+    frames = samples.position(Grade.FAILS, 1.0, "link hand", (axis,))
     masses = structs.replace(
-        records.mass(), id="mass.link.mass", grade=Grade.FAILS, findings=(heavy,)
+        samples.mass(), id="mass.link.mass", grade=Grade.FAILS, findings=(heavy,)
     )
     total = structs.replace(masses, id="mass.total", findings=())
-    page = _page(records.robot(Verdict.FAILS, checks=(frames, masses, total)))
+    page = _page(samples.robot(Verdict.FAILS, checks=(frames, masses, total)))
     box = _text(_one(page, "//div[@class='verdict fails'][1]"))
     assert box.startswith("✗ fails: 2 independent faults")
     assert "Prim /arm/Physics/elbow" in box
@@ -248,7 +248,7 @@ def test_robot_page_has_a_table_of_contents() -> None:
 
 def test_every_link_has_a_target(tmp_path: Path) -> None:
     """Also if an id needs quoting in a URL."""
-    robots = (*records.corpus(), records.robot(name="50% #1", id="50% #1?"))
+    robots = (*samples.corpus(), samples.robot(name="50% #1", id="50% #1?"))
     page = _index(robots, tmp_path)
     for path in tmp_path.rglob("*.html"):
         page = html.fromstring(path.read_text("utf-8"))
@@ -266,9 +266,9 @@ def test_every_link_has_a_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize("identity", ["", ".", "..", "../evil", "a\\b", "a\0b"])
 def test_id_that_is_not_a_file_name_is_refused(identity: str, tmp_path: Path) -> None:
     """A record cannot write outside the folder."""
-    robot = records.robot(id=identity)
+    robot = samples.robot(id=identity)
     with pytest.raises(ValueError, match="not a file name"):
-        write_site(records.summary((robot,)), (robot,), tmp_path / "site")
+        write_site(samples.summary((robot,)), (robot,), tmp_path / "site")
 
 
 def test_robot_page_starts_with_findings() -> None:
@@ -292,7 +292,7 @@ def test_robot_page_starts_with_findings() -> None:
 @pytest.mark.parametrize("profile", ["physx", None])
 def test_robot_page_shows_the_profile_of_our_usd(profile: str | None) -> None:
     """USDs of other converters have none."""
-    (robot, *_) = records.corpus()
+    (robot, *_) = samples.corpus()
     page = _page(structs.replace(robot, profile=profile))
     named = page.xpath("//dt[text()='Profile']/following-sibling::dd")
 
@@ -304,8 +304,8 @@ def test_finding_names_its_subject_once() -> None:
     finding = FindingRecord(
         subject="joint elbow", message="joint elbow: is missing", grade=Grade.FAILS
     )
-    check = records.joint_types(Grade.FAILS, (finding,))
-    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.joint_types(Grade.FAILS, (finding,))
+    page = _page(samples.robot(Verdict.FAILS, checks=(check,)))
     table = "finding-fails-structure-joint_types"
     assert _rows(page, table) == [["✗ fails", "joint elbow is missing"]]
     assert len(page.xpath(f"//table[@id='{table}']/thead//th")) == 2
@@ -332,7 +332,7 @@ def test_robot_page_shows_each_engine_per_quantity() -> None:
 
 def test_robot_page_separates_engines_by_the_file_that_they_read() -> None:
     """Simulators come after the engines of the URDF, whatever their names."""
-    page = _page(records.robot(checks=(records.simulated(),)))
+    page = _page(samples.robot(checks=(samples.simulated(),)))
     first, second = page.xpath("//table[@id='check-table']/thead/tr")
     sides = [(_text(cell), cell.get("colspan")) for cell in first.xpath("th")]
 
@@ -355,11 +355,11 @@ def test_run_page_counts_robots_per_quantity_and_engine(tmp_path: Path) -> None:
         subjects=("joint elbow",),
     )
     robots = (
-        records.robot(id="a", checks=(records.simulated(unequal=1),)),
-        records.robot(
-            id="b", checks=(records.simulated(unequal=1),), deviations=(deviation,)
+        samples.robot(id="a", checks=(samples.simulated(unequal=1),)),
+        samples.robot(
+            id="b", checks=(samples.simulated(unequal=1),), deviations=(deviation,)
         ),
-        records.robot(id="c", checks=(records.simulated(),)),
+        samples.robot(id="c", checks=(samples.simulated(),)),
     )
     page = _index(robots, tmp_path)
 
@@ -388,7 +388,7 @@ def test_authored_and_computed_values_are_shown_per_link() -> None:
         largest=13.0,
         values=values,
     )
-    page = _page(records.robot(deviations=(deviation,)))
+    page = _page(samples.robot(deviations=(deviation,)))
     (row,) = _rows(page, "deviation-table")
 
     assert row[3] == "1,300 %"
@@ -434,7 +434,7 @@ def test_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
     """Pages of a run have one."""
     robot = _named("Zeta")
     assert not _page(robot).xpath("//a[contains(@href, 'index.html')]")
-    write_site(records.summary((robot,)), (robot,), tmp_path)
+    write_site(samples.summary((robot,)), (robot,), tmp_path)
     page = html.fromstring((tmp_path / "robots" / "zeta.html").read_text("utf-8"))
     assert page.xpath("//a[@href='../index.html']")
 
@@ -445,8 +445,8 @@ def test_long_lists_of_findings_are_cut_and_counted() -> None:
         FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
         for i in range(130)
     )
-    check = records.position(Grade.FAILS, findings=findings)
-    page = _page(records.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.position(Grade.FAILS, findings=findings)
+    page = _page(samples.robot(Verdict.FAILS, checks=(check,)))
     assert len(_rows(page, "finding-fails-kinematics-position")) == 100
     assert "30 more are in the JSON record." in _text(page)
 
@@ -463,12 +463,12 @@ def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
         expected=name,
         actual=name,
     )
-    robot = records.robot(
+    robot = samples.robot(
         Verdict.FAILS,
         name=name,
         id="hostile",
         reason=f"link {name} moved",
-        checks=(records.position(Grade.FAILS, 1.0, name, (finding,)),),
+        checks=(samples.position(Grade.FAILS, 1.0, name, (finding,)),),
     )
     index = _index((robot,), tmp_path)
     page = html.fromstring((tmp_path / "robots" / "hostile.html").read_text("utf-8"))
@@ -494,7 +494,7 @@ def test_every_verdict_is_shown_as_sign_word_and_colour(
     verdict: Verdict, tmp_path: Path
 ) -> None:
     """In the matrix and at the top of its page."""
-    robot = records.robot(verdict)
+    robot = samples.robot(verdict)
     chip = _one(
         _index((robot,), tmp_path),
         "//table[@id='matrix']//span[contains(@class,'chip')]",
@@ -512,7 +512,7 @@ def test_every_grade_is_shown_as_sign_word_and_colour(
     grade: Grade, tmp_path: Path
 ) -> None:
     """The word is for screen readers."""
-    robot = records.robot(checks=(records.mass(grade),))
+    robot = samples.robot(checks=(samples.mass(grade),))
     cell = _one(
         _index((robot,), tmp_path),
         "//table[@id='matrix']//td[contains(@class,'grade')]",
@@ -524,7 +524,7 @@ def test_every_grade_is_shown_as_sign_word_and_colour(
 
 def test_pages_are_self_contained_and_accessible(tmp_path: Path) -> None:
     """No URL outside of the folder; tables, headings and controls are labelled."""
-    _index(records.corpus(), tmp_path)
+    _index(samples.corpus(), tmp_path)
     for path in tmp_path.rglob("*.html"):
         text = path.read_text("utf-8")
         page = html.fromstring(text)
@@ -553,7 +553,7 @@ def test_pages_are_self_contained_and_accessible(tmp_path: Path) -> None:
 
 def test_index_works_without_scripts(tmp_path: Path) -> None:
     """It shows a plain table; filters and plots stay hidden."""
-    page = _index(records.corpus(), tmp_path)
+    page = _index(samples.corpus(), tmp_path)
     assert _one(page, "//*[@id='explorer']").get("hidden") is not None
     plots = _one(page, "//*[@id='distributions']/parent::section")
     assert plots.get("hidden") is not None
@@ -568,7 +568,7 @@ def test_output_is_deterministic(tmp_path: Path) -> None:
     """It contains neither time nor host."""
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
-        _index(records.corpus(), folder)
+        _index(samples.corpus(), folder)
     names = sorted(p.relative_to(first) for p in first.rglob("*.html"))
     assert len(names) == 9
     assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
@@ -590,7 +590,7 @@ def test_damaged_scene_costs_the_3d_view_alone(
     tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     """The page of the robot and the report are written without it."""
-    robots = records.corpus()[:2]
+    robots = samples.corpus()[:2]
     packed = pack_scene(Scene(mark=0.1, models=()))
     damaged, whole = (scene_path(tmp_path, robot.id) for robot in robots)
     damaged.parent.mkdir(parents=True)
@@ -612,13 +612,13 @@ def test_empty_run_has_an_index(tmp_path: Path) -> None:
 def test_index_of_1200_robots_is_small(tmp_path: Path) -> None:
     """It opens from disk on a phone."""
     checks = (
-        records.joint_types(),
-        records.position(),
-        records.mass(),
-        records.limits(),
+        samples.joint_types(),
+        samples.position(),
+        samples.mass(),
+        samples.limits(),
     )
     robots = tuple(
-        records.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200)
+        samples.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200)
     )
     page = _index(robots, tmp_path)
     assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 1_200
@@ -645,8 +645,8 @@ def test_run_is_compared_with_its_baseline(tmp_path: Path) -> None:
         expected=(known("ambiguous", "disputed", "disputed"),),
         absent=3,
     )
-    robots = records.corpus()
-    summary = structs.replace(records.summary(robots), baseline=baseline)
+    robots = samples.corpus()
+    summary = structs.replace(samples.summary(robots), baseline=baseline)
     path = write_site(summary, robots, tmp_path)
     page = html.fromstring(path.read_text("utf-8"))
     rows = _rows(page, "baseline-table")
@@ -675,7 +675,7 @@ def test_provenance_shows_licence_and_origin() -> None:
 def test_lint_findings_and_coverage_have_tables() -> None:
     """Likely mistakes, and what each element became."""
     finding = structs.replace(
-        records.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
+        samples.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
     )
     entries = (
         LedgerRecord(
@@ -708,7 +708,7 @@ def test_page_lists_what_a_description_file_states() -> None:
         files={"robot.srdf": "cd34"},
         settings=("drive: elbow, <wrist>", "self-collision: off"),
     )
-    record = structs.replace(records.corpus()[0], description=description)
+    record = structs.replace(samples.corpus()[0], description=description)
 
     page = render_robot(record)
 

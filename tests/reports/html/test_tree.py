@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.reports import records
-from urdf_usd.conformance.records.record import Grade
-from urdf_usd.conformance.records.scene import (
+from tests.reports import samples
+from urdf_usd.reports.html.tree import Limits, first_wrong, tree
+from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.scene import (
     Coupling,
     LinkErrors,
     Motion,
@@ -14,7 +15,6 @@ from urdf_usd.conformance.records.scene import (
     SceneLink,
     SceneModel,
 )
-from urdf_usd.reports.html.tree import Limits, first_wrong, tree
 
 _REST = (1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3)
 _POSITION = Limits("m", 2e-7, 1e-5)
@@ -107,7 +107,7 @@ def test_nan_error_is_wrong() -> None:
 
 def test_limits_are_taken_from_the_check() -> None:
     """Without a check they are zero."""
-    limits = Limits.of(records.position(), "m")
+    limits = Limits.of(samples.position(), "m")
     assert [limits.grade(value) for value in (2.1e-7, 2.2e-7, 1.1e-5)] == [
         Grade.EXACT,
         Grade.CLOSE,

@@ -24,9 +24,9 @@ from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.shapes import Appearance, Role
-from urdf_usd.conformance.records.record import CheckRecord, Grade
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
+from urdf_usd.reports.records.record import CheckRecord, Grade
 
 STILL = Configurations((), (), ("zero",))
 # sRGB components and their linear values, from the table of IEC 61966-2-1.

@@ -25,11 +25,11 @@ from urdf_usd.conformance.observation.robot import (
     Configurations,
     Observation,
 )
-from urdf_usd.conformance.records.record import Grade
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import Grade
 
 _ROOT = Path(pybullet_data.getDataPath())
 # One robot of each kind: chains, mimic joints, ball joints, floating bases, point

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_COMMAND = "from urdf_usd.conformance.cli.main import main\n\nmain(['doctor'])\n"
+_COMMAND = "from urdf_usd.cli.main import main\n\nmain(['doctor'])\n"
 _PLANTED = "from pathlib import Path\n\nPath('imported').touch()\n"
 
 

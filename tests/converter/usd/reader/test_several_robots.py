@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, rules_of
-from urdf_usd.conformance.cli.main import main
+from urdf_usd.cli.main import main
 from urdf_usd.converter import convert, read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.reader.read import StageReading, read_stage

@@ -1,0 +1,297 @@
+"""History of runs: one small file per run in a folder, or in a branch.
+
+``<folder>/000001.json`` holds the :class:`HistoryEntry` of the first run, and so on.
+An entry has no date, like all records; a label, such as the commit of the converter,
+says what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from urdf_usd.reports.records.record import (
+    SCHEMA_VERSION,
+    Grade,
+    RobotSummary,
+    RunSummary,
+    Verdict,
+)
+from urdf_usd.reports.records.results import record_json, write_new
+from urdf_usd.reports.records.suite_case import CaseOutcome, ChapterScore
+
+# Checks whose largest difference is kept of every robot, exact or not.
+KEPT_CHECKS = (
+    "kinematics.position",
+    "kinematics.rotation",
+    "mass.link.mass",
+    "mass.link.inertia",
+    "dynamics.inertia_matrix",
+)
+_PASSED = (Grade.EXACT, Grade.NOT_APPLICABLE)
+_FILE = re.compile(r"\d{6,}\.json")
+# Converter and id.
+_Key: TypeAlias = tuple[str, str]
+
+
+class HistoryError(Exception):
+    """A folder holds no history; the message states the file and the cause."""
+
+
+class HistoryRobot(msgspec.Struct, frozen=True, kw_only=True):
+    """One robot and converter in one run.
+
+    Attributes:
+        id: Identifier of the robot.
+        candidate: Name of the converter.
+        verdict: Its verdict.
+        compared: Number of compared values.
+        grades: Grades of checks that are neither exact nor not applicable.
+        worst: Largest differences of these checks and of the most important ones, in
+            the unit of the check.
+        seconds: Duration of the conversion, if it was measured [s].
+        case: Outcome, if it is a case of the feature suite.
+    """
+
+    id: str
+    candidate: str
+    verdict: Verdict
+    compared: int
+    grades: dict[str, Grade] = {}
+    worst: dict[str, float] = {}
+    seconds: float | None = None
+    case: CaseOutcome | None = None
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One run.
+
+    Attributes:
+        schema_version: Version of the schema.
+        number: Number of the run, from 1.
+        label: What the user calls it; empty if it has no label.
+        corpus: The references of the command line.
+        environment: Versions by package.
+        options: Options that change results, as text.
+        converters: Name and version of each converter, by its name in the run.
+        robots: Ordered by id, then in the order of converters.
+        suite: Scores of the feature suite per chapter and converter, if it was run.
+    """
+
+    schema_version: str = SCHEMA_VERSION
+    number: int
+    label: str
+    corpus: tuple[str, ...]
+    environment: dict[str, str]
+    options: dict[str, str]
+    converters: dict[str, str]
+    robots: tuple[HistoryRobot, ...]
+    suite: tuple[ChapterScore, ...] = ()
+
+
+class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A difference between two consecutive runs.
+
+    Attributes:
+        subject: Robot, version or option.
+        before: Version, option or verdict before; empty if there was none.
+        after: The same after.
+        worse: Whether the verdict, a grade or the outcome of a case is worse.
+        candidate: Name of the converter, of a robot.
+        checks: Checks of a robot with another grade, each with both grades; likewise
+            the outcome of a case.
+    """
+
+    subject: str
+    before: str
+    after: str
+    worse: bool = False
+    candidate: str = ""
+    checks: tuple[str, ...] = ()
+
+
+class HistoryOptions(Struct, frozen=True):
+    """The history of a run.
+
+    Attributes:
+        folder: Its folder, with one file for each run.
+        label: What the user calls this run.
+    """
+
+    folder: Path
+    label: str
+
+
+def append_entry(
+    folder: Path,
+    summary: RunSummary,
+    label: str = "",
+    seconds: Mapping[_Key, float] | None = None,
+) -> Path:
+    """Write the entry of a run after the last one, and return its file.
+
+    Args:
+        folder: Folder of the history; made if it does not exist.
+        summary: The run.
+        label: What the user calls it.
+        seconds: Duration of each conversion [s], by converter and id.
+
+    Raises:
+        HistoryError: The folder holds other files of that name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = read_history(folder)
+    number = entries[-1].number + 1 if entries else 1
+    while True:
+        file = folder / f"{number:06}.json"
+        content = record_json(_entry(summary, number, label, seconds or {}))
+        try:
+            # Fails if another run has written this number meanwhile.
+            write_new(file, content)
+        except FileExistsError:
+            number += 1
+        else:
+            return file
+
+
+def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
+    """Read all entries, the oldest first.
+
+    Raises:
+        HistoryError: A file is no entry of this version of the schema.
+    """
+    files = [file for file in folder.iterdir() if _FILE.fullmatch(file.name)]
+    entries = []
+    for file in files:
+        try:
+            entry = msgspec.json.decode(
+                file.read_bytes(), type=HistoryEntry, strict=False
+            )
+        except (msgspec.DecodeError, OSError) as error:
+            raise HistoryError(f"{file}: no entry of a history: {error}") from error
+        if entry.schema_version != SCHEMA_VERSION:
+            raise HistoryError(
+                f"{file}: version {entry.schema_version} of the schema, not "
+                f"{SCHEMA_VERSION}; begin a new folder"
+            )
+        entries.append(entry)
+    return tuple(sorted(entries, key=lambda entry: entry.number))
+
+
+def changed_versions(
+    before: HistoryEntry, after: HistoryEntry
+) -> tuple[HistoryChange, ...]:
+    """List versions of packages and converters, and options, that changed."""
+    pairs = (
+        (before.converters, after.converters),
+        (before.environment, after.environment),
+        (before.options, after.options),
+    )
+    return tuple(
+        HistoryChange(subject=name, before=old.get(name, ""), after=new.get(name, ""))
+        for old, new in pairs
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    )
+
+
+def changed_results(
+    before: HistoryEntry, after: HistoryEntry
+) -> tuple[HistoryChange, ...]:
+    """List robots with another verdict, or with other grades; the worse first."""
+    former = {(robot.candidate, robot.id): robot for robot in before.robots}
+    current = {(robot.candidate, robot.id): robot for robot in after.robots}
+    changes = (
+        _change(key, former.get(key), current.get(key))
+        for key in sorted(former.keys() | current.keys())
+    )
+    found = [change for change in changes if change is not None]
+    return tuple(sorted(found, key=lambda change: not change.worse))
+
+
+def _change(
+    key: _Key, before: HistoryRobot | None, after: HistoryRobot | None
+) -> HistoryChange | None:
+    candidate, name = key
+    if before is None or after is None:
+        return HistoryChange(
+            subject=name,
+            before=before.verdict.value if before else "",
+            after=after.verdict.value if after else "",
+            worse=before is not None and before.verdict.agrees,
+            candidate=candidate,
+        )
+    grades = [
+        (check, before.grades.get(check, Grade.EXACT), after.grades.get(check))
+        for check in sorted(before.grades.keys() | after.grades.keys())
+    ]
+    moved = [
+        (check, old, new or Grade.EXACT)
+        for check, old, new in grades
+        if old is not (new or Grade.EXACT)
+    ]
+    checks = tuple(f"{check}: {old} → {new}" for check, old, new in moved)
+    worse = after.verdict.severity > before.verdict.severity
+    if before.case and after.case and before.case is not after.case:
+        # A case may require that the file is refused, whatever the verdict is then.
+        worse = after.case.severity > before.case.severity
+        checks = (f"case: {before.case} → {after.case}", *checks)
+    elif before.verdict is after.verdict and not moved:
+        return None
+    return HistoryChange(
+        subject=name,
+        before=before.verdict.value,
+        after=after.verdict.value,
+        worse=worse or any(new.severity > old.severity for _, old, new in moved),
+        candidate=candidate,
+        checks=checks,
+    )
+
+
+def _entry(
+    summary: RunSummary, number: int, label: str, seconds: Mapping[_Key, float]
+) -> HistoryEntry:
+    return HistoryEntry(
+        number=number,
+        label=label,
+        corpus=summary.corpus,
+        environment=summary.environment,
+        options=summary.options,
+        converters={one.name: one.title for one in summary.converters},
+        robots=tuple(_robot(robot, seconds) for robot in summary.robots),
+        suite=summary.suite,
+    )
+
+
+def _robot(robot: RobotSummary, seconds: Mapping[_Key, float]) -> HistoryRobot:
+    grades = {
+        check: grade for check, grade in robot.grades.items() if grade not in _PASSED
+    }
+    return HistoryRobot(
+        id=robot.id,
+        candidate=robot.candidate,
+        verdict=robot.verdict,
+        compared=robot.compared,
+        grades=grades,
+        worst={
+            check: worst
+            for check, worst in robot.worst.items()
+            if check in grades or check in KEPT_CHECKS
+        },
+        seconds=seconds.get((robot.candidate, robot.id)),
+        case=robot.case.outcome if robot.case else None,
+    )
+
+
+def count_verdicts(robots: Sequence[HistoryRobot]) -> dict[Verdict, int]:
+    """Count robots by verdict, in the order of verdicts."""
+    return {
+        verdict: count
+        for verdict in Verdict
+        if (count := sum(robot.verdict is verdict for robot in robots))
+    }

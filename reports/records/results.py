@@ -1,0 +1,134 @@
+"""Records as files: the same record gives the same bytes, whole or not at all."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
+
+
+def record_json(record: msgspec.Struct) -> bytes:
+    """Encode a record; numbers that JSON cannot express become text."""
+    plain = _finite(msgspec.to_builtins(record))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n"
+
+
+def record_path(run: Path, place: str) -> Path:
+    """Return the path of the record of a robot in the folder of a run."""
+    return run / "results" / f"{place}.json"
+
+
+def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
+    """Write a record, replacing a former one in one step."""
+    write_atomically(path, record_json(record))
+
+
+def read_record(path: Path) -> RobotRecord:
+    """Read the record of a robot.
+
+    Raises:
+        OSError: There is none.
+        msgspec.DecodeError: It is none of this version.
+    """
+    return decode_record(path.read_bytes())
+
+
+def decode_record(content: bytes) -> RobotRecord:
+    """Decode the record of a robot.
+
+    Raises:
+        msgspec.DecodeError: It is none of this version.
+    """
+    # Not strict, so that text becomes the number that JSON could not express.
+    return msgspec.json.decode(content, type=RobotRecord, strict=False)
+
+
+def write_seconds(
+    run: Path,
+    place: str,
+    seconds: float | None = None,
+    examination: float | None = None,
+) -> None:
+    """Write durations, in a file of their own as they differ between runs.
+
+    Args:
+        run: Folder of the run.
+        place: Robot, below its converter if there are several.
+        seconds: Duration of the conversion [s]; None keeps the stored one.
+        examination: Total duration [s]; likewise.
+    """
+    former = _read_timing(run, place)
+    timing = _Timing(
+        former.seconds if seconds is None else round(seconds, 4),
+        former.examination if examination is None else round(examination, 4),
+    )
+    write_atomically(timing_path(run, place), msgspec.json.encode(timing) + b"\n")
+
+
+def read_seconds(run: Path, place: str) -> float | None:
+    """Read the duration of a conversion [s]; None if it was not measured."""
+    return _read_timing(run, place).seconds
+
+
+class _Timing(msgspec.Struct, omit_defaults=True):
+    seconds: float | None = None
+    examination: float | None = None
+
+
+def _read_timing(run: Path, place: str) -> _Timing:
+    try:
+        return msgspec.json.decode(timing_path(run, place).read_bytes(), type=_Timing)
+    except (OSError, msgspec.DecodeError):
+        return _Timing()
+
+
+def timing_path(run: Path, place: str) -> Path:
+    """Return the path of the durations of a robot in the folder of a run."""
+    return run / "timings" / f"{place}.json"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file atomically: it has the old or the new content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        if error.errno is not None:
+            # A full disk is reported without a name; that of the part means nothing.
+            error.filename = str(path)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that does not exist; if that fails, it does not exist.
+
+    Raises:
+        FileExistsError: It exists.
+        OSError: It cannot be written.
+    """
+    path.touch(exist_ok=False)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        path.unlink()
+        error.filename = str(path)
+        raise
+
+
+def _finite(value: object) -> object:
+    match value:
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_finite(item) for item in value]
+        case float() if not math.isfinite(value):
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,283 @@
+"""Scenes of the 3D view, compared with solids and the kinematics of robots."""
+
+from __future__ import annotations
+
+import base64
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, shares
+from urdf_usd.conformance.drawing.scene_models import build_model, inertia_ellipsoid
+from urdf_usd.conformance.drawing.scenery import draw_scene
+from urdf_usd.conformance.engines.reference.engine import observe_robot
+from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.observation.robot import (
+    Frames,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    Observation,
+)
+from urdf_usd.converter import convert
+from urdf_usd.converter.robot.spatial import rotation_about
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.corpus import resolve_robot
+from urdf_usd.reports.records.scene import (
+    Affine,
+    MotionKind,
+    Scene,
+    SceneJoint,
+    SceneMesh,
+    SceneModel,
+    pack_scene,
+    scene_text,
+    unpack_scene,
+)
+
+
+def _matrix(rows: Affine) -> NDArray[np.float64]:
+    return np.vstack([np.reshape(rows, (3, 4)), [0.0, 0.0, 0.0, 1.0]])
+
+
+def _points(mesh: SceneMesh) -> NDArray[np.float64]:
+    steps = np.frombuffer(base64.b64decode(mesh.positions), "<u2").reshape(-1, 3)
+    points: NDArray[np.float64] = np.array(mesh.origin) + steps * np.array(mesh.step)
+    return points
+
+
+def _faces(mesh: SceneMesh) -> NDArray[np.integer]:
+    kind = "<u4" if mesh.wide else "<u2"
+    return np.frombuffer(base64.b64decode(mesh.indices), kind).reshape(-1, 3)
+
+
+def _sphere(rings: int) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
+    """Return a unit sphere of triangles that share no points."""
+    across = np.linspace(0.0, np.pi, rings + 1)
+    around = np.linspace(0.0, 2 * np.pi, 2 * rings + 1)
+    theta, phi = np.meshgrid(across, around, indexing="ij")
+    x, y = np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi)
+    # Points at the seam and the poles are equal up to the last digit.
+    grid = np.round(np.stack([x, y, np.cos(theta)], axis=-1), 12) + 0.0
+    a, b = grid[:-1, :-1], grid[1:, :-1]
+    c, d = grid[1:, 1:], grid[:-1, 1:]
+    corners = np.concatenate(
+        [np.stack(side, axis=2).reshape(-1, 3) for side in ((a, b, c), (a, c, d))]
+    )
+    return corners, np.arange(len(corners)).reshape(-1, 3)
+
+
+def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
+    robot_source = resolve_robot(source)
+    packages = {name: str(place) for name, place in robot_source.packages}
+    robot = parse(str(robot_source.path), packages=packages).robot
+    configurations = questions(robot)
+    spec = observe_robot(robot, configurations)
+    usd = convert(robot_source.path, folder / "asset").root_layer
+    assert spec.frames
+    frames = {"reference": spec.frames}
+    scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
+    return scene, spec
+
+
+def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
+    """Moments m (b^2 + c^2) / 5 give its semi-axes, in any orientation."""
+    mass, semi = 2.5, np.array([0.1, 0.25, 0.4])
+    turn = rotation_about((0.6, 0.0, 0.8), np.array([0.7]))[0]
+    squares = semi**2
+    moments = mass / 5 * (squares.sum() - squares)
+    tensor = turn @ np.diag(moments) @ turn.T
+    ixx, ixy, ixz = tensor[0].tolist()
+    _, iyy, iyz = tensor[1].tolist()
+    inertia = (ixx, ixy, ixz, iyy, iyz, float(tensor[2, 2]))
+    drawn = inertia_ellipsoid(MassProperties(mass, (1.0, 2.0, 3.0), inertia))
+    assert drawn is not None
+    matrix = _matrix(drawn)
+    np.testing.assert_allclose(
+        matrix[:3, :3] @ matrix[:3, :3].T, turn @ np.diag(squares) @ turn.T, atol=1e-12
+    )
+    np.testing.assert_allclose(matrix[:3, 3], (1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    "inertia",
+    [None, (0.0,) * 6, (1.0, 0.0, 0.0, 0.1, 0.0, 0.1), (math.nan,) * 6],
+    ids=("absent", "zero", "of no body", "not a number"),
+)
+def test_physically_impossible_inertia_is_not_drawn(
+    inertia: tuple[float, float, float, float, float, float] | None,
+) -> None:
+    """No solid has it."""
+    assert inertia_ellipsoid(MassProperties(1.0, (0.0, 0.0, 0.0), inertia)) is None
+
+
+def _coarse(
+    points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
+) -> SceneMesh | None:
+    welded = merge_points(points, triangles)
+    return coarsen(welded, target) if welded else None
+
+
+def test_mesh_within_its_budget_is_not_simplified() -> None:
+    """Only equal points are merged."""
+    corners, faces = _sphere(8)
+    mesh = _coarse(corners, faces, 10_000)
+    assert mesh is not None
+    # Triangles at the poles have two corners at one point.
+    assert (mesh.triangles, mesh.drawn) == (256, 224)
+    assert len(_points(mesh)) == 7 * 16 + 2
+    radii = np.linalg.norm(_points(mesh), axis=1)
+    np.testing.assert_allclose(radii, 1.0, atol=2e-5)
+
+
+def test_simplified_mesh_keeps_its_size() -> None:
+    """Bounds of a sphere of few triangles are almost unchanged."""
+    mesh = _coarse(*_sphere(100), 2000)
+    assert mesh is not None
+    assert mesh.drawn <= 2000
+    placed = _points(mesh)[_faces(mesh)]
+    volume = np.einsum("mi,mi->", placed[:, 0], np.cross(placed[:, 1], placed[:, 2]))
+    assert volume / 6 == pytest.approx(4 / 3 * math.pi, rel=0.02)
+
+
+def test_simplified_box_keeps_its_faces() -> None:
+    """On a grid, an oblique box would become rough, and its area 7 % larger."""
+    box = trimesh.creation.box((2.0, 1.2, 0.4))
+    for _ in range(5):
+        box = box.subdivide()
+    turn = rotation_about((0.6, 0.64, 0.48), np.array([0.7]))[0]
+    mesh = _coarse(box.vertices @ turn.T, box.faces, 1500)
+    assert mesh is not None
+    assert mesh.drawn <= 1500 < mesh.triangles
+    beyond = np.max(abs(_points(mesh) @ turn) - [1.0, 0.6, 0.2], axis=1)
+    np.testing.assert_allclose(beyond, 0.0, atol=1e-4)
+    a, b, c = (_points(mesh)[_faces(mesh)[:, corner]] for corner in range(3))
+    area = np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2
+    assert area == pytest.approx(2 * (2 * 1.2 + 2 * 0.4 + 1.2 * 0.4), rel=1e-3)
+
+
+def test_intersecting_mesh_may_exceed_its_budget() -> None:
+    """Triangles between random points cannot be collapsed."""
+    random = np.random.default_rng(3)
+    points = random.uniform(-1.0, 2.0, (200, 3))
+    faces = np.array([random.permutation(200)[:3] for _ in range(900)])
+    mesh = _coarse(points, faces, 500)
+    assert mesh is not None
+    assert mesh.drawn == 900
+
+
+def test_mesh_without_area_is_not_drawn() -> None:
+    """Three equal points."""
+    assert merge_points(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
+
+
+def test_digest_is_independent_of_merged_points_and_rounding() -> None:
+    """STL files and USD differ in both."""
+    corners, faces = _sphere(8)
+    here = merge_points(
+        corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
+    )
+    there = merge_points(corners.astype(np.float32), faces)
+    assert here
+    assert there
+    assert here.digest == there.digest
+
+
+def test_moved_mesh_has_another_digest() -> None:
+    """Distances between its points are equal."""
+    corners, faces = _sphere(8)
+    here, there = merge_points(corners, faces), merge_points(corners + 1.0, faces)
+    assert here
+    assert there
+    assert here.digest != there.digest
+
+
+@given(st.lists(st.integers(1, 1_000_000), max_size=40), st.integers(1, 200_000))
+def test_triangle_budgets_are_limited(triangles: list[int], budget: int) -> None:
+    """By the size of each mesh, and by the total except for small meshes."""
+    given_out = shares(triangles, budget)
+    assert all(a <= b for a, b in zip(given_out, triangles, strict=True))
+    assert sum(given_out) <= budget + 400 * len(triangles)
+
+
+@pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
+def test_joints_of_a_scene_move_links_like_the_kinematics(
+    source: str, tmp_path: Path
+) -> None:
+    """Positions from the scene's joints equal those of the converter's kinematics."""
+    scene, spec = _drawn(source, tmp_path)
+    (model,) = scene.models
+    assert spec.frames is not None
+    for row, configuration in enumerate(scene.configurations):
+        poses = _poses(model, configuration.positions)
+        for column, link in enumerate(spec.frames.links):
+            expected = spec.frames.positions[row, column]
+            np.testing.assert_allclose(poses[link][:3, 3], expected, atol=1e-12)
+
+
+def _poses(
+    model: SceneModel, positions: dict[str, tuple[float, ...]]
+) -> dict[str, NDArray[np.float64]]:
+    poses = {model.root: np.eye(4)}
+    for joint in model.joints:
+        values = positions.get(joint.name, ())
+        motion = _motion(joint, values)
+        poses[joint.child] = poses[joint.parent] @ _matrix(joint.rest) @ motion
+    return poses
+
+
+def _motion(joint: SceneJoint, values: tuple[float, ...]) -> NDArray[np.float64]:
+    assert joint.anchor == (0.0, 0.0, 0.0)
+    matrix = np.eye(4)
+    for motion, value in zip(joint.motions, values, strict=True):
+        if motion.kind is MotionKind.TURN:
+            matrix[:3, :3] = rotation_about(motion.axis, np.array([value]))[0]
+        else:
+            matrix[:3, 3] = np.array(motion.axis) * value
+    return matrix
+
+
+def test_sliders_have_finite_limits() -> None:
+    """Joints without limits, or with huge ones, get a default range."""
+    spec = _arm(lower=-math.inf, upper=1e16)
+    (joint,) = build_model("urdf", spec, {}, {}).joints
+    (motion,) = joint.motions
+    assert (motion.lower, motion.upper) == (-math.pi, math.pi)
+
+
+def _arm(lower: float, upper: float) -> Observation:
+    joint = JointObservation(
+        name="elbow",
+        type=JointType.REVOLUTE,
+        parent="a",
+        child="b",
+        lower=lower,
+        upper=upper,
+        axis=(0.0, 0.6, 0.8),
+    )
+    frames = Frames(("a", "b"), np.zeros((1, 2, 3)), np.tile(np.eye(3), (1, 2, 1, 1)))
+    return Observation(
+        engine="reference",
+        robot="arm",
+        root="a",
+        states=frozenset(),
+        links=(LinkObservation("a"), LinkObservation("b")),
+        joints=(joint,),
+        frames=frames,
+    )
+
+
+def test_packed_scene_is_unpacked_unchanged(tmp_path: Path) -> None:
+    """And packed to the same bytes."""
+    scene, _ = _drawn("pybullet:r2d2.urdf", tmp_path)
+    packed = pack_scene(scene)
+    assert packed == pack_scene(scene)
+    assert unpack_scene(packed) == scene
+    assert base64.b64decode(scene_text(packed)) == packed

@@ -1,0 +1,250 @@
+"""``urdf-usd corpus``, filters and mirrors, with a mirror of two robots."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from urdf_usd.cli.main import main
+
+pytest.importorskip("robot_descriptions")
+
+_COMMIT = "89abcdef" * 5
+_ARM = """<robot name="arm"><link name="a"/><link name="b"/><link name="c"/>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="continuous"><parent link="b"/><child link="c"/><mimic joint="j"/>
+</joint></robot>"""
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a mirror that holds one robot, and half a repository of others."""
+    # Nothing may be cloned, and there is nothing to clone with.
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "mirror"
+    robot = folder / "upkie_description" / "urdf" / "upkie.urdf"
+    robot.parent.mkdir(parents=True)
+    robot.write_text(_ARM)
+    (folder / "unitree_ros").mkdir()
+    manifest = {"upkie_description": {"commit": _COMMIT}}
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def _invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, arguments)), prog_name="urdf-usd")
+
+
+def _rows(result: Result) -> dict[str, dict[str, str]]:
+    assert result.exit_code == 0, result.stderr
+    head, *lines = result.stdout.splitlines()
+    rows = [
+        dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines
+    ]
+    return {row["reference"]: row for row in rows}
+
+
+def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
+    """With catalogue data, and data of local files."""
+    rows = _rows(_invoke("corpus", "list", "rd", "--mirror", mirror))
+
+    upkie = rows["rd:upkie_description"]
+    assert upkie["license"] == "Apache-2.0"
+    assert upkie["maker"] == "Upkie Project"
+    assert (upkie["cached"], upkie["dof"], upkie["commit"]) == ("yes", "1", _COMMIT)
+    go2 = rows["rd:go2_description"]
+    assert (go2["cached"], go2["dof"], go2["tags"]) == ("no", "", "quadruped")
+    assert "missing from the mirror" in go2["note"]
+    assert "not in the mirror" in rows["rd:panda_description"]["note"]
+    assert "rd:panda_mj_description" not in rows
+
+
+def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
+    """Robots without that data are counted."""
+    result = _invoke(
+        "corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped"
+    )
+
+    rows = _rows(result)
+    assert "rd:upkie_description" in rows
+    assert all("biped" in row["tags"] for row in rows.values())
+    assert "pybullet: 95 robots are left out, whose tag is unknown" in result.stderr
+
+
+def test_list_as_json_has_a_reason_for_unreadable_files(tmp_path: Path) -> None:
+    """Next to the readable ones."""
+    (tmp_path / "a.urdf").write_text(_ARM)
+    (tmp_path / "b.urdf").write_text("<robot/>")
+    (tmp_path / "package.xml").write_text(
+        "<package><name>a</name><license>BSD-3-Clause</license></package>"
+    )
+
+    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "json")
+
+    first, second = json.loads(result.stdout)
+    assert first["license"] == "BSD-3-Clause"
+    assert first["degrees_of_freedom"] == 1
+    assert first["cached"] is True
+    assert "no links" in second["note"]
+
+
+def test_list_as_table_ends_with_a_count(tmp_path: Path) -> None:
+    """Robots, and those available locally."""
+    (tmp_path / "a.urdf").write_text(_ARM)
+
+    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "table")
+
+    assert "unknown" in result.stdout
+    assert result.stdout.endswith("1 robots, 1 of them available locally\n")
+
+
+def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
+    """Origin, packages, hashes; as text and as JSON."""
+    shown = _invoke("corpus", "show", "rd:upkie_description", "--mirror", mirror)
+    plain = _invoke(
+        *("corpus", "show", "rd:upkie_description", "--format", "json"),
+        *("--mirror", mirror),
+    )
+
+    digest = hashlib.sha256(_ARM.encode()).hexdigest()
+    assert f"  {digest}  {len(_ARM)}  " in shown.stdout
+    assert "degrees of freedom: 1\n" in shown.stdout
+    assert "packages:\n  upkie_description: " in shown.stdout
+    facts = json.loads(plain.stdout)
+    assert facts["commit"] == _COMMIT
+    assert facts["repository"] == "https://github.com/upkie/upkie_description.git"
+    assert facts["files"][0]["sha256"] == digest
+    assert facts["tags"] == ["biped", "wheeled"]
+
+
+def test_show_downloads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a robot that is not on this machine, the catalogue's details are shown."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+
+    shown = _invoke("corpus", "show", "rd:upkie_description", "--format", "json")
+
+    assert shown.exit_code == 0
+    facts = json.loads(shown.stdout)
+    assert facts["repository"] == "https://github.com/upkie/upkie_description.git"
+    assert facts["downloaded"] is False
+    assert "files" not in facts
+    assert "is not downloaded" in shown.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("rd:panda_mj_description", "only MJCF; rd:panda_description has one"),
+        ("rd:panda", "close to it: panda_description"),
+        ("rd", "names a whole corpus"),
+        ("dir:x", "names a whole corpus"),
+        ("rb:panda", "did you mean"),
+        ("robots.toml", "write 'list:robots.toml'"),
+        ("rd:panda_description", "not in the mirror"),
+    ],
+)
+def test_show_of_an_unknown_robot_is_an_error(
+    mirror: Path, reference: str, reason: str
+) -> None:
+    """Exit code 2, one message."""
+    result = _invoke("corpus", "show", reference, "--mirror", mirror)
+
+    assert result.exit_code == 2
+    assert reason in result.stderr
+
+
+def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
+    """Missing robots are results; records have the origin of the others."""
+    out = tmp_path / "out"
+
+    result = _invoke(
+        *("run", "rd", "--tag", "biped", "--mirror", mirror, "--out", out),
+        *("--engine", "mujoco", "--jobs", "1"),
+    )
+
+    assert result.exit_code == 0, result.stderr
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["corpus"] == ["rd", "tag biped"]
+    assert summary["verdicts"]["not available"] == len(summary["robots"]) - 1
+    record = json.loads((out / "results" / "rd--upkie_description.json").read_text())
+    assert record["verdict"] in {"exact", "close"}
+    source = record["source"]
+    assert source["license"] == "Apache-2.0"
+    assert source["commit"] == _COMMIT
+    assert source["files"] == [
+        {
+            "path": "upkie.urdf",
+            "sha256": hashlib.sha256(_ARM.encode()).hexdigest(),
+            "size": len(_ARM),
+        }
+    ]
+    assert str(tmp_path) not in json.dumps(record)
+
+
+def test_mirror_can_be_set_by_the_environment(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For all commands."""
+    monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
+
+    assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
+    # Commands without the option follow it too.
+    shown = _invoke("inspect", "rd:upkie_description")
+    assert shown.exit_code == 0, shown.stderr
+    monkeypatch.setenv("URDF_USD_MIRROR", str(mirror / "nowhere"))
+    refused = _invoke("inspect", "rd:upkie_description")
+    assert refused.exit_code == 2
+    assert "there is no such mirror folder" in refused.stderr
+
+
+def test_missing_files_in_a_mirror_make_a_robot_unavailable(
+    mirror: Path, tmp_path: Path
+) -> None:
+    """They are no error of the robot."""
+    package = mirror / "xarm_ros2" / "xarm_description"
+    (package / "urdf").mkdir(parents=True)
+    (package / "urdf" / "xarm_device.urdf.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:include filename="gone.xacro"/></robot>'
+    )
+    out = tmp_path / "out"
+
+    _invoke("run", "rd:xarm6_description", "--mirror", mirror, "--out", out)
+
+    record = json.loads((out / "results" / "rd--xarm6_description.json").read_text())
+    assert record["verdict"] == "not available"
+    assert record["reason"].startswith("not in the mirror: line 1: gone.xacro")
+
+
+def test_table_leaves_out_columns_that_do_not_fit(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot takes one line, unless it has a note; columns are never cut."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    result = _invoke(
+        "corpus",
+        "list",
+        "rd",
+        "--mirror",
+        mirror,
+        "--format",
+        "table",
+        "--tag",
+        "biped",
+    )
+
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("rd:upkie_description  " in line for line in lines) == 1
+    assert any(line.startswith("without commit, source") for line in lines)

@@ -1,0 +1,192 @@
+"""`urdf-usd reduce`: files, output and refusals."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lxml import etree
+
+from urdf_usd.cli.main import main
+
+_MESH = "solid s\n" + "".join(
+    f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\n"
+    "endloop\nendfacet\n"
+    for a, b, c in (
+        ("0 0 0", "0 1 0", "1 0 0"),
+        ("0 0 0", "1 0 0", "0 0 1"),
+        ("0 0 0", "0 0 1", "0 1 0"),
+        ("1 0 0", "0 1 0", "0 0 1"),
+    )
+)
+_URDF = """<robot name="arm">
+  <link name="base"><inertial><mass value="2.5"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tip"><inertial><mass value="1.25"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><mesh filename="meshes/tip.stl"/></geometry></collision></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>
+"""
+# Converts, and doubles the mass of links with a mesh.
+_WRONG = """
+import sys
+from pathlib import Path
+from urdf_usd import convert
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.options import Layout
+from pxr import Usd, UsdGeom, UsdPhysics
+
+asset = convert(Path(sys.argv[1]), sys.argv[2], ConvertOptions(layout=Layout.SINGLE))
+stage = Usd.Stage.Open(str(asset.root_layer))
+for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):
+    body = prim.GetParent()
+    if prim.IsA(UsdGeom.Mesh):
+        while body and not body.HasAPI(UsdPhysics.RigidBodyAPI):
+            body = body.GetParent()
+        if body:
+            mass = UsdPhysics.MassAPI(body).GetMassAttr()
+            mass.Set(2.5)
+stage.GetRootLayer().Save()
+"""
+
+
+_LINKS = """<robot name="arm">
+  <link name="base"/><link name="tip"/>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>
+"""
+# Ends with a segmentation fault if a joint turns without limits.
+_CRASHING = """
+import os, signal, sys
+from pathlib import Path
+from urdf_usd import convert
+
+if 'type="continuous"' in Path(sys.argv[1]).read_text():
+    print("at", sys.argv[1], file=sys.stderr)
+    os.kill(os.getpid(), signal.SIGSEGV)
+convert(Path(sys.argv[1]), sys.argv[2])
+"""
+
+
+def _robot(folder: Path) -> Path:
+    (folder / "meshes").mkdir()
+    (folder / "meshes" / "tip.stl").write_text(_MESH + "endsolid s\n", encoding="utf-8")
+    urdf = folder / "arm.urdf"
+    urdf.write_text(_URDF, encoding="utf-8")
+    return urdf
+
+
+def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> None:
+    """The mesh that the wrong converter looks for is copied beside the URDF."""
+    program = tmp_path / "wrong.py"
+    program.write_text(_WRONG, encoding="utf-8")
+    out = tmp_path / "minimal"
+    options = ("--engine", "mujoco", "--mass-density", "900")
+    arguments = ("reduce", str(_robot(tmp_path)), str(out), *options)
+    converter = f"wrong={sys.executable} {program} {{urdf}} {{out}}"
+
+    result = CliRunner().invoke(
+        main, [*arguments, "--check", "mass.link.mass", "--converter", converter]
+    )
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines() == [str(out / "arm.urdf")]
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert [link.get("name") for link in reduced.findall("link")] == ["l1"]
+    assert not reduced.findall("joint")
+    (mesh,) = reduced.iter("mesh")
+    assert (out / mesh.get("filename", "")).read_text().startswith("solid")
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("# wrong: check mass.link.mass fails")
+    command = next(line for line in report.splitlines() if line.startswith("urdf-usd"))
+    assert command == (
+        "urdf-usd run arm.urdf --out report --converter "
+        f"'wrong={Path(sys.executable).name} wrong.py {{urdf}} {{out}}' "
+        "--mass-density 900.0 --engine mujoco"
+    )
+
+
+def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
+    """The failure does not depend on the end tag that is missing."""
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    urdf.write_text(_LINKS.replace("</robot>", '<link name="x"><a:b/></robot>'))
+
+    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+
+    assert result.exit_code == 0, result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert len(reduced.findall("link")) == 2
+    assert not reduced.findall("joint")
+
+
+def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
+    """The signal is part of the failure, the rest of its output is not."""
+    program = tmp_path / "crashing.py"
+    program.write_text(_CRASHING, encoding="utf-8")
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    urdf.write_text(_LINKS, encoding="utf-8")
+    converter = f"crashing={sys.executable} {program} {{urdf}} {{out}}"
+    arguments = ("reduce", str(urdf), str(out), "--engine", "mujoco")
+
+    result = CliRunner().invoke(main, [*arguments, "--converter", converter])
+
+    assert result.exit_code == 0, result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    (joint,) = reduced.findall("joint")
+    assert joint.get("type") == "continuous"
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "crashed" in report
+    assert "SIGSEGV" in report
+
+
+def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
+    """PyBullet ends with a segmentation fault if a joint is stated twice."""
+    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
+    joint = _LINKS[_LINKS.index("<joint") : _LINKS.index("</robot>")]
+    text = _LINKS.replace("</robot>", f"{joint}</robot>")
+    urdf.write_text(text, encoding="utf-8")
+
+    result = CliRunner().invoke(
+        main, ["reduce", str(urdf), str(out), "--engine", "pybullet"]
+    )
+
+    assert result.exit_code == 0, result.stderr
+    assert "engine pybullet" in result.stderr
+    reduced = etree.parse(out / "arm.urdf").getroot()
+    assert len(reduced.findall("joint")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (_URDF.replace("meshes/tip.stl", "meshes/tip.stl"), "nothing fails"),
+        (_URDF.replace("</robot>", ""), "nothing fails"),
+        (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
+    ],
+)
+def test_robots_that_cannot_be_reduced_are_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    """The target folder is not made."""
+    urdf = _robot(tmp_path)
+    urdf.write_text(text, encoding="utf-8")
+    out = tmp_path / "minimal"
+
+    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not out.exists()
+
+
+def test_folder_with_files_is_refused(tmp_path: Path) -> None:
+    """Nothing is converted."""
+    result = CliRunner().invoke(
+        main, ["reduce", str(_robot(tmp_path)), str(tmp_path / "meshes")]
+    )
+
+    assert result.exit_code == 2
+    assert "is not empty" in result.stderr

@@ -1,0 +1,126 @@
+"""The commands report files outside the folder of an asset; --strict refuses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from urdf_usd.cli.main import main
+from urdf_usd.converter import convert
+
+_ROBOT = """<robot name="one"><link name="a"><inertial><mass value="2"/>
+<inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>
+</robot>"""
+_LAYER = """#usda 1.0
+(
+    defaultPrim = "one"
+    metersPerUnit = 1
+    kilogramsPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "one" (references = @../asset/one.usda@)
+{
+}
+"""
+_COMMANDS = {
+    "check": ("check", "one.urdf", "usd/robot.usda", "--engine", "mujoco"),
+    "export": ("export", "usd/robot.usda", "out/one.urdf"),
+    "inspect": ("inspect", "usd/robot.usda"),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with a layer that refers to an asset beside its folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.urdf").write_text(_ROBOT)
+    convert("one.urdf", "asset")
+    Path("usd").mkdir()
+    Path("usd/robot.usda").write_text(_LAYER)
+    return tmp_path
+
+
+def command(*arguments: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, [*arguments])
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_file_outside_the_folder_is_one_warning(name: str) -> None:
+    """With the layer, the prim and the path; the files of that folder add none."""
+    result = command(*_COMMANDS[name])
+
+    assert result.exit_code == 0, result.output
+    (line,) = (one for one in result.stderr.splitlines() if "asset-outside" in one)
+    assert line.startswith("warning: ")
+    assert "robot.usda refers at </one> to @../asset/one.usda@, that is " in line
+    assert line.endswith("outside the folder of the asset [asset-outside]")
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_strict_refuses_files_outside_the_folder(name: str) -> None:
+    """Exit status 2; nothing is written."""
+    result = command(*_COMMANDS[name], "--strict")
+
+    assert result.exit_code == 2, result.output
+    (line,) = (one for one in result.stderr.splitlines() if "asset-outside" in one)
+    assert line.startswith("error: ")
+    assert line.endswith("[asset-outside-refused]")
+    assert not Path("out").exists()
+
+
+def test_strict_check_calls_no_engine_and_records_the_reason() -> None:
+    """The record has the rule."""
+    result = command(*_COMMANDS["check"], "--strict", "--json", "record.json")
+
+    record = json.loads(Path("record.json").read_text())
+    assert result.exit_code == 2
+    assert record["verdict"] == "not comparable"
+    assert record["engines"] == []
+    assert [one["rule"] for one in record["diagnostics"]] == ["asset-outside-refused"]
+
+
+@pytest.mark.parametrize("layout", ["layered", "usdz"])
+def test_assets_of_our_converter_pass_strict(layout: str) -> None:
+    """They contain all their files."""
+    target = {"layered": "asset/one.usda", "usdz": "packed/one.usdz"}[layout]
+    if layout == "usdz":
+        assert (
+            command("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
+        )
+
+    result = command("inspect", target, "--strict")
+
+    assert result.exit_code == 0, result.output
+    assert "asset-outside" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["check", "export", "inspect", "run"])
+def test_help_states_the_limits(name: str) -> None:
+    """Of time, memory and layers."""
+    text = " ".join(command(name, "--help").stdout.split())
+
+    for limit in ("--timeout", "--memory", "10000 asset paths", "4 GiB"):
+        assert limit in text
+
+
+def test_inspect_has_a_limit_of_memory() -> None:
+    """Exit status 2, without a traceback."""
+    result = command(*_COMMANDS["inspect"], "--memory", "1")
+
+    assert result.exit_code == 2, result.output
+    assert "[stage-limits]" in result.stderr
+
+
+def test_inspect_has_a_limit_of_time() -> None:
+    """Reading thirty thousand prims takes many times as long as the limit."""
+    prims = "".join(f'    def Xform "p{number}" {{}}\n' for number in range(30_000))
+    Path("usd/robot.usda").write_text(_LAYER.replace("{\n", "{\n" + prims))
+
+    result = command(*_COMMANDS["inspect"], "--timeout", "0.01")
+
+    assert result.exit_code == 2, result.output
+    assert "[stage-limits]" in result.stderr

@@ -1,0 +1,385 @@
+"""Checks, exports and runs of USDs with variants, by the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pxr import Usd
+
+from tests.conformance.direct import examine_pair_here
+from urdf_usd.cli.main import main
+from urdf_usd.conformance.engines.protocol import Available
+from urdf_usd.conformance.execution.run import CheckOptions
+from urdf_usd.conformance.execution.run import check as check_usd
+from urdf_usd.conformance.execution.tasks import installed_engine
+from urdf_usd.conformance.execution.usd_limits import ReadOptions
+from urdf_usd.converter import convert
+from urdf_usd.converter.options import VariantChoice
+from urdf_usd.reports.records.record import RobotRecord
+
+# Not symmetric, so that masses and frames of links differ.
+_URDF = """<robot name="pair">
+<link name="a"><inertial><origin xyz="0.01 0.02 0.03"/><mass value="2"/>
+<inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>
+<link name="b"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
+<inertia ixx="0.3" ixy="0.01" ixz="0.02" iyy="0.4" iyz="0.03" izz="0.5"/></inertial>
+</link>
+<joint name="hinge" type="revolute"><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/>
+<axis xyz="0.6 0 0.8"/><parent link="a"/><child link="b"/>
+<limit lower="-0.5" upper="1.5" effort="7" velocity="3"/></joint></robot>"""
+_HEAD = """#usda 1.0
+(
+    defaultPrim = "pair"
+    metersPerUnit = 1
+    kilogramsPerUnit = 1
+    upAxis = "Z"
+)
+"""
+# The variant "full" adds the robot by a payload; its variant set "load" changes a mass.
+_VARIANTS = """def Xform "pair" (
+    variants = {{
+        {selection}
+    }}
+    prepend variantSets = "model"
+)
+{{
+    variantSet "model" = {{
+        "empty" {{
+        }}
+        "full" (
+            prepend payload = @./asset/pair.usda@
+            prepend variantSets = "load"
+        ) {{
+            variantSet "load" = {{
+                "heavy" {{
+                    over "Geometry"
+                    {{
+                        over "a"
+                        {{
+                            over "b"
+                            {{
+                                float physics:mass = 3.5
+                            }}
+                        }}
+                    }}
+                }}
+                "light" {{
+                }}
+            }}
+        }}
+    }}
+}}
+"""
+
+
+@pytest.fixture
+def usd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A USD whose variants have no selection; its folder is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    for name, mass in (("light", 1.5), ("heavy", 3.5)):
+        Path(f"{name}.urdf").write_text(_URDF.format(mass=mass))
+    made = Usd.Stage.Open(str(convert("light.urdf", "made").root_layer))
+    # Without the variant sets of our converter.
+    Path("asset").mkdir()
+    made.Flatten().Export("asset/pair.usda")
+    path = Path("robot.usda")
+    path.write_text(_HEAD + _VARIANTS.format(selection=""))
+    return path
+
+
+def command(*arguments: str | Path) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def check(urdf: str, usd: Path, *options: str) -> Result:
+    """Check by the command, with few engines."""
+    return command("check", urdf, usd, "--engine", "mujoco", "--jobs", "1", *options)
+
+
+def compare(urdf: str, usd: Path, *texts: str) -> RobotRecord:
+    """Check in this process, which is faster."""
+    options = ReadOptions(tuple(map(VariantChoice.parse, texts)))
+    return examine_pair_here(Path(urdf), usd, options)
+
+
+def words(text: str) -> str:
+    """Return text without line breaks."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("load", ["light", "heavy"])
+def test_engines_and_round_trip_read_the_selected_variants(
+    usd: Path, load: str
+) -> None:
+    """A payload in a variant, and a mass in a variant set of that variant.
+
+    Each URDF conforms only to the variant with its mass. The asset is not changed.
+    """
+    before = usd.read_bytes()
+    other = {"light": "heavy", "heavy": "light"}[load]
+
+    same = compare(f"{load}.urdf", usd, f"load={load}", "model=full")
+    wrong = compare(f"{other}.urdf", usd, f"load={load}", "model=full")
+
+    assert same.verdict == "exact", same.reason
+    assert same.variants == {"/pair:model": "full", "/pair:load": load}
+    grades = {one.id: one.grade for one in wrong.checks}
+    assert grades["mass.link.mass"] == "fails"
+    assert grades["round-trip.mass.link.mass"] == "fails"
+    assert grades["structure.joints"] == "exact"
+    assert usd.read_bytes() == before
+
+
+def test_report_and_record_name_the_selection(usd: Path) -> None:
+    """And the command of the page repeats it."""
+    chosen = "--variant", "model=full", "--variant", "load=heavy"
+    files = "--json", "record.json", "--html", "page.html"
+
+    result = check("heavy.urdf", usd, *chosen, *files)
+
+    assert result.exit_code == 0, result.output
+    record = json.loads(Path("record.json").read_text())
+    assert record["variants"] == {"/pair:model": "full", "/pair:load": "heavy"}
+    selection = "/pair:model=full, /pair:load=heavy"
+    assert selection in words(result.stdout)
+    page = Path("page.html").read_text()
+    assert selection in page
+    assert " ".join(chosen) in page
+
+
+def test_simulators_in_other_processes_read_the_selected_variants(usd: Path) -> None:
+    """The mass of the variant is that of PhysX and of Newton."""
+    names = ("physx", "newton-usd")
+    if not any(isinstance(installed_engine(n).availability, Available) for n in names):
+        pytest.skip("no simulator that reads USD is installed")
+    options = CheckOptions(
+        engines=names,
+        variants=(VariantChoice("model", "full"), VariantChoice("load", "heavy")),
+    )
+
+    record = check_usd("heavy.urdf", usd, options)
+
+    assert record.verdict == "exact", record.reason
+    (mass,) = (one for one in record.checks if one.id == "mass.link.mass")
+    compared = {one.engine for one in mass.differences} & set(names)
+    observed = {one.name for one in record.engines if one.status == "observed"}
+    assert compared == observed & set(names)
+    assert compared
+
+
+def test_missing_selection_is_the_cause_instead_of_missing_joints(usd: Path) -> None:
+    """With the names that exist and the option; exit status 2."""
+    result = check("light.urdf", usd, "--json", "record.json")
+
+    assert result.exit_code == 2, result.output
+    record = json.loads(Path("record.json").read_text())
+    assert record["verdict"] == "not comparable"
+    assert record["reason"] == (
+        "variant set 'model' of /pair has no selection; its variants are 'empty', "
+        "'full': --variant /pair:model=NAME selects one"
+    )
+    assert record["checks"] == []
+    assert "joint" not in words(result.output)
+    assert "[variant-required]" in words(result.stderr)
+    assert "Remedy: select a variant with --variant" in words(result.stdout)
+
+
+def test_missing_selection_of_a_mass_is_named_with_the_failure(usd: Path) -> None:
+    """Links and joints are there: the checks are reported."""
+    record = compare("heavy.urdf", usd, "model=full")
+
+    assert record.verdict == "fails"
+    assert record.reason.startswith("variant set 'load' of /pair has no selection; ")
+    assert record.reason.endswith(tuple("abcdefghijklmnopqrstuvwxyz)"))
+    assert "mass" in record.reason
+
+
+def test_missing_selection_that_changes_nothing_is_a_warning(usd: Path) -> None:
+    """The robot conforms."""
+    record = compare("light.urdf", usd, "model=full")
+
+    assert record.verdict == "exact"
+    (warning,) = record.diagnostics
+    assert (warning.rule, warning.severity) == ("variant-unselected", "warning")
+
+
+@pytest.mark.parametrize("text", ["model=ful", "modell=full"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "light.urdf", "robot.usda"),
+        ("check", "light.urdf", "robot.usda", "--all-variants"),
+        ("export", "robot.usda", "out.urdf"),
+        ("inspect", "robot.usda"),
+    ],
+)
+def test_selection_that_does_not_exist_is_an_error(
+    usd: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    """Exit status 2, with the names that exist, and nothing is written."""
+    result = command(*arguments, "--variant", text)
+
+    assert result.exit_code == 2, result.output
+    assert "'full'" in result.stderr or "(empty, full)" in result.stderr
+    assert "[variant-unknown]" in result.stderr
+    assert not Path("out.urdf").exists()
+    del usd
+
+
+@pytest.mark.parametrize("text", ["model", "model=", "arm:model=full"])
+def test_malformed_selection_is_a_usage_error(usd: Path, text: str) -> None:
+    """Before anything is loaded."""
+    result = command("inspect", usd, "--variant", text)
+
+    assert result.exit_code == 2
+    assert "is not [PRIM:]SET=NAME" in result.stderr
+
+
+def test_set_that_is_named_twice_is_a_usage_error(usd: Path) -> None:
+    """The last one would count, silently."""
+    both = "--variant", "model=full", "--variant", "model=empty"
+
+    result = command("inspect", usd, *both)
+
+    assert result.exit_code == 2
+    assert "variant set 'model' is named twice" in words(result.stderr)
+
+
+def test_all_variants_are_checked_each(usd: Path) -> None:
+    """A verdict and files per selection; the most severe verdict decides."""
+    result = check("light.urdf", usd, "--all-variants", "--json", "record.json")
+
+    assert result.exit_code == 1, result.output
+    records = [json.loads(Path(f"record-{n}.json").read_text()) for n in (1, 2, 3)]
+    assert not Path("record.json").exists()
+    assert [(record["variants"], record["verdict"]) for record in records] == [
+        ({"/pair:model": "empty"}, "not comparable"),
+        ({"/pair:model": "full", "/pair:load": "heavy"}, "fails"),
+        ({"/pair:model": "full", "/pair:load": "light"}, "exact"),
+    ]
+    shown = words(result.stdout)
+    assert "✗ fails /pair:model=full, /pair:load=heavy" in shown
+    assert "✓ exact /pair:model=full, /pair:load=light" in shown
+
+
+def test_all_variants_share_those_that_are_given(usd: Path) -> None:
+    """Exit status 0 if all of them conform."""
+    given = "--variant", "model=full", "--variant", "load=light"
+
+    result = check("light.urdf", usd, "--all-variants", *given)
+
+    assert result.exit_code == 0, result.output
+
+
+def test_variant_of_a_prim_below_the_default_prim(usd: Path) -> None:
+    """The only prim that has the set needs no path."""
+    text = _VARIANTS.format(selection="").replace('"pair"', '"inner"', 1)
+    usd.write_text(f'{_HEAD}def Xform "pair"\n{{\n{text}}}\n')
+
+    record = compare("heavy.urdf", usd, "model=full", "/pair/inner:load=heavy")
+
+    assert record.verdict == "exact", record.reason
+    assert record.variants == {
+        "/pair/inner:model": "full",
+        "/pair/inner:load": "heavy",
+    }
+
+
+@pytest.mark.parametrize("load", ["light", "heavy"])
+def test_export_and_inspect_read_the_selected_variants(usd: Path, load: str) -> None:
+    """The exported URDF has the mass of the variant."""
+    chosen = "--variant", "model=full", "--variant", f"load={load}"
+
+    exported = command("export", usd, "out.urdf", *chosen)
+    inspected = command("inspect", usd, *chosen, "--format", "json")
+
+    mass = {"light": 1.5, "heavy": 3.5}[load]
+    assert exported.exit_code == 0, exported.output
+    assert f'<mass value="{mass}"' in Path("out.urdf").read_text()
+    links = {link["name"]: link for link in json.loads(inspected.stdout)["links"]}
+    assert links["b"]["mass"] == pytest.approx(mass, rel=1e-7)
+
+
+def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
+    """One error, instead of a stage without bodies."""
+    for arguments in (("export", usd, "out.urdf"), ("inspect", usd)):
+        result = command(*arguments)
+
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert "variant set 'model' of /pair has no selection" in line
+        assert line.endswith("[variant-required]")
+    assert not Path("out.urdf").exists()
+
+
+def test_inspect_of_a_usd_shows_its_robot(usd: Path) -> None:
+    """With the totals of the URDF."""
+    of_urdf = command("inspect", "light.urdf")
+
+    of_usd = command("inspect", "asset/pair.usda")
+
+    assert of_usd.exit_code == 0, of_usd.output
+    assert "hinge" in of_usd.stdout
+    totals = of_urdf.stdout.index("links  ")
+    assert of_usd.stdout.endswith(of_urdf.stdout[totals:])
+    del usd
+
+
+def test_variants_of_a_urdf_are_a_usage_error(usd: Path) -> None:
+    """A URDF has none."""
+    result = command("inspect", "light.urdf", "--variant", "model=full")
+
+    assert result.exit_code == 2
+    assert "--variant requires a USD, but SOURCE is light.urdf" in words(result.stderr)
+    del usd
+
+
+def test_run_selects_variants_in_usds_of_other_converters(usd: Path) -> None:
+    """Where they have the set; others are compared as they are, with a note."""
+    usds = Path("usds")
+    usds.mkdir()
+    for name in ("light", "heavy"):
+        usd.write_text(_HEAD + _VARIANTS.format(selection='string load = "light"'))
+        text = usd.read_text().replace("./asset", "../asset")
+        (usds / f"{name}.usda").write_text(text)
+    convert(
+        "light.urdf",
+        "plain",
+    )
+    (usds / "light.usda").write_text(
+        _HEAD + 'def Xform "pair" (references = @../plain/pair.usda@) {}\n'
+    )
+
+    result = command(
+        "run", "light.urdf", "heavy.urdf", "--converter", "x=folder:usds",
+        "--variant", "model=full", "--variant", "load=heavy", "--engine", "mujoco",
+        "--jobs", "1", "--out", "report",
+    )  # fmt: skip
+
+    records = {
+        path.stem: json.loads(path.read_text())
+        for path in Path("report/results").glob("*.json")
+    }
+    assert result.exit_code == 0, result.output
+    heavy = next(r for name, r in records.items() if "heavy" in name)
+    light = next(r for name, r in records.items() if "light" in name)
+    assert heavy["variants"] == {"/pair:model": "full", "/pair:load": "heavy"}
+    assert (heavy["verdict"], light["verdict"]) == ("exact", "exact")
+    assert light["variants"] == {}
+    assert "variant-absent" in {one["rule"] for one in light["diagnostics"]}
+    summary = json.loads(Path("report/summary.json").read_text())
+    assert summary["options"]["variant"] == "model=full load=heavy"
+
+
+def test_run_without_another_converter_refuses_variants(usd: Path) -> None:
+    """Nothing would be selected."""
+    result = command("run", "light.urdf", "--variant", "model=full", "--out", "report")
+
+    assert result.exit_code == 2
+    assert "--variant needs --converter" in words(result.stderr)
+    assert not Path("report").exists()
+    del usd

@@ -1,0 +1,313 @@
+"""The suite and the fixture, in pytest projects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from urdf_usd.converter import convert
+
+# A mass that is exact in float32, and a joint with all attributes.
+ARM = """<robot name="arm">
+<link name="base"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
+</link>
+<link name="tip"><inertial><origin xyz="0 0.05 0"/><mass value="0.75"/>
+<inertia ixx="0.002" iyy="0.001" izz="0.0025" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
+<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
+<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
+OTHER = ARM.replace('"2.5"', '"3.5"').replace('"arm"', '"other"')
+FLAGS = ("-p", "no:cacheprovider", "-p", "no:benchmark")
+# Sessions without the plugin's options import none of these.
+HEAVY = (
+    "numpy",
+    "pxr",
+    "mujoco",
+    "pybullet",
+    "msgspec",
+    "lxml",
+    "urdf_usd.conformance.execution.run",
+)
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A project with two robots."""
+    robots = pytester.mkdir("robots")
+    (robots / "arm.urdf").write_text(ARM)
+    (robots / "other.urdf").write_text(OTHER)
+    return pytester
+
+
+def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
+    return project.runpytest_subprocess(
+        *("--pyargs", "urdf_usd.suite", "--robots", "dir:robots"),
+        *("--conformance-engine", "mujoco", *FLAGS, *words),
+    )
+
+
+def _wrong_usd(folder: Path) -> Path:
+    """Convert the other robot, which has another mass."""
+    source = folder / "robots" / "other.urdf"
+    return convert(source, folder / "usd").root_layer
+
+
+def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> None:
+    """All pass or have nothing to compare; ids have robot and group."""
+    result = _suite(project, "-v")
+
+    outcomes = result.parseoutcomes()
+    assert "failed" not in outcomes
+    assert outcomes["passed"] >= 10
+    result.stdout.fnmatch_lines(["*test_conforms?dir--arm-mass? PASSED*"])
+    result.stdout.fnmatch_lines(["*test_conforms?dir--other-kinematics? PASSED*"])
+
+
+def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
+    """By -k and -m."""
+    by_name = _suite(project, "--collect-only", "-q", "-k", "arm and mass")
+    by_mark = _suite(project, "--collect-only", "-q", "-m", "conformance_limits")
+
+    by_name.stdout.fnmatch_lines(["*test_conforms?dir--arm-mass?", "*1/*"])
+    by_mark.stdout.fnmatch_lines(["*?dir--arm-limits?", "*?dir--other-limits?", "*2/*"])
+
+
+def test_unavailable_and_unreadable_robots_are_skipped(
+    project: pytest.Pytester,
+) -> None:
+    """With the reason."""
+    (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
+    result = _suite(project, "-rs", "-k", "other")
+
+    assert set(result.parseoutcomes()) == {"skipped", "deselected"}
+    result.stdout.fnmatch_lines(["*unreadable: *has no links*"])
+
+
+def test_one_worker_runs_all_tests_of_a_robot(project: pytest.Pytester) -> None:
+    """So each robot is checked once."""
+    result = _suite(project, "-n", "2", "-v", "-m", "conformance_mass")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*LoadGroupScheduling*"])
+
+
+def test_unknown_corpus_is_a_usage_error(project: pytest.Pytester) -> None:
+    """Not a failing test, and not a traceback."""
+    result = project.runpytest_subprocess(
+        *("--pyargs", "urdf_usd.suite", "--robots", "dir:nowhere", *FLAGS)
+    )
+
+    assert result.ret != pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*nowhere*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+BASELINE = """
+[[expected]]
+robot = "{robot}"
+check = "{check}"
+grade = "{grade}"
+reason = "known since May"
+owner = "ann"
+"""
+
+
+def _refused(project: pytest.Pytester) -> None:
+    """Make a robot that every converter has to refuse."""
+    (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
+
+
+def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
+    """With the reason in the baseline."""
+    _refused(project)
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--other", check="verdict", grade="unreadable")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "conversion", "-rx")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(passed=1, xfailed=1)
+    result.stdout.fnmatch_lines(["*known since May (ann)*"])
+
+
+def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> None:
+    """With a baseline, also an unreadable file."""
+    _refused(project)
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "conversion")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*unreadable*has no links*"])
+
+
+def test_passing_baseline_entry_fails(
+    project: pytest.Pytester,
+) -> None:
+    """Otherwise it would hide the next failure."""
+    (project.path / "known.toml").write_text(
+        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
+    )
+    words = ("--conformance-baseline", "known.toml", "-k", "arm and mass")
+    result = _suite(project, *words)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*XPASS(strict)*known since May*"])
+
+
+def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
+    """With the line of the error."""
+    (project.path / "known.toml").write_text("[[expected]]\nrobot = 'a'\n")
+    result = _suite(project, "--conformance-baseline", "known.toml")
+
+    result.stdout.fnmatch_lines(["*known.toml:1*"])
+
+
+def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
+    """Paths are relative to the test."""
+    project.makepyfile(
+        """
+        def test_my_robot(conformance):
+            conformance("robots/arm.urdf").assert_conforms()
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(("fail_on", "failed"), [("fails", 0), ("incomplete", 1)])
+def test_incomplete_robot_warns_or_fails(
+    fail_on: str, failed: int, project: pytest.Pytester
+) -> None:
+    """Its mesh is not there."""
+    (project.path / "part.urdf").write_text(
+        """<robot name="part"><link name="a"><visual><geometry>
+        <mesh filename="gone.stl"/></geometry></visual></link></robot>"""
+    )
+    project.makepyfile(
+        f"""
+        def test_my_robot(conformance):
+            conformance("part.urdf").assert_conforms({fail_on!r})
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=1 - failed, failed=failed, warnings=1 - failed)
+    result.stdout.fnmatch_lines(["*gone.stl*"])
+
+
+def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> None:
+    """Expected and actual values, and a remedy."""
+    usd = _wrong_usd(project.path)
+    project.makepyfile(
+        f"""
+        def test_my_robot(conformance):
+            examined = conformance("robots/arm.urdf", usd={str(usd)!r})
+            examined.assert_conforms()
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*AssertionError: * fails: *",
+            "*[[]mass.link.mass]*",
+            "*expected (URDF): 2.5 kg*",
+            "*actual (USD):    3.5 kg*",
+            "*If the expected values are those of the URDF file*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/examined.py*")
+
+
+def test_options_are_keywords(project: pytest.Pytester) -> None:
+    """Of the conversion, as members or values; an unknown one is an error."""
+    project.makepyfile(
+        """
+        import pytest
+
+        def test_options(conformance):
+            examined = conformance(
+                "robots/arm.urdf", base="fixed", bodies="flat", layout="single"
+            )
+            assert examined.record.base == "fixed"
+            assert examined.record.asset.root_layer == "arm.usdc"
+
+        def test_slip(conformance):
+            with pytest.raises(TypeError, match="unknown choice 'layuot'"):
+                conformance("robots/arm.urdf", layuot="single")
+        """
+    )
+    result = project.runpytest_subprocess(*FLAGS)
+
+    result.assert_outcomes(passed=2)
+
+
+def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
+    """No engine and no library."""
+    project.makepyfile(
+        f"""
+        import sys
+
+        def test_nothing_is_loaded():
+            assert not [name for name in {HEAVY!r} if name in sys.modules]
+        """
+    )
+    # Other plugins of this environment may import anything.
+    code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            code,
+            "-p",
+            "urdf_usd.pytest_plugin.plugin",
+            *FLAGS,
+        ],
+        cwd=project.path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stdout
+
+
+def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> None:
+    """The option of the suite has a long name."""
+    project.makeconftest(
+        """
+        def pytest_addoption(parser):
+            parser.addoption("--robots", action="store", dest="theirs")
+        """
+    )
+    project.makepyfile(
+        """
+        def test_theirs(request):
+            assert request.config.getoption("theirs") == "three"
+        """
+    )
+    result = project.runpytest_subprocess("--robots", "three", *FLAGS)
+    ours = project.runpytest_subprocess(
+        *(
+            "--pyargs",
+            "urdf_usd.suite",
+            "--conformance-robots",
+            "dir:robots",
+        ),
+        *("--collect-only", "-q", "-k", "arm-mass", *FLAGS),
+    )
+
+    result.assert_outcomes(passed=1)
+    ours.stdout.fnmatch_lines(["*arm-mass*"])

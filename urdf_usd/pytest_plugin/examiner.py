@@ -1,0 +1,120 @@
+"""Conversion and check of single robots with shared processes, for test sessions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from urdf_usd.conformance.converters.candidates import OWN
+from urdf_usd.conformance.execution.assembly import unavailable_record
+from urdf_usd.conformance.execution.engine_set import select_engines
+from urdf_usd.conformance.execution.examination.assignment import Assignment
+from urdf_usd.conformance.execution.examination.robot import examine_isolated
+from urdf_usd.conformance.execution.tasks import InstalledEngine
+from urdf_usd.conformance.execution.workers.limits import (
+    DEFAULT_LIMITS,
+    Limits,
+    processors,
+)
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.corpus import Resolved, UnavailableSource
+from urdf_usd.reports.records.record import RobotRecord
+
+_DEFAULTS = ConvertOptions()
+
+
+class Examiner:
+    """Converts and checks robots, which share processes and engines.
+
+    Args:
+        out: Folder of all assets.
+        engines: Engines besides the reference and OpenUSD; all if empty.
+        limits: Of each process.
+        jobs: With 1, engines run one after the other; else at the same time. One per
+            processor if None.
+
+    Attributes:
+        jobs: Number of those.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        engines: Sequence[str] = (),
+        limits: Limits = DEFAULT_LIMITS,
+        jobs: int | None = None,
+    ) -> None:
+        self.jobs = jobs or processors()
+        self._out = out
+        self._requested = tuple(engines)
+        self._limits = limits
+        self._open = ExitStack()
+        self._pool: WorkerPool | None = None
+        self._engines: tuple[InstalledEngine, ...] = ()
+        self._numbers = itertools.count()
+        self._known: dict[str, RobotRecord] = {}
+
+    def __enter__(self) -> Self:
+        """Return self; processes start at the first robot."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop all processes."""
+        self._open.close()
+
+    def examine(
+        self, source: Resolved, options: ConvertOptions = _DEFAULTS
+    ) -> RobotRecord:
+        """Convert and check a robot.
+
+        Args:
+            source: The robot.
+            options: How it is converted.
+
+        Raises:
+            UnknownEngineError: An engine is named that is not installed.
+        """
+        if isinstance(source, UnavailableSource):
+            return unavailable_record(source, OWN)
+        pool = self._started()
+        assignment = Assignment(
+            source=source,
+            out=self._out / str(next(self._numbers)),
+            options=options,
+            engines=self._engines,
+            limits=self._limits,
+        )
+        result = examine_isolated(pool, assignment, {}, parallel=self.jobs > 1)
+        if not isinstance(result, RobotRecord):
+            raise TypeError(f"{source.id} has no former record to be the same as")
+        return result
+
+    def remembered(self, source: Resolved) -> RobotRecord:
+        """Return what :meth:`examine` found about a robot, the first time or before.
+
+        Args:
+            source: The robot; robots passed here have distinct ids, and
+                files that stay as they are.
+
+        Raises:
+            UnknownEngineError: An engine is named that is not installed.
+        """
+        if source.id not in self._known:
+            self._known[source.id] = self.examine(source)
+        return self._known[source.id]
+
+    def _started(self) -> WorkerPool:
+        if self._pool is None:
+            self._pool = self._open.enter_context(WorkerPool(self._limits.memory))
+            self._engines = select_engines(self._pool, self._requested)
+        return self._pool

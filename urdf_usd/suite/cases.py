@@ -1,0 +1,175 @@
+"""Test cases of a corpus, and when each of them passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec import Struct
+
+from urdf_usd.conformance.checks.catalogue import (
+    CHECKS,
+    ROUND_TRIP_CHECKS,
+    SIMULATION_CHECKS,
+)
+from urdf_usd.conformance.converters.candidates import OURS
+from urdf_usd.conformance.gate.baseline import (
+    VERDICT,
+    Baseline,
+    Expectation,
+    read_baseline,
+)
+from urdf_usd.conformance.gate.decision import FailOn, failures, is_worse
+from urdf_usd.corpus import Resolved, resolve_corpora
+from urdf_usd.pytest_plugin.examined import failure_message
+from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
+
+DEFAULT_CORPUS = "pybullet"
+# Group of the test that the robot is converted at all.
+CONVERSION = "conversion"
+_GROUP_OF = {
+    check.id: check.group for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
+}
+_GROUP_OF[VERDICT] = CONVERSION
+_NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
+
+
+class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
+    """All failures are expected by the baseline."""
+
+
+class Case(Struct, frozen=True):
+    """One robot and one group of checks.
+
+    Attributes:
+        source: The robot.
+        group: Heading of the checks, or ``conversion``.
+        expected: Known failures.
+        fail_on: The mildest result that fails.
+        gated: Whether there is a baseline, so that unreadable robots fail.
+    """
+
+    source: Resolved
+    group: str
+    expected: tuple[Expectation, ...]
+    fail_on: FailOn
+    gated: bool
+
+    def hold(self, record: RobotRecord) -> None:
+        """Pass, skip or fail, depending on the record of the robot.
+
+        Raises:
+            KnownFailure: All failures are expected.
+        """
+        __tracebackhide__ = True
+        if record.verdict is Verdict.NOT_AVAILABLE:
+            pytest.skip(f"not available: {record.reason}")
+        failing = [
+            failure
+            for failure in failures(
+                (record,), fail_on=self.fail_on, strict=False, unreadable=self.gated
+            )
+            if _GROUP_OF[failure.check] == self.group
+        ]
+        if not failing:
+            self._skip_if_empty(record)
+            return
+        known = {one.check: one.grade for one in self.expected}
+        text = failure_message(record, failing)
+        for failure in failing:
+            if failure.check not in known or is_worse(failure, known[failure.check]):
+                pytest.fail(text, pytrace=False)
+        fixed = sorted(known.keys() - {failure.check for failure in failing})
+        if fixed:
+            pytest.fail(
+                f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n"
+                f"{text}",
+                pytrace=False,
+            )
+        raise KnownFailure(text)
+
+    def _skip_if_empty(self, record: RobotRecord) -> None:
+        """Skip with a reason if nothing was compared."""
+        if self.group == CONVERSION:
+            if record.verdict is Verdict.UNREADABLE:
+                pytest.skip(f"unreadable: {record.reason}")
+            return
+        checks = [check for check in record.checks if check.group == self.group]
+        if not checks:
+            pytest.skip(f"nothing to compare: {record.reason}")
+        if all(check.grade in _NOTHING_COMPARED for check in checks):
+            grades = dict.fromkeys(check.grade.value for check in checks)
+            reasons = dict.fromkeys(check.reason or check.title for check in checks)
+            pytest.skip(f"{', '.join(grades)}: {'; '.join(reasons)}")
+
+
+def parameters(config: pytest.Config) -> list[ParameterSet]:
+    """Return a parameter per robot and group of checks.
+
+    Args:
+        config: Configuration with the options of the plugin.
+
+    Raises:
+        CollectError: The corpus or the baseline cannot be read.
+    """
+    texts = config.getoption("conformance_robots") or (DEFAULT_CORPUS,)
+    file = config.getoption("conformance_baseline")
+    try:
+        baseline = read_baseline(Path(file)) if file else None
+        sources = resolve_corpora(tuple(texts), _announce)
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    fail_on = FailOn(config.getoption("conformance_fail_on"))
+    groups = tuple(dict.fromkeys((CONVERSION, *_GROUP_OF.values())))
+    for group in groups:
+        config.addinivalue_line("markers", f"{_mark(group)}: checks of {group}")
+    return [
+        pytest.param(
+            Case(source, group, known, fail_on, gated=baseline is not None),
+            id=f"{source.id}-{group}",
+            marks=tuple(_marks(source, group, known)),
+        )
+        for source in sources
+        for group in groups
+        for known in [_expected(baseline, source.id, group)]
+    ]
+
+
+def _marks(
+    source: Resolved, group: str, known: Sequence[Expectation]
+) -> Iterator[pytest.MarkDecorator]:
+    yield pytest.mark.conformance(robot=source.id, group=group)
+    yield getattr(pytest.mark, _mark(group))
+    # One worker runs all tests of a robot.
+    yield pytest.mark.xdist_group(source.id)
+    if known:
+        reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in known)
+        yield pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason)
+
+
+def _mark(group: str) -> str:
+    return f"conformance_{group.replace('-', '_').replace(' ', '_')}"
+
+
+def _expected(
+    baseline: Baseline | None, robot: str, group: str
+) -> tuple[Expectation, ...]:
+    return tuple(
+        one
+        for one in (baseline.expectations if baseline else ())
+        if one.robot == robot
+        and one.converter == OURS
+        and _GROUP_OF[one.check] == group
+        and not one.has_expired()
+    )
+
+
+def _announce(line: str) -> None:
+    """Print downloads, which pytest shows as output of the collection."""
+    print(line)  # noqa: T201
