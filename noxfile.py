@@ -47,9 +47,7 @@ NEWTON = "newton[sim,importers]==1.8.0"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 # Converters run in a temporary folder.
 ISAAC_PROGRAM = Path("tests/consumers/isaac_import.py").resolve()
-ISAAC_ARGUMENTS = (
-    f"{shlex.quote(str(ISAAC_PROGRAM))} {{urdf}} {{out}} [{{name}}={{path}}]"
-)
+ISAAC_ARGUMENTS = f"{shlex.quote(str(ISAAC_PROGRAM))} {{urdf}} {{out}} [{{name}}={{path}}]"
 
 # What a user types, outside of the checkout.
 TYPED = """
@@ -268,9 +266,7 @@ def same(session: nox.Session) -> None:
     tree = work / "former"
     worktree = ("git", "worktree")
     session.run(*worktree, "prune", external=True)
-    session.run(
-        *worktree, "add", "--force", "--detach", str(tree), commit, external=True
-    )
+    session.run(*worktree, "add", "--force", "--detach", str(tree), commit, external=True)
     try:
         former = install_apart(session, "former", f"{tree}{extras}")
         command = ("-m", "tests.tools.same", commit, "--work", str(work))
@@ -379,9 +375,7 @@ def fuzz(session: nox.Session) -> None:
     work = Path("fuzz-work")
     for target in sorted(path.name for path in FUZZ_CASES.iterdir()):
         campaign = ("-m", "tests.fuzz.campaign", target, "--work", str(work))
-        session.run(
-            *("python", *campaign, "--seconds", seconds), success_codes=FUZZER_ENDS
-        )
+        session.run(*("python", *campaign, "--seconds", seconds), success_codes=FUZZER_ENDS)
     found = sorted(path for path in work.glob("*/findings/*") if path.suffix != ".txt")
     if found:
         session.error("\n".join(("findings:", *map(str, found))))

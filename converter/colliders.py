@@ -108,9 +108,7 @@ def _unused(robot: Robot, rules: ColliderRules) -> Findings[None]:
     """Report patterns that match no link."""
     for rule in rules.rules:
         pattern = rule.links
-        if pattern is not None and not any(
-            fnmatchcase(link.name, pattern) for link in robot.links
-        ):
+        if pattern is not None and not any(fnmatchcase(link.name, pattern) for link in robot.links):
             message = f"no link matches {pattern!r}, for which colliders were requested"
             yield Diagnostic("collider-rule-unused", message, robot.location)
 
@@ -131,9 +129,7 @@ def _decomposed(
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
             if mesh is not None and not all(map(_is_convex, _parts(mesh))):
                 meshes[geometry.path or ""] = mesh, shape.location
-    remeshed = [
-        Path(path).name for path, (mesh, _) in meshes.items() if is_remeshed(mesh)
-    ]
+    remeshed = [Path(path).name for path, (mesh, _) in meshes.items() if is_remeshed(mesh)]
     if remeshed:
         are = "1 mesh is" if len(remeshed) == 1 else f"{len(remeshed)} meshes are"
         message = (
@@ -165,10 +161,7 @@ def _of_link(
         count = len(link.collisions)
         text = "1 collider" if count == 1 else f"{count} colliders"
         return structs.replace(link, collisions=()), (text,)
-    found = [
-        _of_shape(shape, kind, tolerance, triangles, pieces)
-        for shape in link.collisions
-    ]
+    found = [_of_shape(shape, kind, tolerance, triangles, pieces) for shape in link.collisions]
     return (
         structs.replace(link, collisions=tuple(each.collision for each in found)),
         tuple(each.text for each in found if each.text),
@@ -195,9 +188,7 @@ def _of_shape(
             count = len(_parts(mesh))
             many = "piece" if count == 1 else "pieces"
             return _Replaced(shape, f"{name}: {count} {many} of the file")
-        decomposed = structs.replace(
-            shape, geometry=structs.replace(geometry, path=str(file))
-        )
+        decomposed = structs.replace(shape, geometry=structs.replace(geometry, path=str(file)))
         return _Replaced(decomposed, f"{name}: {_pieces_text(mesh, file)}")
     points = mesh.points * np.array(geometry.scale)
     hull = structs.replace(shape, approximation=Approximation.HULL)

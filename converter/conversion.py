@@ -87,9 +87,7 @@ class Conversion(Struct, frozen=True):
 DEFAULTS = ConvertOptions()
 
 
-def with_description(
-    options: ConvertOptions, description: Description
-) -> ConvertOptions:
+def with_description(options: ConvertOptions, description: Description) -> ConvertOptions:
     """Add a robot description file to options.
 
     Its base, profile, colliders and treatment of inertia become those of the options.
@@ -104,7 +102,7 @@ def with_description(
         ConversionError: Its profile contradicts the options.
     """
     # Imports msgspec.
-    from urdf_usd.converter.simulation.description import tables_of  # noqa: PLC0415
+    from urdf_usd.converter.simulation.description import tables_of
 
     content = tables_of(description)
     base, profile = options.base, options.profile
@@ -130,18 +128,13 @@ def with_description(
         )
     except ValueError as error:
         location = description.location("profile")
-        raise ConversionError(
-            (Diagnostic("description-value", str(error), location),)
-        ) from None
+        raise ConversionError((Diagnostic("description-value", str(error), location),)) from None
 
 
 def _collider_rules(table: CollidersTable, given: ColliderRules) -> ColliderRules:
     """Return the rules of a description file, before those that are given."""
     default = [ColliderRule(ColliderKind(table.default))] if table.default else []
-    named = [
-        ColliderRule(ColliderKind(kind), pattern)
-        for pattern, kind in table.links.items()
-    ]
+    named = [ColliderRule(ColliderKind(kind), pattern) for pattern, kind in table.links.items()]
     tolerance = given.tolerance
     if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
         tolerance = ColliderTolerance.parse(str(table.tolerance))
@@ -207,14 +200,12 @@ def convert_parsed(
     if not options.keep_chains:
         robot, changes = drain(merge_chains(robot))
     if options.inertia is InertiaOption.GEOMETRY:
-        from urdf_usd.converter.estimation import estimate_robot  # noqa: PLC0415  imports numpy and scipy
+        from urdf_usd.converter.estimation import estimate_robot
 
-        robot, estimates = drain(
-            estimate_robot(robot, options.base, options.mass_density)
-        )
+        robot, estimates = drain(estimate_robot(robot, options.base, options.mass_density))
         changes = (*changes, *estimates)
     if options.colliders:
-        from urdf_usd.converter.colliders import replace_colliders  # noqa: PLC0415  imports numpy and scipy
+        from urdf_usd.converter.colliders import replace_colliders
 
         robot, replaced = drain(
             replace_colliders(robot, options.colliders, _triangles(options), progress)
@@ -231,7 +222,7 @@ def convert_parsed(
     simulation: Simulation | None = None
     if options.simulation is not None:
         # Imports msgspec.
-        from urdf_usd.converter.simulation.resolution import resolve  # noqa: PLC0415
+        from urdf_usd.converter.simulation.resolution import resolve
 
         urdf = _with_mass_of(robot, parsed.robot)
         step = resolve(options.simulation, robot, urdf)
@@ -241,9 +232,7 @@ def convert_parsed(
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
             with system_errors():
-                folder, found = _build(
-                    robot, tree, body_assignment, simulation, scratch, options
-                )
+                folder, found = _build(robot, tree, body_assignment, simulation, scratch, options)
             diagnostics = (*diagnostics, *found)
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
@@ -279,13 +268,9 @@ def _triangles(options: ConvertOptions) -> Approximation:
     return Approximation.TRIANGLES
 
 
-def _negligible_mass(
-    tree: Tree, body_assignment: BodyAssignment
-) -> tuple[Diagnostic, ...]:
+def _negligible_mass(tree: Tree, body_assignment: BodyAssignment) -> tuple[Diagnostic, ...]:
     """Report moving bodies that have shapes, and only an added mass or inertia."""
-    shaped = {
-        body_assignment.body_of[link.name] for link in tree.link.values() if link.shapes
-    }
+    shaped = {body_assignment.body_of[link.name] for link in tree.link.values() if link.shapes}
     found = [name for name in body_assignment.negligible if name in shaped]
     if not found:
         return ()
@@ -329,14 +314,14 @@ def _build(
     found = (*found, *lacking)
     _refuse_warnings(found, options)
     if options.profile is Profile.ISAAC:
-        from urdf_usd.converter.usd.writer.isaac_layout import arrange  # noqa: PLC0415  for one profile
+        from urdf_usd.converter.usd.writer.isaac_layout import arrange
 
         bundled.mkdir()
         arrange(layered, asset_name(robot), bundled)
         return bundled, found
     if options.layout is Layout.LAYERED:
         return layered, found
-    from urdf_usd.converter.usd.writer.bundling import bundle  # noqa: PLC0415  slow to import, rarely needed
+    from urdf_usd.converter.usd.writer.bundling import bundle
 
     bundled.mkdir()
     bundle(layered, asset_name(robot), bundled, options.layout)
@@ -351,7 +336,7 @@ def _metadata(
         return dict(options.metadata), ()
     if options.profile is not Profile.SIMREADY:
         return {}, ()
-    from urdf_usd.converter.usd.profiles.simready import complete_metadata  # noqa: PLC0415  imports numpy
+    from urdf_usd.converter.usd.profiles.simready import complete_metadata
 
     return complete_metadata(robot, dict(options.metadata))
 
@@ -396,15 +381,11 @@ def _move_into_place(folder: Path, target: Path, former: Path) -> None:
         raise
 
 
-def _refuse_warnings(
-    diagnostics: tuple[Diagnostic, ...], options: ConvertOptions
-) -> None:
+def _refuse_warnings(diagnostics: tuple[Diagnostic, ...], options: ConvertOptions) -> None:
     if not options.strict:
         return
     warnings = tuple(
-        diagnostic
-        for diagnostic in diagnostics
-        if diagnostic.severity is Severity.WARNING
+        diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.WARNING
     )
     if warnings:
         raise ConversionError(warnings)
@@ -427,8 +408,7 @@ def _require_replaceable(target: Path) -> None:
     entries = {entry.name for entry in target.iterdir()}
     if entries and not _is_asset(target, entries):
         message = (
-            f"{target} holds files that no conversion wrote; "
-            "name a new folder, or empty this one"
+            f"{target} holds files that no conversion wrote; name a new folder, or empty this one"
         )
         raise AuthoringError((Diagnostic("target-exists", message),))
 
@@ -474,9 +454,7 @@ def _is_payload(folder: Path) -> bool:
 def _is_isaac_payload(folder: Path) -> bool:
     """Return whether a folder contains only files of the profile of Isaac Sim."""
     found = {
-        entry.relative_to(folder).as_posix()
-        for entry in folder.rglob("*")
-        if not entry.is_dir()
+        entry.relative_to(folder).as_posix() for entry in folder.rglob("*") if not entry.is_dir()
     }
     images = {name for name in found if name.startswith(f"{TEXTURES}/")}
     layers = found - images

@@ -99,8 +99,7 @@ def _pieces(
         lines.append(f"o piece_{number:03}")
         lines += [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(points).tolist()]
         lines += [
-            f"f {a + start} {b + start} {c + start}"
-            for a, b, c in np.asarray(faces).tolist()
+            f"f {a + start} {b + start} {c + start}" for a, b, c in np.asarray(faces).tolist()
         ]
         start += len(points)
     return "\n".join((*lines, ""))

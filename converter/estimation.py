@@ -80,11 +80,7 @@ def is_possible(inertial: Inertial) -> bool:
     """Return whether a body can have the inertia of an inertial with mass."""
     moments, _ = principal_inertia(inertial.inertia)
     a, b, c = sorted(moments)
-    return (
-        c > _POINT * inertial.mass
-        and a > _THIN * c
-        and a + b >= c * (1 - _TRIANGLE_SLACK)
-    )
+    return c > _POINT * inertial.mass and a > _THIN * c and a + b >= c * (1 - _TRIANGLE_SLACK)
 
 
 def _weightless(tree: Tree, base: BaseOption) -> frozenset[str]:

@@ -94,9 +94,7 @@ def export(
     Raises:
         ConversionError: The robot cannot be read or written; nothing was changed.
     """
-    prepared = prepare_export(
-        usd, urdf, root=root, loops=loops, variants=variants, strict=strict
-    )
+    prepared = prepare_export(usd, urdf, root=root, loops=loops, variants=variants, strict=strict)
     return write_export(prepared, force=force)
 
 
@@ -154,9 +152,7 @@ def prepare_export(
     if cut:
         name = target.with_suffix(".mjcf").name
         files[name] = mjcf_text(target.name, robot, cut, mark)
-        diagnostics = tuple(
-            one for one in diagnostics if one.rule != "joint-loop-opened"
-        )
+        diagnostics = tuple(one for one in diagnostics if one.rule != "joint-loop-opened")
     files[target.name] = write(robot, comment=mark)
     return PreparedExport(Export(target, robot, diagnostics), files)
 
@@ -204,13 +200,9 @@ def _read_images(textures: Mapping[str, Texture]) -> Findings[dict[str, _Image]]
     found: dict[str, tuple[str, bytes]] = {}
     for location in dict.fromkeys(one.location for one in textures.values()):
         content = read_image(location, LARGEST_IMAGE)
-        suffix = next(
-            (end for head, end in IMAGE_TYPES.items() if content.startswith(head)), None
-        )
+        suffix = next((end for head, end in IMAGE_TYPES.items() if content.startswith(head)), None)
         if suffix is None:
-            references = {
-                t.reference for t in textures.values() if t.location == location
-            }
+            references = {t.reference for t in textures.values() if t.location == location}
             message = f"texture {min(references)!r} cannot be read as PNG or JPG"
             yield Diagnostic("texture-dropped", message)
         else:
@@ -287,14 +279,11 @@ def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) 
     return structs.replace(
         link,
         visuals=tuple(
-            structs.replace(
-                visual, geometry=linked(visual.geometry), material=material(visual)
-            )
+            structs.replace(visual, geometry=linked(visual.geometry), material=material(visual))
             for visual in link.visuals
         ),
         collisions=tuple(
-            structs.replace(shape, geometry=linked(shape.geometry))
-            for shape in link.collisions
+            structs.replace(shape, geometry=linked(shape.geometry)) for shape in link.collisions
         ),
     )
 

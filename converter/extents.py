@@ -332,9 +332,7 @@ def _turned(radii: Points, heights: Points) -> Points:
     """Points on circles about Z."""
     turn = np.arange(_AROUND) * 2.0 * np.pi / _AROUND
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(_AROUND)], axis=1)
-    rings = [
-        circle * radius + (0, 0, z) for radius, z in zip(radii, heights, strict=True)
-    ]
+    rings = [circle * radius + (0, 0, z) for radius, z in zip(radii, heights, strict=True)]
     return np.concatenate(rings)
 
 
@@ -345,9 +343,7 @@ def _ball(radius: float, length: float) -> Points:
     return _turned(radius * np.cos(angles), radius * np.sin(angles) + shift)
 
 
-def _box_around(
-    placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExtent]
-) -> Bounds:
+def _box_around(placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExtent]) -> Bounds:
     """Return the exact bounding box of the known shapes of links."""
     lowers, uppers = [], []
     for transform, link in placed:
@@ -367,9 +363,7 @@ def _bounds(lower: Points, upper: Points) -> Bounds:
     return Bounds((a, b, c), (d, e, f))
 
 
-def _support(
-    geometry: Geometry, directions: Points, meshes: Mapping[str, MeshExtent]
-) -> Points:
+def _support(geometry: Geometry, directions: Points, meshes: Mapping[str, MeshExtent]) -> Points:
     """Return the (K,) support function for (K, 3) unit directions in its frame."""
     sideways = np.hypot(directions[:, 0], directions[:, 1])
     upwards = np.abs(directions[:, 2])

@@ -37,7 +37,7 @@ def convex_hull(points: Points) -> tuple[Points, float]:
     Returns:
         (K, 3) corners and the volume; for a flat hull, its extreme points and zero.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+    from scipy.spatial import ConvexHull, QhullError
 
     if len(points) > _FEW:
         points = points[_outermost(points)]
@@ -64,9 +64,7 @@ def volume_within(points: Points) -> float:
     return float(heights.max() - heights.min()) / 6.0
 
 
-def fills_hull(
-    points: Points, face_counts: Indices, face_indices: Indices, share: float
-) -> bool:
+def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, share: float) -> bool:
     """Return whether a surface encloses at least a share of its convex hull's volume.
 
     Args:
@@ -87,7 +85,7 @@ def fills_hull(
         return True
     if volume < share * least_hull(points):
         return False
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+    from scipy.spatial import ConvexHull, QhullError
 
     try:
         hull = float(ConvexHull(points).volume)

@@ -133,12 +133,10 @@ def inspect_usd(
         StageError: The robot cannot be read.
     """
     # URDF files are inspected without OpenUSD.
-    from urdf_usd.converter.usd.reader.read import read_usd  # noqa: PLC0415
+    from urdf_usd.converter.usd.reader.read import read_usd
 
     reading = read_usd(usd, variants=variants, strict=strict)
-    extents = MeshExtents(
-        {uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ()
-    )
+    extents = MeshExtents({uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ())
     robot = structs.replace(
         reading.robot,
         links=tuple(

@@ -104,9 +104,7 @@ class VariantChoice(Struct, frozen=True):
         """
         place, equals, variant = text.partition("=")
         prim, _, variant_set = place.rpartition(":")
-        if not (equals and variant_set and variant) or (
-            prim and not prim.startswith("/")
-        ):
+        if not (equals and variant_set and variant) or (prim and not prim.startswith("/")):
             raise ValueError(f"{text!r} is not [PRIM:]SET=NAME")
         return cls(variant_set, variant, prim or None)
 
@@ -317,9 +315,7 @@ class ConvertOptions(Struct, frozen=True):
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
         if self._for_physx and self.bodies is BodyNesting.NESTED:
-            raise ValueError(
-                "PhysX does not simulate nested bodies reliably; they must be flat"
-            )
+            raise ValueError("PhysX does not simulate nested bodies reliably; they must be flat")
         if self.profile.needs_layers and self.layout is not Layout.LAYERED:
             raise ValueError(f"the profile {self.profile} prescribes layers")
         if self.metadata and self.profile not in {Profile.SIMREADY, Profile.ISAAC}:

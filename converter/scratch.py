@@ -78,7 +78,7 @@ def _locked(folder: Path) -> Iterator[None]:
     file = -1
     try:
         with contextlib.suppress(ImportError, OSError):
-            import fcntl  # noqa: PLC0415  # not available on Windows
+            import fcntl  # not available on Windows
 
             file = os.open(folder / _UNLOCKED, os.O_CREAT | os.O_RDWR, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -92,7 +92,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _remove_if_abandoned(folder: Path) -> None:
     with contextlib.suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415  # not available on Windows
+        import fcntl  # not available on Windows
 
         # Folders of other users are not removed, and their files not opened.
         if folder.stat().st_uid != os.getuid():

@@ -53,6 +53,6 @@ def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _digest(text: str) -> str:
-    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
+    import hashlib
 
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

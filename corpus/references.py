@@ -139,11 +139,9 @@ def _plain_path(text: str) -> Reference:
 
 
 def _guess(word: str) -> str | None:
-    import difflib  # noqa: PLC0415  only needed for errors
+    import difflib
 
-    close = difflib.get_close_matches(
-        word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5
-    )
+    close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else None
 
 

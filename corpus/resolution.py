@@ -193,13 +193,9 @@ def _fetched(
         for place, one in enumerate(found)
         if isinstance(one.robot, Download) and (one.robot.cached or not only_cached)
     }
-    fetched = sources.description_modules.fetch_all(
-        downloads.values(), announce, mirror
-    )
+    fetched = sources.description_modules.fetch_all(downloads.values(), announce, mirror)
     arrived = dict(zip(downloads, fetched, strict=True))
-    return [
-        one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)
-    ]
+    return [one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)]
 
 
 def _selected(
@@ -210,11 +206,7 @@ def _selected(
     entries = [entry for ref in references for entry in _entries(ref, mirror)]
     robots = [entry.complete(entry.robot) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
-    return tuple(
-        entry
-        for entry, robot in zip(entries, robots, strict=True)
-        if id(robot) in chosen
-    )
+    return tuple(entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen)
 
 
 def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
@@ -231,9 +223,7 @@ def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
             yield _Entry(robot, entry.additions)
 
 
-def _robots(
-    reference: Reference, mirror: Path | None, start: Path | None
-) -> Iterator[Candidate]:
+def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> Iterator[Candidate]:
     scheme, target = reference.scheme, reference.target
     if target is not None and scheme is Scheme.FOLDER:
         yield from sources.files.locate_all(target, start)
@@ -259,9 +249,7 @@ def _robots(
         yield from sources.description_catalogue.without_urdf(mirror)
 
 
-def _candidate(
-    scheme: Scheme, target: str, mirror: Path | None, start: Path | None
-) -> Candidate:
+def _candidate(scheme: Scheme, target: str, mirror: Path | None, start: Path | None) -> Candidate:
     match scheme:
         case Scheme.FILE:
             return sources.files.locate(target, start)
@@ -289,13 +277,10 @@ def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
     portable = [_portable_key(robot) for robot in found]
     # Paths differ between machines; they are used only if all else is equal.
     keys = [
-        key if portable.count(text) > 1 else text
-        for key, text in zip(first, portable, strict=True)
+        key if portable.count(text) > 1 else text for key, text in zip(first, portable, strict=True)
     ]
     ids = distinct([robot.id for robot in found], keys)
-    renamed = [
-        structs.replace(robot, id=name) for robot, name in zip(found, ids, strict=True)
-    ]
+    renamed = [structs.replace(robot, id=name) for robot, name in zip(found, ids, strict=True)]
     return tuple(sorted(renamed, key=lambda robot: robot.id))
 
 

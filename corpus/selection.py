@@ -38,9 +38,7 @@ class Selection(Struct, frozen=True):
             if getattr(self, criterion.attribute)
         )
 
-    def apply(
-        self, robots: Sequence[Candidate], announce: Announce
-    ) -> tuple[Candidate, ...]:
+    def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
         """Return the robots that match.
 
         Args:
@@ -80,9 +78,7 @@ class _Criterion(Struct, frozen=True):
 
     def holds(self, texts: Sequence[str], origin: Origin) -> bool:
         """Return whether a robot matches one of the values."""
-        return any(
-            self._matches(one, value) for one in texts for value in self.values(origin)
-        )
+        return any(self._matches(one, value) for one in texts for value in self.values(origin))
 
     def _matches(self, text: str, value: str) -> bool:
         if self.partly:
@@ -91,13 +87,11 @@ class _Criterion(Struct, frozen=True):
 
     def require(self, texts: Sequence[str], robots: Sequence[Candidate]) -> None:
         """Raise an error for a value that matches no robot."""
-        known = sorted(
-            {value for robot in robots for value in self.values(robot.origin)}
-        )
+        known = sorted({value for robot in robots for value in self.values(robot.origin)})
         for one in texts:
             if any(self._matches(one, value) for value in known):
                 continue
-            import difflib  # noqa: PLC0415  only needed for errors
+            import difflib
 
             close = difflib.get_close_matches(one, known, n=1)
             hint = (
@@ -112,9 +106,7 @@ class _Criterion(Struct, frozen=True):
     def announce_unknown(self, robots: Sequence[Candidate], announce: Announce) -> None:
         """Announce how many robots are left out because the value is unknown."""
         unknown = Counter(
-            robot.reference.partition(":")[0]
-            for robot in robots
-            if not self.values(robot.origin)
+            robot.reference.partition(":")[0] for robot in robots if not self.values(robot.origin)
         )
         for scheme, count in sorted(unknown.items()):
             what = "robot is" if count == 1 else "robots are"

@@ -77,13 +77,9 @@ def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]
     except tomllib.TOMLDecodeError as error:
         raise TableError(_syntax_error(path, text, str(error))) from None
     # Keeps the line ends of what it blanks out.
-    bare = _STRING_OR_COMMENT.sub(
-        lambda found: '""' + "\n" * found[0].count("\n"), text
-    )
+    bare = _STRING_OR_COMMENT.sub(lambda found: '""' + "\n" * found[0].count("\n"), text)
     problems = [
-        f"{path}:{_line_of(bare, key)}: {_unknown(key, [name])}"
-        for key in document
-        if key != name
+        f"{path}:{_line_of(bare, key)}: {_unknown(key, [name])}" for key in document if key != name
     ]
     found: Any = document.get(name, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -95,8 +91,7 @@ def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]
         inline = _line_of(bare, name), dict[str, int]()
         line, lines = positions[index] if index < len(positions) else inline
         wrong = [
-            f"{path}:{lines.get(key, line)}: {problem}"
-            for key, problem in _problems(values, row)
+            f"{path}:{lines.get(key, line)}: {problem}" for key, problem in _problems(values, row)
         ]
         problems += wrong
         if not wrong:
@@ -128,9 +123,7 @@ def _syntax_error(path: Path, text: str, message: str) -> str:
     return f"{path}:{line}:{column}: {reason[:1].lower()}{reason[1:]}"
 
 
-def _problems(
-    values: Mapping[str, object], row: type[msgspec.Struct]
-) -> Iterator[tuple[str, str]]:
+def _problems(values: Mapping[str, object], row: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
     """Yield the key and the description of each problem; msgspec stops at the first."""
     fields = {field.name: field for field in msgspec.structs.fields(row)}
     for key, value in values.items():

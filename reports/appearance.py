@@ -29,9 +29,7 @@ GRADES = {
     Grade.EXACT: Appearance("✓", "exact", "green", 3, "within float32 rounding"),
     Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
     Grade.FAILS: Appearance("✗", "fails", "red", 0, "outside the tolerance"),
-    Grade.DISPUTED: Appearance(
-        "?", "disputed", "yellow", 1, "the URDF engines disagree"
-    ),
+    Grade.DISPUTED: Appearance("?", "disputed", "yellow", 1, "the URDF engines disagree"),
     Grade.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 4, "specified on one side only"
     ),
@@ -55,9 +53,7 @@ VERDICTS = {
         "not counted as conforming: parts could not be compared",
     ),
     Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD differs from the URDF"),
-    Verdict.DISPUTED: Appearance(
-        "?", "disputed", "yellow", 2, "the URDF engines disagree"
-    ),
+    Verdict.DISPUTED: Appearance("?", "disputed", "yellow", 2, "the URDF engines disagree"),
     Verdict.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 3, "nothing was compared"
     ),

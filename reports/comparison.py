@@ -107,9 +107,7 @@ class Comparison(Struct, frozen=True):
     failed_checks: tuple[FailedCheck, ...]
 
 
-def compare(
-    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
-) -> Comparison:
+def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds) -> Comparison:
     """Compare the converters of a run.
 
     Args:
@@ -119,13 +117,9 @@ def compare(
     """
     names = [converter.name for converter in summary.converters]
     by_name = {
-        name: {robot.id: robot for robot in robots if robot.candidate == name}
-        for name in names
+        name: {robot.id: robot for robot in robots if robot.candidate == name} for name in names
     }
-    converted = [
-        {robot.id for robot in mine.values() if robot.checks}
-        for mine in by_name.values()
-    ]
+    converted = [{robot.id for robot in mine.values() if robot.checks} for mine in by_name.values()]
     shared = set.intersection(*converted) if converted else set()
     order = {name: place for place, name in enumerate(names)}
     return Comparison(
@@ -136,9 +130,7 @@ def compare(
         shared=len(shared),
         entries=tuple(
             Entry(robot, seconds.get((robot.candidate, robot.id)))
-            for robot in sorted(
-                robots, key=lambda robot: (robot.id, order[robot.candidate])
-            )
+            for robot in sorted(robots, key=lambda robot: (robot.id, order[robot.candidate]))
         ),
         failed_checks=tuple(_failed_checks(summary, by_name)),
     )
@@ -165,9 +157,7 @@ def _results_of(
         verdicts={verdict: verdicts[verdict] for verdict in Verdict},
         median=statistics.median(times) if times else None,
         slowest=max(times, default=None),
-        size=sum(
-            robot.asset.size for robot in robots if robot.asset and robot.id in shared
-        )
+        size=sum(robot.asset.size for robot in robots if robot.asset and robot.id in shared)
         if shared
         else None,
     )
@@ -178,8 +168,7 @@ def _failed_checks(
 ) -> Iterable[FailedCheck]:
     for heading in summary.checks:
         by_converter = {
-            name: tuple(_failing(heading.id, robots.values()))
-            for name, robots in by_name.items()
+            name: tuple(_failing(heading.id, robots.values())) for name, robots in by_name.items()
         }
         if any(by_converter.values()):
             yield FailedCheck(
@@ -189,9 +178,7 @@ def _failed_checks(
             )
 
 
-def _failing(
-    check_id: str, robots: Iterable[RobotRecord]
-) -> Iterable[tuple[RobotRecord, str]]:
+def _failing(check_id: str, robots: Iterable[RobotRecord]) -> Iterable[tuple[RobotRecord, str]]:
     """Yield robots that do not pass a check, each with a message."""
     for robot in robots:
         if robot.verdict.conforms:

@@ -97,10 +97,7 @@ def _statement(check: CheckRecord, finding: FindingRecord | None) -> str:
 
 def _fault(check: CheckRecord, finding: FindingRecord | None) -> str:
     if check.grade is Grade.DISPUTED:
-        return (
-            "undecided: the URDF engines disagree, so there is no value to compare the "
-            "USD with"
-        )
+        return "undecided: the URDF engines disagree, so there is no value to compare the USD with"
     if check.grade is Grade.NOT_COMPARABLE:
         if finding is None:
             return f"undecided: {check.reason or 'there is no value to compare'}"
@@ -112,8 +109,7 @@ def _fault(check: CheckRecord, finding: FindingRecord | None) -> str:
     if differing and not seeing:
         simulators = _enumerated([one.engine for one in differing])
         return (
-            f"USD: OpenUSD reads the value of the URDF, and {simulators} computes "
-            "another from it"
+            f"USD: OpenUSD reads the value of the URDF, and {simulators} computes another from it"
         )
     if len(seeing) > 1:
         return f"USD: {_enumerated(seeing)} agree on the URDF, and the USD differs"
@@ -132,10 +128,7 @@ def _remedy(check: CheckRecord) -> str:
                 "to the known ones"
             )
         case _:
-            return (
-                "supply the file, and convert again; everything that could be compared "
-                "is below"
-            )
+            return "supply the file, and convert again; everything that could be compared is below"
 
 
 def _unjudged(robot: RobotRecord) -> Diagnosis:
@@ -158,14 +151,10 @@ def _unjudged(robot: RobotRecord) -> Diagnosis:
         case Verdict.FAILS:
             fault = "USD: it has values that no simulator can use"
             remedy = "correct these values, or the converter that wrote them"
-        case Verdict.NOT_COMPARABLE if any(
-            one.rule == _UNSELECTED for one in robot.diagnostics
-        ):
+        case Verdict.NOT_COMPARABLE if any(one.rule == _UNSELECTED for one in robot.diagnostics):
             fault = "none: no variant of the USD with the robot is selected"
             remedy = "select a variant with --variant, or author a selection"
-        case Verdict.NOT_COMPARABLE if any(
-            one.rule == _OUTSIDE for one in robot.diagnostics
-        ):
+        case Verdict.NOT_COMPARABLE if any(one.rule == _OUTSIDE for one in robot.diagnostics):
             fault = "USD: it refers to files outside its folder"
             remedy = "copy the files into the folder, or omit --strict"
         case _:

@@ -37,9 +37,7 @@ _ASSEMBLY = (
     "the transforms of the two bodies, which have to match localPos0, localRot0, "
     "localPos1 and localRot1 of the joint between them"
 )
-_SIZE = (
-    "the size and the xformOps of the shape, the scale of its mesh, and metersPerUnit"
-)
+_SIZE = "the size and the xformOps of the shape, the scale of its mesh, and metersPerUnit"
 _MASS = "physics:mass of the body, and kilogramsPerUnit of the stage"
 _CENTER = "physics:centerOfMass of the body"
 _INERTIA = "physics:diagonalInertia and physics:principalAxes of the body"
@@ -66,21 +64,16 @@ _PLACES = {
         "physics:body0 and physics:body1 of the joint: both have to be rigid bodies, "
         "also the base that a fixed joint connects to the world"
     ),
-    "structure.bodies": (
-        "physics:rigidBodyEnabled and physics:kinematicEnabled of the body"
-    ),
+    "structure.bodies": ("physics:rigidBodyEnabled and physics:kinematicEnabled of the body"),
     "structure.scene": (
         "the physics scene: gravity, simulation owners, and prims besides the robot"
     ),
-    "structure.initial": (
-        "velocities and startsAsleep of the body, and the state of the joint"
-    ),
+    "structure.initial": ("velocities and startsAsleep of the body, and the state of the joint"),
     "structure.animation": "time samples and splines of the attribute",
     "structure.values": "the value of the attribute",
     "structure.words": "attributes and Scopes below urdf: that belong to the part",
     "structure.base": (
-        "the fixed joint between the world and the base; --base chooses whether there "
-        "is one"
+        "the fixed joint between the world and the base; --base chooses whether there is one"
     ),
     "kinematics": _JOINT_FRAMES,
     "kinematics.position": (
@@ -102,26 +95,20 @@ _PLACES = {
     "limits.velocity": "urdf:limit:velocity of the joint, or that of the profile",
     "dynamics.damping": "urdf:dynamics:damping of the joint, or that of the profile",
     "dynamics.friction": "urdf:dynamics:friction of the joint, or that of the profile",
-    "dynamics.drives": (
-        "stiffness and damping of the joint's drive, which belong to a controller"
-    ),
+    "dynamics.drives": ("stiffness and damping of the joint's drive, which belong to a controller"),
     "dynamics.joints": "the attribute of the joint that the message names",
     "dynamics.bodies": "the attribute of the body that the message names",
     "dynamics": "the other failing checks first: forces depend on joints and masses",
     "simulation": "the attribute that docs/simulation.md names, in Simulation.usda",
     "simulation.gains": (
-        "stiffness, damping and type of the joint's drive; per degree for revolute "
-        "joints"
+        "stiffness, damping and type of the joint's drive; per degree for revolute joints"
     ),
     "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
     "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
     "simulation.limits": (
-        "newton:limitStiffness and newton:limitDamping of the joint; per degree for "
-        "revolute joints"
+        "newton:limitStiffness and newton:limitDamping of the joint; per degree for revolute joints"
     ),
-    "simulation.positions": (
-        "state:*:physics:position of the joint, and newton:*:position"
-    ),
+    "simulation.positions": ("state:*:physics:position of the joint, and newton:*:position"),
     "simulation.filters": "physics:filteredPairs of both bodies, or of their colliders",
     "collision": _SIZE,
     "collision.filters": (
@@ -132,26 +119,18 @@ _PLACES = {
     "collision.shapes": "prims with PhysicsCollisionAPI below the link",
     "visual": _SIZE,
     "visual.normals": "primvars:normals, or normals, of the mesh",
-    "visual.mapping": (
-        "the primvar that the texture's primvar reader names, and UsdTransform2d"
-    ),
-    "visual.material": (
-        "inputs of the material's shaders, and the bindings of the visual"
-    ),
+    "visual.mapping": ("the primvar that the texture's primvar reader names, and UsdTransform2d"),
+    "visual.material": ("inputs of the material's shaders, and the bindings of the visual"),
     "visual.geometry": "the attribute of the visual that the message names",
     "visual.subdivision": "subdivisionScheme of the mesh, which has to be none",
     "visual.shapes": ("visible shapes below the link, of purpose default or render"),
-    "visual.colour": (
-        "inputs:diffuseColor (linear) of the bound material, or displayColor"
-    ),
+    "visual.colour": ("inputs:diffuseColor (linear) of the bound material, or displayColor"),
     "visual.opacity": "inputs:opacity of the bound material",
     "visual.texture": "the asset path of the UsdUVTexture, and that file",
 }
 
 
-def explanation(
-    check: CheckRecord, findings: Sequence[FindingRecord], most: int
-) -> list[str]:
+def explanation(check: CheckRecord, findings: Sequence[FindingRecord], most: int) -> list[str]:
     """Return the findings of a check as lines.
 
     Args:

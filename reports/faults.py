@@ -62,26 +62,18 @@ def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
     found: dict[str, list[tuple[CheckRecord, FindingRecord | None]]] = {}
     for check in causes:
         for finding in _failing_findings(check):
-            found.setdefault(finding.subject if finding else "", []).append(
-                (check, finding)
-            )
+            found.setdefault(finding.subject if finding else "", []).append((check, finding))
     alike: dict[frozenset[str], list[str]] = {}
     for subject, pairs in found.items():
         properties = frozenset(_property(*pair) for pair in pairs)
         absent = properties.intersection(_ABSENT)
-        alike.setdefault(frozenset(_ABSENT) if absent else properties, []).append(
-            subject
-        )
+        alike.setdefault(frozenset(_ABSENT) if absent else properties, []).append(subject)
     return tuple(
         Fault(
             subjects=tuple(filter(None, subjects)),
             check=found[subjects[0]][0][0],
             finding=found[subjects[0]][0][1],
-            checks=tuple(
-                {
-                    check.id: check for one in subjects for check, _ in found[one]
-                }.values()
-            ),
+            checks=tuple({check.id: check for one in subjects for check, _ in found[one]}.values()),
         )
         for subjects in alike.values()
     )

@@ -74,8 +74,7 @@ def write_junit(
             for (robot, check), reason in _expected(one.baseline).items()
         }
         robots = tuple(
-            structs.replace(robot, id=f"{robot.candidate}/{robot.id}")
-            for robot in robots
+            structs.replace(robot, id=f"{robot.candidate}/{robot.id}") for robot in robots
         )
     _write(root, (_suite(robot, expected) for robot in robots), path)
 
@@ -210,9 +209,7 @@ def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
 
 def _case(robot: RobotRecord, name: str) -> ET.Element:
     identity = one_line(robot.id, _MESSAGE_LIMIT)
-    return ET.Element(
-        "testcase", classname=identity, name=one_line(name, _MESSAGE_LIMIT)
-    )
+    return ET.Element("testcase", classname=identity, name=one_line(name, _MESSAGE_LIMIT))
 
 
 def _outcome(case: ET.Element, tag: str, message: str) -> ET.Element:

@@ -112,9 +112,7 @@ def _baseline(summary: RunSummary) -> Iterator[str]:
     ]
     if rows:
         yield ""
-        yield from table(
-            ("Change", "Robot", "Check", "Expected", "Now", "Details"), rows
-        )
+        yield from table(("Change", "Robot", "Check", "Expected", "Now", "Details"), rows)
 
 
 def previous_run(summary: RunSummary) -> Iterator[str]:
@@ -224,9 +222,7 @@ def _largest(summary: RunSummary) -> Iterator[str]:
         )
     if rows:
         yield from ("", "### Largest differences", "")
-        yield from table(
-            ("Quantity", "Largest:", "Robot", "Grade"), rows, most=len(rows)
-        )
+        yield from table(("Quantity", "Largest:", "Robot", "Grade"), rows, most=len(rows))
 
 
 def _largest_robot(summary: RunSummary, heading: CheckHeading) -> RobotSummary | None:

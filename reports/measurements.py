@@ -85,8 +85,8 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
     if util.find_spec("pyarrow") is None:
         return False
     # Takes half a second to import.
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import parquet  # noqa: PLC0415
+    import pyarrow as pa
+    from pyarrow import parquet
 
     kinds = dict.fromkeys(COLUMNS, pa.string())
     kinds |= dict.fromkeys(_COUNTS, pa.int64()) | dict.fromkeys(_NUMBERS, pa.float64())
@@ -96,9 +96,7 @@ def write_parquet(robots: Iterable[RobotRecord], path: Path) -> bool:
         while group := list(itertools.islice(rows, _GROUP)):
             arrays = [
                 pa.array([_storable(cell) for cell in column], kind)
-                for column, kind in zip(
-                    zip(*group, strict=True), schema.types, strict=True
-                )
+                for column, kind in zip(zip(*group, strict=True), schema.types, strict=True)
             ]
             writer.write_table(pa.table(arrays, schema=schema))
     return True

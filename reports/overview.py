@@ -170,8 +170,7 @@ def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
     # The root or the working directory alone would not shorten the text.
     if folder.name:
         short = {
-            reference: f"{_FILE}…/{path.relative_to(folder)}"
-            for reference, path in files.items()
+            reference: f"{_FILE}…/{path.relative_to(folder)}" for reference, path in files.items()
         }
     return {reference: short.get(reference, reference) for reference in references}
 
@@ -307,9 +306,7 @@ def suite_totals(
 def score_text(score: ChapterScore) -> str:
     """Return how many cases pass, such as ``26 of 26 must, 2 of 3 should``."""
     parts = (("must", score.must), ("should", score.should))
-    return ", ".join(
-        f"{one.passed} of {one.total} {name}" for name, one in parts if one.total
-    )
+    return ", ".join(f"{one.passed} of {one.total} {name}" for name, one in parts if one.total)
 
 
 def values(count: int) -> str:
@@ -329,9 +326,7 @@ def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
 
 def groups(robots: Iterable[RobotRecord]) -> tuple[str, ...]:
     """Return the groups of checks, in the order of the checks."""
-    return tuple(
-        dict.fromkeys(check.group for robot in robots for check in robot.checks)
-    )
+    return tuple(dict.fromkeys(check.group for robot in robots for check in robot.checks))
 
 
 def checks_by_group(
@@ -356,8 +351,7 @@ def group_grades(robot: RobotRecord) -> dict[str, Grade]:
 def not_comparable_checks(robot: RobotRecord, group: str) -> int:
     """Count the checks of a group that are not comparable."""
     return sum(
-        check.group == group and check.grade is Grade.NOT_COMPARABLE
-        for check in robot.checks
+        check.group == group and check.grade is Grade.NOT_COMPARABLE for check in robot.checks
     )
 
 
@@ -399,9 +393,7 @@ def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
     return tuple(_participation(candidates, side, name) for side, name in names)
 
 
-def _participation(
-    robots: Sequence[RobotRecord], side: str, name: str
-) -> Participation:
+def _participation(robots: Sequence[RobotRecord], side: str, name: str) -> Participation:
     records = [
         engine
         for robot in robots
@@ -472,10 +464,7 @@ def joint_orders(robot: RobotRecord) -> JointOrders | None:
     found.sort(key=lambda engine: engine.name != _REFERENCE)
     if not found:
         return None
-    indices = [
-        {name: index for index, name in enumerate(engine.joint_order)}
-        for engine in found
-    ]
+    indices = [{name: index for index, name in enumerate(engine.joint_order)} for engine in found]
     names = dict.fromkeys(name for engine in found for name in engine.joint_order)
     return JointOrders(
         tuple(engine.name for engine in found),
@@ -494,6 +483,5 @@ def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, .
             checks.setdefault(key, {})[deviation.check] = None
     ordered = sorted(shown, key=lambda key: (-len(shown[key]), key))
     return tuple(
-        EngineDeviation(*key, tuple(checks[key]), tuple(shown[key].values()))
-        for key in ordered
+        EngineDeviation(*key, tuple(checks[key]), tuple(shown[key].values())) for key in ordered
     )

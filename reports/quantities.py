@@ -104,9 +104,7 @@ def _plain(number: float, unit: str, digits: int) -> str:
         return _decimal(number, digits) + _suffix(unit)
     mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
     power = str(int(exponent)).translate(_SUPERSCRIPTS)
-    return (
-        f"{mantissa.removesuffix('.0')}\N{MULTIPLICATION SIGN}10{power}{_suffix(unit)}"
-    )
+    return f"{mantissa.removesuffix('.0')}\N{MULTIPLICATION SIGN}10{power}{_suffix(unit)}"
 
 
 def _decimal(number: float, digits: int, *, grouped: bool = False) -> str:

@@ -22,7 +22,9 @@ from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _VERSION = "2.1.0"
 _TOOL = "urdf-usd run"
 _DISTRIBUTION = "urdf-usd-conformance"
@@ -66,8 +68,7 @@ def write_sarif(
             for robot, _ in reported
         },
         "results": [
-            _result(robot, finding, index[finding.rule])
-            | _suppression(expected, robot, finding)
+            _result(robot, finding, index[finding.rule]) | _suppression(expected, robot, finding)
             for robot, found in reported
             for finding in found
         ],

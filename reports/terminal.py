@@ -41,9 +41,7 @@ class _Unpadded(Struct, frozen=True):
 
     content: RenderableType
 
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[Segment]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for line in console.render_lines(self.content, options, pad=False):
             kept = list(line)
             while kept and not kept[-1].text.strip():
@@ -55,9 +53,7 @@ class _Unpadded(Struct, frozen=True):
             yield Segment.line()
 
 
-def terminal_summary(
-    summary: RunSummary, robots: Sequence[RobotRecord]
-) -> RenderableType:
+def terminal_summary(summary: RunSummary, robots: Sequence[RobotRecord]) -> RenderableType:
     """Summarise verdicts, largest differences and engines.
 
     For a single robot, its findings replace the list of robots.
@@ -144,9 +140,7 @@ def terminal_comparison(
     return _Unpadded(Group(table, *changes, *suite, *parts, *_failed_checks(compared)))
 
 
-def _suite(
-    summary: RunSummary, robots: Sequence[RobotRecord]
-) -> Iterator[RenderableType]:
+def _suite(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     """Show the scores of the feature suite, and which of the cases do not pass."""
     if not summary.suite:
         return
@@ -179,9 +173,7 @@ def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
     yield _indented(table)
 
 
-def _counts(
-    summary: RunSummary, robots: Sequence[RobotRecord]
-) -> Iterator[RenderableType]:
+def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     yield Text(overview.headline(robots), style="bold")
     table = _table("left", "right")
     for verdict in Verdict:
@@ -287,9 +279,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
         table.add_row(
             Text(mark.sign, style=mark.style),
             Text(one_line(finding.subject, _NAME_LIMIT)),
-            Text(
-                one_line(f"{check.title}: {overview.statement(finding)}", _TEXT_LIMIT)
-            ),
+            Text(one_line(f"{check.title}: {overview.statement(finding)}", _TEXT_LIMIT)),
         )
     yield _indented(table)
     if more := findings[_FINDINGS:]:
@@ -316,9 +306,7 @@ def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
     if any(len(reference) > _NAME_LIMIT for reference in shown):
         shown = overview.short_references(robots)
     return {
-        reference: (path_line if overview.is_file(reference) else one_line)(
-            text, _NAME_LIMIT
-        )
+        reference: (path_line if overview.is_file(reference) else one_line)(text, _NAME_LIMIT)
         for reference, text in shown.items()
     }
 

@@ -10,9 +10,7 @@ import re
 
 # Controls except tab and newline, lone surrogates and the non-characters of the first
 # plane: everything that XML 1.0 forbids, and terminal control codes.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
-)
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CONTROL_PICTURES = 0x2400
 _DELETE_PICTURE = "\u2421"

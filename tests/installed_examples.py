@@ -23,8 +23,7 @@ def installed_example(name: str, site: Path) -> Path:
     metadata.mkdir(parents=True)
     shutil.copy(EXAMPLES / name / f"{stem}.py", site)
     (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\n"
-        f"Version: {project['version']}\n"
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     )
     groups = project["entry-points"]
     lines = [

@@ -15,9 +15,7 @@ _PATH = re.compile(
     r"`((?:converter|conformance|corpus|docs|reports|tests|urdf_usd)/[\w/]*(?:\.\w+)?)`"
 )
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-_FOLDERS = re.compile(
-    r"^\| folder of `(\w+)/` \|.*?\n\n", flags=re.MULTILINE | re.DOTALL
-)
+_FOLDERS = re.compile(r"^\| folder of `(\w+)/` \|.*?\n\n", flags=re.MULTILINE | re.DOTALL)
 FUNCTIONS = _FUNCTION.findall(ARCHITECTURE)
 _DOCUMENTS = sorted(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md"))
 
@@ -66,9 +64,7 @@ def _names_function(path: Path) -> bool:
 @pytest.mark.parametrize("package", ["converter", "conformance"])
 def test_every_folder_is_described(package: str) -> None:
     """In the table of its package."""
-    (table,) = (
-        found[0] for found in _FOLDERS.finditer(ARCHITECTURE) if found[1] == package
-    )
+    (table,) = (found[0] for found in _FOLDERS.finditer(ARCHITECTURE) if found[1] == package)
     folders = {file.parent.name for file in (ROOT / package).glob("*/__init__.py")}
 
     assert folders <= set(re.findall(r"`(\w+)/`", table))

@@ -70,9 +70,7 @@ def _copy(folder: Path) -> None:
 
     def ignored(parent: str, names: list[str]) -> list[str]:
         return [
-            name
-            for name in names
-            if name == "__pycache__" or str(Path(parent, name)) in left_out
+            name for name in names if name == "__pycache__" or str(Path(parent, name)) in left_out
         ]
 
     for name in settings["only-include"]:
@@ -114,7 +112,12 @@ def test_wheel_has_one_package(site: Path) -> None:
     package = site / "urdf_usd"
 
     assert {name for name in names if not name.endswith(".dist-info")} == {"urdf_usd"}
-    assert {path.name for path in package.iterdir() if path.is_dir()} == {*TAKEN, "cli", "pytest_plugin", "suite"}
+    assert {path.name for path in package.iterdir() if path.is_dir()} == {
+        *TAKEN,
+        "cli",
+        "pytest_plugin",
+        "suite",
+    }
     modules = {path.name for path in (ROOT / "urdf_usd").glob("*.py")}
     assert {path.name for path in package.glob("*.py")} == modules
     assert (package / "py.typed").is_file()

@@ -31,8 +31,7 @@ DOCUMENTS = (
 _INSTALLS = "installs an environment from the network"
 _SESSION = "a session with a separate environment; its name is checked below"
 NOT_RUN = {
-    "python3 -m venv .venv && .venv/bin/pip install nox "
-    "&& .venv/bin/nox -s conformance": _INSTALLS,
+    "python3 -m venv .venv && .venv/bin/pip install nox && .venv/bin/nox -s conformance": _INSTALLS,
     "python3 -m venv .venv && .venv/bin/pip install nox": _INSTALLS,
     "pip install .": _INSTALLS,
     ".venv/bin/nox -s tests": _SESSION,
@@ -68,9 +67,9 @@ PREPARED: dict[str, Callable[[Path], object]] = {
     "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
         folder / "known.toml"
     ).write_text(""),
-    "urdf-usd reduce broken.urdf minimal": lambda folder: (
-        folder / "broken.urdf"
-    ).write_text('<robot name="two_roots"><link name="a"/><link name="b"/></robot>'),
+    "urdf-usd reduce broken.urdf minimal": lambda folder: (folder / "broken.urdf").write_text(
+        '<robot name="two_roots"><link name="a"/><link name="b"/></robot>'
+    ),
     "urdf-usd diff report.before report": lambda folder: shutil.copytree(
         folder / "report", folder / "report.before"
     ),
@@ -259,9 +258,7 @@ def test_exceptions_are_used() -> None:
     """An entry that no document needs is an error."""
     printed = {command for block in BLOCKS for command in block.commands}
 
-    assert [
-        command for command in (*NOT_RUN, *PREPARED) if command not in printed
-    ] == []
+    assert [command for command in (*NOT_RUN, *PREPARED) if command not in printed] == []
 
 
 @pytest.mark.parametrize("block", _in("toml"))
@@ -281,9 +278,7 @@ def test_json_is_a_case_of_the_feature_suite(block: Block) -> None:
 def test_nox_sessions_in_documents_exist() -> None:
     """In blocks and in text."""
     sessions = set(
-        re.findall(
-            r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE
-        )
+        re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
     )
     named = {
         name
@@ -300,17 +295,15 @@ def test_options_in_documents_exist() -> None:
     context = click.Context(main)
     checked = 0
     for path in DOCUMENTS:
-        text = re.sub(
-            r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE
-        )
+        text = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         for span in re.findall(r"`urdf-usd ([^`]+)`", text):
             words = span.split()
             is_subcommand = not words[0].startswith("-")
             command = main.get_command(context, words[0]) if is_subcommand else main
             assert command is not None, f"{path.name}: urdf-usd {span}"
-            known = {
-                option for parameter in command.params for option in parameter.opts
-            } | {"--help"}
+            known = {option for parameter in command.params for option in parameter.opts} | {
+                "--help"
+            }
             options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
             assert options <= known, f"{path.name}: urdf-usd {span}"
             checked += 1

@@ -48,9 +48,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def _shell(
-    script: str, folder: Path, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def _shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run bash with the commands of this checkout."""
     programs = folder.parent / "bin"
     programs.mkdir(exist_ok=True)
@@ -63,9 +61,7 @@ def _shell(
     return subprocess.run(
         (shutil.which("bash") or "bash", "-eo", "pipefail", "-c", script),
         cwd=folder,
-        env=os.environ
-        | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)}
-        | variables,
+        env=os.environ | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)} | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -88,12 +84,8 @@ def test_actions_of_others_are_pinned(file: str) -> None:
         assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40} # v[\d.]+", one)
 
 
-@pytest.mark.parametrize(
-    ("since", "reported"), [("HEAD", ["other"]), ("", ["arm", "other"])]
-)
-def test_action_checks_what_changed(
-    repository: Path, since: str, reported: list[str]
-) -> None:
+@pytest.mark.parametrize(("since", "reported"), [("HEAD", ["other"]), ("", ["arm", "other"])])
+def test_action_checks_what_changed(repository: Path, since: str, reported: list[str]) -> None:
     """The report is announced to the next steps, and summarised."""
     output, summary = repository.parent / "output", repository.parent / "summary"
 

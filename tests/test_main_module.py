@@ -49,9 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_program(
-    folder: Path, way: str, program: str
-) -> subprocess.CompletedProcess[str]:
+def run_program(folder: Path, way: str, program: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder, started in one of the ways."""
     arguments, name = WAYS[way]
     if name is not None:

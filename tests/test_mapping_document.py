@@ -73,17 +73,13 @@ def test_every_element_and_attribute_of_the_grammar_has_a_row() -> None:
     named = {name for row in rows() for name in _CODE.findall(row.urdf)}
 
     lost = [
-        known
-        for known in known_to_the_grammar(grammar.ROBOT, "")
-        if not named.intersection(known)
+        known for known in known_to_the_grammar(grammar.ROBOT, "") if not named.intersection(known)
     ]
 
     assert lost == []
 
 
-def known_to_the_grammar(
-    element: ElementType, parent: str
-) -> Iterator[tuple[str, ...]]:
+def known_to_the_grammar(element: ElementType, parent: str) -> Iterator[tuple[str, ...]]:
     """Yield all notations of each element and attribute."""
     tag = element.tag
     yield (f"{parent}/{tag}", *([] if parent else [tag]))
@@ -95,10 +91,7 @@ def known_to_the_grammar(
 
 def test_missing_names_are_detected() -> None:
     """A function, a module and a test."""
-    cell = (
-        "`usd/writer/joints.author_joints`, `usd/writer/joints.author_dreams`, "
-        "`no/where.at_all`"
-    )
+    cell = "`usd/writer/joints.author_joints`, `usd/writer/joints.author_dreams`, `no/where.at_all`"
 
     found = list(missing(ROOT / "converter", cell))
 

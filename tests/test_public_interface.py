@@ -28,9 +28,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("given", ["arm.urdf", "file:arm.urdf", Path("arm.urdf"), None])
-def test_functions_take_paths_and_references(
-    arm: Path, given: str | Path | None
-) -> None:
+def test_functions_take_paths_and_references(arm: Path, given: str | Path | None) -> None:
     """Relative and absolute."""
     robot = given or arm.absolute()
 

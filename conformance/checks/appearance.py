@@ -104,8 +104,7 @@ def compare_visuals(
 def _pairs(part: LinkShapes) -> Iterator[_Pair]:
     """Pair the appearances of both sides by area, the most similar first."""
     ours, theirs = (
-        [each for shape in side for each in shape.appearances]
-        for side in (part.ours, part.theirs)
+        [each for shape in side for each in shape.appearances] for side in (part.ours, part.theirs)
     )
     if not all(shape.appearances for shape in (*part.ours, *part.theirs)):
         return
@@ -215,9 +214,7 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
     )
 
 
-def properties(
-    part: LinkShapes, pair: _Pair, model: ToleranceModel
-) -> Difference | None:
+def properties(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
     """Compare the other inputs of surfaces and of their textures, and their places."""
     del model
     if "*" in pair.ours.unread:
@@ -358,9 +355,7 @@ def _mapped(part: Appearance, side: Mapping | None) -> str:
     return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
 
 
-def normals(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def normals(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the normals of visual meshes with those of the mesh files.
 
     If the file has none, faces may be flat or smooth, with normals that point outwards.
@@ -369,11 +364,7 @@ def normals(
     """
     differences = []
     for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
-        of_link = [
-            difference
-            for part in matched_shapes(shapes)
-            if (difference := _shaded(part))
-        ]
+        of_link = [difference for part in matched_shapes(shapes) if (difference := _shaded(part))]
         if of_link:
             differences.append(worst_of(of_link))
     return Compared(tuple(differences), note=None if differences else _NO_MESH)
@@ -462,10 +453,7 @@ def _difference(
     def describe() -> Description:
         ours, theirs = text(pair.ours), text(pair.theirs)
         where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-        message = (
-            f"link {part.link}: {what} of {named(part.ours)} is {theirs}, "
-            f"not {ours}{where}"
-        )
+        message = f"link {part.link}: {what} of {named(part.ours)} is {theirs}, not {ours}{where}"
         return Description(message, ours, theirs)
 
     return Difference(

@@ -99,8 +99,7 @@ def _shape_checks(role: Role) -> tuple[_ShapeCheck, ...]:
     what = {Role.COLLISION: "colliders", Role.VISUAL: "visuals"}[role]
     checks = _OF_ALL if role is Role.COLLISION else (*_OF_ALL, *_OF_VISUALS)
     return tuple(
-        _ShapeCheck(one.name, one.title.format(what), one.unit, one.clause)
-        for one in checks
+        _ShapeCheck(one.name, one.title.format(what), one.unit, one.clause) for one in checks
     )
 
 
@@ -208,8 +207,7 @@ CHECKS = (
         "structure",
         "",
         Quantity.LINKS,
-        "No rigid body of a link is kinematic or disabled: forces do not move such a "
-        "body.",
+        "No rigid body of a link is kinematic or disabled: forces do not move such a body.",
         usd_alone=True,
     ),
     Check(
@@ -287,8 +285,7 @@ CHECKS = (
         "kinematics",
         "rad",
         Quantity.FRAMES,
-        "Orientation of every link frame relative to the root link, over all "
-        "configurations.",
+        "Orientation of every link frame relative to the root link, over all configurations.",
     ),
     Check(
         "kinematics.up",

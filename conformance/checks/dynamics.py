@@ -105,9 +105,7 @@ def inertia_matrices(
     return _compare(pair, entries, "inertia", expected, actual, model)
 
 
-def bias_forces(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def bias_forces(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare gravity, Coriolis and centrifugal forces.
 
     Relative to the upper bound of these forces at each joint.
@@ -154,9 +152,7 @@ def traced(
                 for link, chain in chains.items()
                 if difference.item in (ROOT_MOTION, *chain)
             }
-            links = differing_links(
-                tuple(carried), ours, theirs, model.tolerance, _ASPECTS
-            )
+            links = differing_links(tuple(carried), ours, theirs, model.tolerance, _ASPECTS)
             along = dict.fromkeys(name for chain in carried.values() for name in chain)
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]
@@ -263,9 +259,7 @@ def _compare(
     return Compared(traced(differences, expected, actual, model), note=note)
 
 
-def _worst(
-    joints: Sequence[str], amounts: Array, excess: Array
-) -> dict[str, tuple[int, int, int]]:
+def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tuple[int, int, int]]:
     """Find the decisive entry of each joint: the first of equal ones.
 
     Args:
@@ -287,9 +281,7 @@ def _worst(
 
 def _off(whose: str, partner: str | None, amount: float, label: str) -> Description:
     shared = f" with {partner}" if partner else ""
-    return Description(
-        f"{whose}{shared} differs by {amount:.3g} of its scale at {label!r}"
-    )
+    return Description(f"{whose}{shared} differs by {amount:.3g} of its scale at {label!r}")
 
 
 def _subject(name: str, expected: Observation) -> str:
@@ -305,9 +297,7 @@ _CHAOS = 0.5
 _WHOLE = 1.0
 
 
-def rollout_states(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def rollout_states(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare positions and velocities of joints [rad or m, and per second].
 
     The spread of rollouts of perturbed robots measures how sensitive a joint is to
@@ -375,11 +365,7 @@ def _steady(model: ToleranceModel) -> int:
     """Count the states, from the first, at which no joint is too sensitive."""
     spreads = tuple(zip(*model.spread.values(), strict=True))
     return next(
-        (
-            at
-            for at, spread in enumerate(spreads)
-            if not all(map(_is_comparable, spread))
-        ),
+        (at for at, spread in enumerate(spreads) if not all(map(_is_comparable, spread))),
         len(spreads),
     )
 
@@ -413,9 +399,7 @@ def _difference(
     count = min(len(spreads), len(ours.states), max(steady, len(theirs.states)))
     unsure = (*errors, *[0.0] * max(0, count - len(errors)))
     comparable = [
-        index
-        for index in range(count)
-        if _is_comparable(max(spreads[index], unsure[index]))
+        index for index in range(count) if _is_comparable(max(spreads[index], unsure[index]))
     ]
     if not comparable:
         return None
@@ -434,9 +418,7 @@ def _difference(
             else:
                 apart = distance(here, there, at, joint.type)
                 amount = max(0.0, apart - unsure[last])
-                text = (
-                    f"differs by {apart:.3g} rad or m (or per second) after {time:g} s"
-                )
+                text = f"differs by {apart:.3g} rad or m (or per second) after {time:g} s"
                 if errors:
                     text += f", with an integration error of {unsure[last]:.3g}"
     return Difference(

@@ -55,9 +55,7 @@ class Poses(Struct, frozen=True, eq=False):
 
 def distances(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
     """Return (K) or (K, J) distances of origins [m]."""
-    lengths: NDArray[np.float64] = np.linalg.norm(
-        ours.position - theirs.position, axis=-1
-    )
+    lengths: NDArray[np.float64] = np.linalg.norm(ours.position - theirs.position, axis=-1)
     return lengths
 
 
@@ -72,9 +70,7 @@ def turns(ours: Poses, theirs: Poses) -> NDArray[np.float64]:
     return 2 * halves
 
 
-def shared_links(
-    ours: Frames, theirs: Frames, model: ToleranceModel
-) -> tuple[str, ...]:
+def shared_links(ours: Frames, theirs: Frames, model: ToleranceModel) -> tuple[str, ...]:
     """Links of the URDF whose frames both sides state."""
     stated = set(theirs.links) & set(model.bounds)
     return tuple(name for name in ours.links if name in stated)
@@ -84,14 +80,10 @@ def motions_of(frames: Frames, links: Sequence[str]) -> Poses:
     """Poses of the given links, all of which are in the frames."""
     column = {name: index for index, name in enumerate(frames.links)}
     columns = [column[name] for name in links]
-    return Poses(
-        frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
-    )
+    return Poses(frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1))
 
 
-def travel_factor(
-    joint: JointObservation, ours: Observation, theirs: Observation
-) -> float | None:
+def travel_factor(joint: JointObservation, ours: Observation, theirs: Observation) -> float | None:
     """Ratio of the travel of a prismatic joint, other side to first side."""
     here, there = _motion(joint, ours), _motion(joint, theirs)
     if here is None or there is None:
@@ -118,9 +110,7 @@ def is_displaced_along_axis(
     return bool(max(np.linalg.norm(across), turn) <= _UNTURNED)
 
 
-def is_unturned(
-    joint: JointObservation, ours: Observation, theirs: Observation
-) -> bool:
+def is_unturned(joint: JointObservation, ours: Observation, theirs: Observation) -> bool:
     """Whether the other side has the same joint origin, but no rotation.
 
     Frames of the first configuration are compared, in which joints are at zero.
@@ -168,13 +158,9 @@ def joint_errors(
     here = _relative(motions_of(ours, above), ends)
     there = _relative(motions_of(theirs, above), motions_of(theirs, below))
     shift, turn = _slack(here, ends, precision)
-    same = (distances(here, there).max(axis=0) <= shift) & (
-        turns(here, there).max(axis=0) <= turn
-    )
+    same = (distances(here, there).max(axis=0) <= shift) & (turns(here, there).max(axis=0) <= turn)
     errors = {
-        joints[i].name: _fault(
-            joints[i], here.of(i), there.of(i), (float(shift[i]), turn)
-        )
+        joints[i].name: _fault(joints[i], here.of(i), there.of(i), (float(shift[i]), turn))
         for i in np.flatnonzero(~same).tolist()
     }
     return {name: error for name, error in errors.items() if error}
@@ -186,9 +172,7 @@ def _relative(parents: Poses, children: Poses) -> Poses:
     return Poses((inverse @ offset)[..., 0], inverse @ children.rotation)
 
 
-def _slack(
-    relative: Poses, in_root: Poses, precision: float
-) -> tuple[NDArray[np.float64], float]:
+def _slack(relative: Poses, in_root: Poses, precision: float) -> tuple[NDArray[np.float64], float]:
     """Bound the effect of rounding on the motions of J joints: (J) [m], [rad].
 
     Both link frames are stated in the root's frame, so that the difference of two large
@@ -233,9 +217,7 @@ def _same(here: Poses, there: Poses, slack: tuple[float, float]) -> bool:
 def _from_zero(motion: Poses) -> Poses:
     """Express a motion in the child's own frame at zero."""
     zero = motion.rotation[0].T
-    return Poses(
-        (motion.position - motion.position[0]) @ zero.T, zero @ motion.rotation
-    )
+    return Poses((motion.position - motion.position[0]) @ zero.T, zero @ motion.rotation)
 
 
 def _motion_fault(
@@ -244,9 +226,7 @@ def _motion_fault(
     theirs: Poses,
     slack: tuple[float, float],
 ) -> str:
-    still = Poses(
-        np.zeros_like(ours.position), np.tile(np.eye(3), (len(ours.rotation), 1, 1))
-    )
+    still = Poses(np.zeros_like(ours.position), np.tile(np.eye(3), (len(ours.rotation), 1, 1)))
     if _same(theirs, still, slack):
         return "does not move"
     if _same(ours, still, slack):

@@ -36,9 +36,7 @@ from urdf_usd.reports.records.record import Grade
 
 # Ratios of units of length: powers of ten, inches and feet.
 _UNITS = tuple(
-    factor**sign
-    for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048)
-    for sign in (1, -1)
+    factor**sign for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048) for sign in (1, -1)
 )
 # Largest difference of a factor from them, and of positions from it, relative.
 _SAME_SCALE = 1e-4
@@ -115,8 +113,7 @@ def frames(
 def _scale(ours: Frames, theirs: Frames, links: Sequence[str]) -> float | None:
     """Return the factor of all positions at zero, if it is one between units."""
     here, there = (
-        one.positions[0, [one.links.index(link) for link in links]]
-        for one in (ours, theirs)
+        one.positions[0, [one.links.index(link) for link in links]] for one in (ours, theirs)
     )
     length = float(np.linalg.norm(here))
     factor = float((here * there).sum()) / length**2 if length else 1.0
@@ -167,9 +164,7 @@ def _traced(
             structs.replace(
                 worst,
                 subject=f"joint {joint}",
-                describe=partial(
-                    _displaced, joint, faults[joint], worst, len(links) - 1
-                ),
+                describe=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
             )
         )
     return Compared(tuple(traced), reported=tuple(reported))
@@ -185,9 +180,7 @@ def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Descript
 
 def _joins_bodies(observation: Observation) -> bool:
     body = {link.name: link.body for link in observation.links}
-    return any(
-        body.get(joint.parent) != body.get(joint.child) for joint in observation.joints
-    )
+    return any(body.get(joint.parent) != body.get(joint.child) for joint in observation.joints)
 
 
 def assembly(

@@ -72,13 +72,10 @@ def positions(
     return Compared(tuple(differences), note=None if differences else _NONE)
 
 
-def _position_words(
-    joint: JointObservation, what: str, ours: float, theirs: float
-) -> Description:
+def _position_words(joint: JointObservation, what: str, ours: float, theirs: float) -> Description:
     unit = "m" if joint.type is JointType.PRISMATIC else "rad"
     expected, actual = (
-        "unlimited" if math.isinf(value) else number(value, unit)
-        for value in (ours, theirs)
+        "unlimited" if math.isinf(value) else number(value, unit) for value in (ours, theirs)
     )
     hint = unit_hint(ours, theirs)
     message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
@@ -114,14 +111,10 @@ def ratios(
     return Compared(tuple(differences), note=note)
 
 
-def _ratio_words(
-    joint: str, what: str, ours: float | None, there: JointObservation
-) -> Description:
+def _ratio_words(joint: str, what: str, ours: float | None, there: JointObservation) -> Description:
     theirs: float | None = getattr(there, what)
     expected, actual = (
-        "another for each simulator"
-        if value is not None and math.isnan(value)
-        else number(value)
+        "another for each simulator" if value is not None and math.isnan(value) else number(value)
         for value in (ours, theirs)
     )
     hint = unit_hint(ours or 0.0, theirs or 0.0)

@@ -49,9 +49,7 @@ _CARRIED = "the masses of all links are part of other bodies of their rigid grou
 _NO_MASS = "no link has mass"
 
 
-def stated(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def stated(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Check that the mass of every rigid body is authored."""
     del expected
     named = {link for group in model.groups for link in group}
@@ -72,9 +70,7 @@ def stated(
     )
 
 
-def link_masses(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare masses of links, relative to their own."""
     differences = []
     for name, ours, theirs in _links(expected, actual, model):
@@ -85,9 +81,7 @@ def link_masses(
     return Compared(tuple(differences), note=note)
 
 
-def link_centers(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def link_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare centres of mass in the link frame [m]."""
     return Compared(
         tuple(
@@ -105,9 +99,7 @@ def link_centers(
     )
 
 
-def link_inertias(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def link_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare inertia tensors about the centre of mass, relative to the largest moment.
 
     Where the second side states no tensor for a link, that link is not comparable.
@@ -142,9 +134,7 @@ def link_inertias(
     return Compared(tuple(differences), note=note)
 
 
-def agreement(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the two inertias of links for which the second side states two."""
     named = {link.name for link in expected.links}
     differences = []
@@ -166,9 +156,7 @@ def agreement(
             model=model,
         )
         differences.append(
-            structs.replace(
-                difference, describe=partial(_naming_attribute, difference, restated)
-            )
+            structs.replace(difference, describe=partial(_naming_attribute, difference, restated))
         )
     note = None if differences else "no inertia is authored twice"
     return Compared(tuple(differences), note=note)
@@ -176,14 +164,10 @@ def agreement(
 
 def _naming_attribute(difference: Difference, restated: Restatement) -> Description:
     description = difference.describe()
-    return structs.replace(
-        description, message=f"{description.message}, in {restated.attribute}"
-    )
+    return structs.replace(description, message=f"{description.message}, in {restated.attribute}")
 
 
-def total(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def total(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the mass of the robot, relative.
 
     Links of which one side does not read the mass are left out.
@@ -194,8 +178,7 @@ def total(
     ours |= dict.fromkeys(unread)
     theirs |= dict.fromkeys(unread)
     here, there = (
-        math.fsum(stated.mass for stated in side.values() if stated)
-        for side in (ours, theirs)
+        math.fsum(stated.mass for stated in side.values() if stated) for side in (ours, theirs)
     )
     links = tuple(dict.fromkeys([*ours, *theirs]))
     traces = differing_links(links, ours, theirs, model.tolerance, ("mass",))

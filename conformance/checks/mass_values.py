@@ -84,8 +84,7 @@ def center_difference(
     def describe() -> Description:
         expected, actual = _point(ours), _point(theirs)
         return Description(
-            f"{kind} {name}: centre of mass differs by {amount:.3g} m: "
-            f"{actual}, not {expected}",
+            f"{kind} {name}: centre of mass differs by {amount:.3g} m: {actual}, not {expected}",
             expected,
             actual,
         )
@@ -172,8 +171,6 @@ def moments_text(tensor: NDArray[np.float64]) -> str:
     return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))
 
 
-def _same_moments(
-    ours: NDArray[np.float64], theirs: NDArray[np.float64], slack: float
-) -> bool:
+def _same_moments(ours: NDArray[np.float64], theirs: NDArray[np.float64], slack: float) -> bool:
     pairs = zip(principal_moments(ours), principal_moments(theirs), strict=True)
     return all(abs(here - there) <= slack for here, there in pairs)

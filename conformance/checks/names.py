@@ -40,9 +40,7 @@ def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
             _presence("link", name, expected=name in ours, actual=name in theirs)
             if f"link {name}" not in called
             else _lost_name("link", name, called[f"link {name}"])
-            for name in dict.fromkeys(
-                (*(link.name for link in expected.links), *sorted(theirs))
-            )
+            for name in dict.fromkeys((*(link.name for link in expected.links), *sorted(theirs)))
         )
     )
 
@@ -72,9 +70,7 @@ def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
         if here and f"joint {name}" in called:
             differences.append(_lost_name("joint", name, called[f"joint {name}"]))
             continue
-        differences.append(
-            _presence("joint", name, expected=bool(here), actual=bool(there))
-        )
+        differences.append(_presence("joint", name, expected=bool(here), actual=bool(there)))
     return Compared(tuple(differences))
 
 
@@ -122,9 +118,7 @@ def _holds_base(joint: JointObservation, expected: Observation) -> bool:
     """Whether a joint fixes the root to something that is no link of the robot."""
     names = {link.name for link in expected.links}
     return (
-        joint.type is JointType.FIXED
-        and joint.child == expected.root
-        and joint.parent not in names
+        joint.type is JointType.FIXED and joint.child == expected.root and joint.parent not in names
     )
 
 
@@ -173,9 +167,7 @@ def words(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
     return Compared(tuple(differences), note=None if differences else note)
 
 
-def _by_owner(
-    words: Sequence[Word], expected: Observation
-) -> dict[_Key, list[float | str]]:
+def _by_owner(words: Sequence[Word], expected: Observation) -> dict[_Key, list[float | str]]:
     """Group values by owner and name, and by whether the owner is a shape."""
     joint_of = {f"link {one.child}": f"joint {one.name}" for one in expected.joints}
     owners = {"robot", *joint_of.values()}
@@ -201,9 +193,7 @@ def _kind(name: str) -> str:
     return tag if tag in {"calibration", "limit", "safety_controller"} else ""
 
 
-def _are_equal(
-    here: Sequence[float | str], there: Sequence[float | str], *, part: bool
-) -> bool:
+def _are_equal(here: Sequence[float | str], there: Sequence[float | str], *, part: bool) -> bool:
     """Whether both have the same values, in any order; or the second some of them."""
     rest = [*here]
     for value in there:
@@ -233,7 +223,5 @@ def _word(
         item=f"{subject} {name}",
         subject=subject,
         amount=0.0 if same else math.inf,
-        describe=lambda: Description(
-            f"{subject}: {name} is {texts[1]}, not {texts[0]}", *texts
-        ),
+        describe=lambda: Description(f"{subject}: {name} is {texts[1]}, not {texts[0]}", *texts),
     )

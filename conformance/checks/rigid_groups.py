@@ -40,9 +40,7 @@ _NO_GROUP = "no fixed joint connects links with mass"
 _CACHE_SIZE = 16
 
 
-def masses(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare masses of rigid groups of several links, relative to their own."""
     ours, theirs = masses_of(expected), masses_of(actual)
     differences = []
@@ -67,9 +65,7 @@ def masses(
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
 
 
-def centers(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare centres of mass of rigid groups, in the frame of their first link [m]."""
     differences = [
         _unstated(group[0], actual.engine)
@@ -87,9 +83,7 @@ def centers(
     return _traced(differences, ("mass", "center"), expected, actual, model)
 
 
-def inertias(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare inertias of rigid groups, relative to their largest moment."""
     differences = [
         _unstated(group[0], actual.engine)
@@ -138,9 +132,7 @@ def _pairs(
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _group_masses(
-    reading: Observation, model: ToleranceModel
-) -> tuple[GroupMass | None, ...]:
+def _group_masses(reading: Observation, model: ToleranceModel) -> tuple[GroupMass | None, ...]:
     return group_masses(reading, _welded(model), tuple(model.joint_to.values()))
 
 

@@ -155,9 +155,7 @@ def of_shapes(
     return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
 
 
-def settings_of(
-    kind: SettingKind, observation: Observation
-) -> tuple[UnimpliedSetting, ...]:
+def settings_of(kind: SettingKind, observation: Observation) -> tuple[UnimpliedSetting, ...]:
     """Return the settings of one kind."""
     return tuple(one for one in observation.unimplied or () if one.kind is kind)
 
@@ -200,9 +198,7 @@ def _unread(actual: Observation) -> Incomparable:
     return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
 
 
-def without_promised(
-    observation: Observation, promise: SimulationObservation
-) -> Observation:
+def without_promised(observation: Observation, promise: SimulationObservation) -> Observation:
     """Leave out settings that a description file states; their values are checked.
 
     Args:
@@ -240,8 +236,7 @@ def without_promised(
     body = {link.name: link.body or link.name for link in observation.links}
     pairs = {_of_bodies(pair, body) for pair in promised}
     with_material = {
-        f"link {body.get(one.link, one.link)}"
-        for one in promise.contact_materials or ()
+        f"link {body.get(one.link, one.link)}" for one in promise.contact_materials or ()
     }
 
     def remains(setting: UnimpliedSetting) -> bool:
@@ -298,9 +293,7 @@ def drives(
                 continue
             scale = 1.0 if what == "targets" else 0.0
             differences.append(
-                _difference(
-                    f"joint {drive.joint}", name, ours, theirs, model, least=scale
-                )
+                _difference(f"joint {drive.joint}", name, ours, theirs, model, least=scale)
             )
         if what == "gains":
             differences.append(_mode(drive, other))
@@ -322,27 +315,19 @@ def _mode(drive: DriveObservation, other: DriveObservation | None) -> Difference
     )
 
 
-def armatures(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def armatures(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the armature of joints; absent means zero."""
-    return _numbers(
-        "armature", lambda one: one.armatures, expected, actual, model, least=0.0
-    )
+    return _numbers("armature", lambda one: one.armatures, expected, actual, model, least=0.0)
 
 
-def limit_springs(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def limit_springs(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the springs at limits, unless limits are hard."""
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
     promised, found = sides
     differences = tuple(
-        _difference(
-            f"joint {joint}", what, value, dict(there).get(joint), model, least=0.0
-        )
+        _difference(f"joint {joint}", what, value, dict(there).get(joint), model, least=0.0)
         for what, ours, there in (
             ("limit stiffness", promised.limit_stiffnesses, found.limit_stiffnesses),
             ("limit damping", promised.limit_dampings, found.limit_dampings),
@@ -354,9 +339,7 @@ def limit_springs(
     return Compared(differences, note=None if differences else note)
 
 
-def positions(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def positions(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare initial positions of joints; absent means zero."""
     return _numbers(
         "initial position",
@@ -384,9 +367,7 @@ def _numbers(
         return Incomparable(f"{actual.engine} states no {what}")
     there: Mapping[str, float] = dict(found)
     differences = tuple(
-        _difference(
-            f"joint {joint}", what, value, there.get(joint, 0.0), model, least=least
-        )
+        _difference(f"joint {joint}", what, value, there.get(joint, 0.0), model, least=least)
         for joint, value in promised
     )
     note = None if differences else f"the description states no {what}"
@@ -419,14 +400,10 @@ def _words(subject: str, what: str, ours: float, theirs: float | None) -> Descri
     actual = "absent" if theirs is None else number(theirs)
     if theirs is not None and math.isnan(theirs):
         actual = "another for each simulator"
-    return Description(
-        f"{subject}: {what} is {actual}, not {expected}", expected, actual
-    )
+    return Description(f"{subject}: {what} is {actual}, not {expected}", expected, actual)
 
 
-def filters(
-    expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
+def filters(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Check that promised pairs of links do not collide.
 
     Other pairs that are filtered are found by the check of collision filters.
@@ -464,9 +441,7 @@ def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
     return frozenset(body.get(name, name) for name in pair)
 
 
-def contacts(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def contacts(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare self-collision, and friction and restitution of links."""
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
@@ -557,12 +532,10 @@ def _agreed(values: Iterable[float | None]) -> float | None:
     return different.pop() if different else None
 
 
-def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:  # noqa: FBT001
+def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:
     return Difference(
         item=subject,
         subject=subject,
         amount=0.0 if same else math.inf,
-        describe=lambda: Description(
-            f"{subject}: {actual}, not {expected}", expected, actual
-        ),
+        describe=lambda: Description(f"{subject}: {actual}, not {expected}", expected, actual),
     )

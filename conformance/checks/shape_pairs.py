@@ -116,8 +116,7 @@ def shapes_by_link(
     return tuple(
         pair
         for pair in pairs
-        if (pair.ours or pair.theirs)
-        and all(shape.stated for shape in (*pair.ours, *pair.theirs))
+        if (pair.ours or pair.theirs) and all(shape.stated for shape in (*pair.ours, *pair.theirs))
     )
 
 
@@ -167,14 +166,11 @@ def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
     if kinds(ours) != kinds(theirs):
         return (LinkShapes(shapes.link, ours, theirs),)
     return tuple(
-        LinkShapes(shapes.link, (here,), (there,))
-        for here, there in nearest(ours, theirs)
+        LinkShapes(shapes.link, (here,), (there,)) for here, there in nearest(ours, theirs)
     )
 
 
-def _matched_solids(
-    shapes: LinkShapes, model: ToleranceModel
-) -> tuple[LinkShapes, ...]:
+def _matched_solids(shapes: LinkShapes, model: ToleranceModel) -> tuple[LinkShapes, ...]:
     """Match the shapes of a link, and find the matches that are the same solid."""
     return tuple(
         part
@@ -246,9 +242,7 @@ def _without_equal(
     return ours, theirs
 
 
-def _is_equal(
-    here: ShapeObservation, there: ShapeObservation, model: ToleranceModel
-) -> bool:
+def _is_equal(here: ShapeObservation, there: ShapeObservation, model: ToleranceModel) -> bool:
     if here.kind is not there.kind or here.surface is None or there.surface is None:
         return False
     one, other = combined_surface((here,)), combined_surface((there,))
@@ -259,9 +253,7 @@ def _is_equal(
     )
 
 
-def _is_near(
-    here: Array, there: Array, scale: CombinedSurface, model: ToleranceModel
-) -> bool:
+def _is_near(here: Array, there: Array, scale: CombinedSurface, model: ToleranceModel) -> bool:
     """Whether lengths [m] are equal within the tolerance of a shape."""
     allowed = max(scale.point_bound, model.tolerance.shape * scale.size)
     return float(np.abs(here - there).max()) <= allowed
@@ -283,17 +275,13 @@ def convex_volume(shape: ShapeObservation, model: ToleranceModel) -> float | Non
     return hull if is_convex else None
 
 
-def contains(
-    outer: ShapeObservation, inner: ShapeObservation, model: ToleranceModel
-) -> bool:
+def contains(outer: ShapeObservation, inner: ShapeObservation, model: ToleranceModel) -> bool:
     """Whether a shape is nowhere farther out than another, by support functions."""
     if outer.surface is None or inner.surface is None:
         return False
     around, inside = combined_surface((outer,)), combined_surface((inner,))
     farther = float((inside.reach - around.reach).max())
-    allowed = max(
-        inside.point_bound + around.point_bound, model.tolerance.shape * inside.size
-    )
+    allowed = max(inside.point_bound + around.point_bound, model.tolerance.shape * inside.size)
     return farther <= allowed
 
 
@@ -302,9 +290,7 @@ def kinds(shapes: Shapes) -> list[ShapeKind]:
     return sorted(shape.kind for shape in shapes)
 
 
-def nearest(
-    ours: Shapes, theirs: Shapes
-) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
+def nearest(ours: Shapes, theirs: Shapes) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
     """Pair shapes with surfaces: equal kinds first, then the most similar."""
     if len(ours) == len(theirs) == 1:
         return ((ours[0], theirs[0]),)
@@ -420,14 +406,10 @@ def named(shapes: Sequence[ShapeObservation]) -> str:
     if not shapes:
         return "nothing"
     texts = Counter(
-        f"convex piece of {shape.name}"
-        if len(shapes) > 1 and _is_piece(shape)
-        else _name(shape)
+        f"convex piece of {shape.name}" if len(shapes) > 1 and _is_piece(shape) else _name(shape)
         for shape in shapes
     )
-    listed = [
-        f"{count} x {text}" if count > 1 else text for text, count in texts.items()
-    ]
+    listed = [f"{count} x {text}" if count > 1 else text for text, count in texts.items()]
     more = len(listed) - _MOST_NAMED
     return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 

@@ -141,9 +141,7 @@ def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, s
     return _differently_divided(shapes, model)
 
 
-def _differently_divided(
-    shapes: LinkShapes, model: ToleranceModel
-) -> tuple[float, float, str]:
+def _differently_divided(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
     """Judge shapes of different kinds or number, all of which can be read."""
     fails, close = (math.inf, 0.0), (1.0, 1.0)
     message = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
@@ -165,9 +163,7 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
     cut = matched_shapes(shapes)
     if len(ours) == len(theirs):
         pairs = nearest(ours, theirs)
-        only_meshes = all(
-            there.kind in {here.kind, ShapeKind.MESH} for here, there in pairs
-        )
+        only_meshes = all(there.kind in {here.kind, ShapeKind.MESH} for here, there in pairs)
         if not only_meshes:
             return False
     return all(
@@ -265,10 +261,7 @@ def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     ):
         return f"is shifted by {number(length(shift), 'm')}"
     way = "further" if apart[farthest] > 0 else "less"
-    return (
-        f"extends {number(off, 'm')} {way} than in the URDF along "
-        f"{direction_text(farthest)}"
-    )
+    return f"extends {number(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
 
 
 def _area_bound(shape: CombinedSurface) -> float:

@@ -62,9 +62,7 @@ def _motion(joint: JointObservation) -> str:
     return joint.type.value
 
 
-def parents(
-    expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
+def parents(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare which links joints connect.
 
     A frame counts as the body that carries it.
@@ -78,9 +76,7 @@ def parents(
             one == other or (one in body and body[one] == body.get(other, _NOWHERE))
             for one, other in ((here.parent, there.parent), (here.child, there.child))
         )
-        differences.append(
-            _equality(here.name, "links", ours, ours if same else theirs)
-        )
+        differences.append(_equality(here.name, "links", ours, ours if same else theirs))
     return Compared(tuple(differences))
 
 
@@ -163,9 +159,7 @@ def _mimic_problem(
     return None
 
 
-def articulation(
-    expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
+def articulation(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare the number of articulation roots with what the joints require."""
     count = actual.articulation_roots
     if count is None:
@@ -199,9 +193,7 @@ def articulation(
     return Compared((robot, *joints, *starts, *disabled))
 
 
-def _misplaced_starts(
-    expected: Observation, actual: Observation
-) -> tuple[Difference, ...]:
+def _misplaced_starts(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
     """Check that articulations that start at a body start at the first one.
 
     Simulators take that body as the base, which floats, whatever a joint fixes to the
@@ -215,11 +207,7 @@ def _misplaced_starts(
 
     def is_first(link: str) -> bool:
         group = next(group for group in groups if link in group)
-        above = {
-            parent[name]
-            for name in group
-            if name in parent and parent[name] not in group
-        }
+        above = {parent[name] for name in group if name in parent and parent[name] not in group}
         # A root without a body is the world: what it carries comes first.
         return not (above & carried)
 
@@ -267,11 +255,7 @@ def bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
     A USD without any dynamic body is static, which is covered by the check of the base.
     """
     named = {link.name for link in expected.links}
-    own = [
-        link.name
-        for link in actual.links
-        if link.name in named and link.body == link.name
-    ]
+    own = [link.name for link in actual.links if link.name in named and link.body == link.name]
     return Compared(
         flag_differences(
             "link",
@@ -339,8 +323,7 @@ def _ties(expected: Observation, actual: Observation) -> int:
     if actual.base is not Base.FIXED or expected.root in carried:
         return 0
     return sum(
-        joint.parent == expected.root and joint.child in carried
-        for joint in expected.joints
+        joint.parent == expected.root and joint.child in carried for joint in expected.joints
     )
 
 
@@ -355,9 +338,9 @@ def _head(link: str, parent: Mapping[str, str]) -> str:
 
 def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
     """Compare how the root relates to the world, if both sides state it."""
-    is_static = not any(
-        COORDINATES[joint.type] for joint in expected.joints
-    ) and not any(link.mass and link.mass.mass for link in expected.links)
+    is_static = not any(COORDINATES[joint.type] for joint in expected.joints) and not any(
+        link.mass and link.mass.mass for link in expected.links
+    )
     required = expected.base
     if required is None:
         if actual.base is not Base.STATIC or is_static:
@@ -389,9 +372,7 @@ def shared_joints(
 ) -> list[tuple[JointObservation, JointObservation]]:
     """Pair joints by name; the check of joints reports the others."""
     theirs = {joint.name: joint for joint in actual.joints}
-    return [
-        (joint, theirs[joint.name]) for joint in expected.joints if joint.name in theirs
-    ]
+    return [(joint, theirs[joint.name]) for joint in expected.joints if joint.name in theirs]
 
 
 def unit_hint(expected: float, actual: float) -> str:

@@ -235,7 +235,7 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     absolute = str(Path(program).absolute())
     if version is None:
         # Slow to import, and few runs have other converters.
-        from urdf_usd.conformance.converters.program_versions import version_of_program  # noqa: PLC0415
+        from urdf_usd.conformance.converters.program_versions import version_of_program
 
         version = version_of_program(Path(absolute))
     return CommandConverter(name, (absolute, *words[1:]), version, words[0])
@@ -304,7 +304,7 @@ def _require_registered(name: str) -> None:
 
 
 def _entries() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+    from importlib.metadata import entry_points
 
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -20,11 +20,7 @@ def version_of_program(program: Path) -> str | None:
     It is taken from the Python distribution that installed the program, else from its
     output for ``--version``.
     """
-    return (
-        _installed_by(program)
-        or _installed_by(program.resolve())
-        or _printed_version(program)
-    )
+    return _installed_by(program) or _installed_by(program.resolve()) or _printed_version(program)
 
 
 def _installed_by(program: Path) -> str | None:
@@ -43,7 +39,7 @@ def _printed_version(program: Path) -> str | None:
     if _INTERPRETER.fullmatch(program.name):
         return None
     try:
-        ending = subprocess.run(  # noqa: S603  # the user's own command
+        ending = subprocess.run(  # the user's own command
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -57,8 +57,7 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
     rest = sum(triangles) - spared
     part = max(0.0, budget - spared) / rest if rest else 1.0
     return tuple(
-        count if count <= _SPARED else max(_SPARED, int(count * part))
-        for count in triangles
+        count if count <= _SPARED else max(_SPARED, int(count * part)) for count in triangles
     )
 
 
@@ -82,9 +81,7 @@ class MergedMesh(Struct, frozen=True, eq=False):
     digest: bytes
 
 
-def merge_points(
-    points: NDArray[np.floating], triangles: NDArray[np.integer]
-) -> MergedMesh | None:
+def merge_points(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> MergedMesh | None:
     """Merge equal points of a mesh.
 
     Args:
@@ -109,9 +106,7 @@ def merge_points(
     return MergedMesh(_at(places, _FINE), faces, lower, span, len(triangles), digest)
 
 
-def surface_digest(
-    points: NDArray[np.floating], triangles: NDArray[np.integer]
-) -> bytes:
+def surface_digest(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> bytes:
     """Hash triangles by the coordinates of their corners in order.
 
     Args:
@@ -174,7 +169,7 @@ def _collapsed(
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Collapse edges, which keeps the shape better than merging points on a grid."""
     # Only robots with large meshes need it.
-    import fast_simplification  # noqa: PLC0415
+    import fast_simplification
 
     # With the true aspect ratio, which affects the choice of edges, and in a unit in
     # which the first passes collapse only edges of flat parts.
@@ -205,9 +200,7 @@ def _slivers(mesh: MergedMesh) -> float:
     return float(np.mean(doubled < _HEIGHT * longest))
 
 
-def _clustered(
-    mesh: MergedMesh, target: int
-) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
+def _clustered(mesh: MergedMesh, target: int) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Merge close points of a mesh that is far too fine, or full of slivers.
 
     Edges of slivers are not collapsed, as their faces would turn over.

@@ -20,9 +20,7 @@ _DIGITS = 3
 _SHOWN_ALIKE = 0.98
 
 
-def link_errors(
-    first: Frames, second: Frames, labels: Sequence[str]
-) -> LinkErrors | None:
+def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
     """Compute the pose differences of shared links in every configuration.
 
     Args:
@@ -63,9 +61,7 @@ def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
     return tuple(pairs)
 
 
-def _distances(
-    first: Frames, ours: list[int], second: Frames, theirs: list[int]
-) -> Array:
+def _distances(first: Frames, ours: list[int], second: Frames, theirs: list[int]) -> Array:
     """Return (K, L) distances between links [m]."""
     apart = first.positions[:, ours] - second.positions[:, theirs]
     distances: Array = np.linalg.norm(apart, axis=2)
@@ -94,14 +90,10 @@ def angles(first: Array, second: Array) -> Array:
     return turns
 
 
-def _common(
-    first: Frames, second: Frames
-) -> tuple[tuple[str, ...], list[int], list[int]]:
+def _common(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
     places = {name: index for index, name in enumerate(second.links)}
     pairs = [
-        (name, index, places[name])
-        for index, name in enumerate(first.links)
-        if name in places
+        (name, index, places[name]) for index, name in enumerate(first.links) if name in places
     ]
     names = tuple(name for name, _, _ in pairs)
     return names, [one for _, one, _ in pairs], [other for _, _, other in pairs]

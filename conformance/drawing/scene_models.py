@@ -139,9 +139,7 @@ def _rest_poses(observation: Observation) -> dict[str, Array]:
     return poses
 
 
-def _parents_first(
-    observation: Observation, poses: Mapping[str, Array]
-) -> list[JointObservation]:
+def _parents_first(observation: Observation, poses: Mapping[str, Array]) -> list[JointObservation]:
     below: dict[str, list[JointObservation]] = {}
     for joint in observation.joints:
         if joint.parent in poses and joint.child in poses:
@@ -169,9 +167,7 @@ def _joint(
         rest=affine(np.linalg.inv(poses[joint.parent]) @ poses[joint.child]),
         anchor=joint.anchor,
         motions=tuple(_motions(joint, normals.get(joint.name))),
-        mimic=Coupling(
-            leader=mimic.leader, multiplier=mimic.multiplier, offset=mimic.offset
-        )
+        mimic=Coupling(leader=mimic.leader, multiplier=mimic.multiplier, offset=mimic.offset)
         if mimic
         else None,
     )
@@ -200,15 +196,11 @@ def _motions(joint: JointObservation, normal: Vec3 | None) -> list[Motion]:
 
 
 def _turn(label: str, axis: Vec3, lower: float, upper: float) -> Motion:
-    return Motion(
-        kind=MotionKind.TURN, label=label, axis=axis, lower=lower, upper=upper
-    )
+    return Motion(kind=MotionKind.TURN, label=label, axis=axis, lower=lower, upper=upper)
 
 
 def _slide(label: str, axis: Vec3, lower: float, upper: float) -> Motion:
-    return Motion(
-        kind=MotionKind.SLIDE, label=label, axis=axis, lower=lower, upper=upper
-    )
+    return Motion(kind=MotionKind.SLIDE, label=label, axis=axis, lower=lower, upper=upper)
 
 
 def _span(joint: JointObservation, most: float) -> tuple[float, float]:

@@ -61,13 +61,10 @@ def draw_scene(
         frames: Link frames by engine, of all that state them.
         configurations: The compared configurations.
     """
-    drawings = {
-        side: _drawings(side, robot, usd, reading) for side, reading in readings.items()
-    }
+    drawings = {side: _drawings(side, robot, usd, reading) for side, reading in readings.items()}
     meshes, places = _meshes(drawings)
     shapes = {
-        side: _by_link(drawn, readings[side].shapes, places)
-        for side, drawn in drawings.items()
+        side: _by_link(drawn, readings[side].shapes, places) for side, drawn in drawings.items()
     }
     normals = {
         joint.name: joint.axis
@@ -78,8 +75,7 @@ def draw_scene(
     return Scene(
         mark=_MARK * _size(readings.values()),
         models=tuple(
-            build_model(side, reading, shapes[side], normals)
-            for side, reading in readings.items()
+            build_model(side, reading, shapes[side], normals) for side, reading in readings.items()
         ),
         meshes=meshes,
         configurations=scene_configurations(configurations),
@@ -100,13 +96,11 @@ def _errors(
             return None
 
 
-def _drawings(
-    side: str, robot: Robot, usd: str, reading: Observation
-) -> tuple[Drawing, ...]:
+def _drawings(side: str, robot: Robot, usd: str, reading: Observation) -> tuple[Drawing, ...]:
     if side == "urdf":
         return draw_urdf(robot)
     # Imports OpenUSD.
-    from urdf_usd.conformance.engines.openusd.shapes import draw_shapes  # noqa: PLC0415
+    from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 
     try:
         return draw_shapes(usd, frozenset(link.name for link in reading.links))
@@ -210,9 +204,7 @@ def _size(readings: Iterable[Observation]) -> float:
     for reading in readings:
         if reading.frames is None:
             continue
-        places = dict(
-            zip(reading.frames.links, reading.frames.positions[0], strict=True)
-        )
+        places = dict(zip(reading.frames.links, reading.frames.positions[0], strict=True))
         reaches += [float(np.linalg.norm(place)) for place in places.values()]
         reaches += [
             float(np.linalg.norm(places[shape.link])) + max(shape.surface.support)

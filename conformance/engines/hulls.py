@@ -30,7 +30,7 @@ def hull_triangles(points: Array, triangles: Indices) -> Indices | None:
     Returns:
         Indices of points; None if the hull is flat.
     """
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+    from scipy.spatial import ConvexHull, QhullError
 
     used = np.unique(triangles)
     try:
@@ -87,9 +87,7 @@ class Integrals(Struct, frozen=True, eq=False):
         return inertia
 
 
-def enclosed_solid(
-    points: Array, triangles: Indices, to_link: Array
-) -> Integrals | None:
+def enclosed_solid(points: Array, triangles: Indices, to_link: Array) -> Integrals | None:
     """Return the solid of a mesh, or of its convex hull; None if that is flat."""
     placed = moved(points, to_link)
     hull = hull_triangles(placed, triangles)
@@ -120,9 +118,7 @@ def _encloses(points: Array, triangles: Indices) -> bool:
     sign = np.where(ends[:, 0] < ends[:, 1], 1, -1) * (low != high)
     order = np.lexsort((high, low))
     low, high, sign = low[order], high[order], sign[order]
-    first = np.flatnonzero(
-        np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1]))
-    )
+    first = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
     return not np.add.reduceat(sign, first).any()
 
 

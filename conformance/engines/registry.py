@@ -44,7 +44,7 @@ def names() -> tuple[str, ...]:
 
 def present() -> tuple[str, ...]:
     """Names of the engines whose library may be installed, sorted; none is loaded."""
-    from importlib.util import find_spec  # noqa: PLC0415  not needed for the errors
+    from importlib.util import find_spec
 
     return tuple(
         name
@@ -76,9 +76,7 @@ def require(name: str) -> None:
         UnknownEngineError: There is none of that name.
     """
     if name not in _entries():
-        raise UnknownEngineError(
-            f"no engine is called {name!r}; there are {', '.join(names())}"
-        )
+        raise UnknownEngineError(f"no engine is called {name!r}; there are {', '.join(names())}")
 
 
 def target(name: str) -> str:
@@ -98,7 +96,7 @@ def _entries() -> dict[str, EntryPoint]:
 @lru_cache(maxsize=1)
 def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
     """Find registered engines; cached, as it takes as long as reading a small robot."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  slow to import
+    from importlib.metadata import entry_points
 
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

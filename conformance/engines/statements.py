@@ -97,9 +97,7 @@ def settable_positions(
     width = {joint.name: COORDINATES[joint.type] for joint in joints}
     return {
         name: positions
-        for name, positions in zip(
-            configurations.joints, configurations.positions, strict=True
-        )
+        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
         if width.get(name) == positions.shape[1]
     }
 
@@ -119,16 +117,10 @@ def unreachable_joints(
         configurations: Positions to set.
         immovable: Types that it cannot set.
     """
-    width = {
-        joint.name: COORDINATES[joint.type]
-        for joint in joints
-        if joint.type not in immovable
-    }
+    width = {joint.name: COORDINATES[joint.type] for joint in joints if joint.type not in immovable}
     return tuple(
         name
-        for name, positions in zip(
-            configurations.joints, configurations.positions, strict=True
-        )
+        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
         if width.get(name) != positions.shape[1] and np.any(positions != positions[0])
     )
 

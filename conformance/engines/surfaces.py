@@ -288,9 +288,7 @@ def fan_places(counts: Indices) -> Indices:
     return np.stack([first, first + step + 1, first + step + 2], axis=-1)
 
 
-def primitive_surface(
-    kind: ShapeKind, size: Sequence[float], transform: Array
-) -> Surface | None:
+def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) -> Surface | None:
     """Measure a primitive.
 
     Args:

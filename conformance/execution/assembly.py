@@ -196,9 +196,7 @@ def judged_record(
         base=usd.base.value if usd and usd.base else None,
         configurations=results.configurations if judgement.checks else None,
         engines=_engines(subject, results),
-        checks=tuple(
-            _portable_check(check, subject.names) for check in judgement.checks
-        ),
+        checks=tuple(_portable_check(check, subject.names) for check in judgement.checks),
         deviations=judgement.deviations,
     )
 
@@ -231,9 +229,7 @@ def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
                 yield Diagnostic("stage-incomplete", message)
 
 
-def with_output(
-    record: RobotRecord, subject: Subject, output: str | None
-) -> RobotRecord:
+def with_output(record: RobotRecord, subject: Subject, output: str | None) -> RobotRecord:
     """Add what a converter printed, without paths of this machine."""
     text = None if output is None else portable(output, subject.names)
     return structs.replace(record, output=text)
@@ -281,9 +277,7 @@ def summary_of(
         ),
         robots=tuple(_summary(robot) for robot in ordered),
         checks=tuple(
-            CheckHeading(
-                id=check.id, title=check.title, group=check.group, unit=check.unit
-            )
+            CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
             for check in (*CHECKS, *promised, *ROUND_TRIP_CHECKS)
         ),
         complete=not unfinished,
@@ -392,14 +386,11 @@ def _rule(item: Diagnostic | Finding) -> Rule:
 def _engines(subject: Subject, results: EngineResults) -> tuple[EngineRecord, ...]:
     names = subject.names
     return tuple(
-        _engine(names, engine, results.outcomes.get(engine.name))
-        for engine in results.engines
+        _engine(names, engine, results.outcomes.get(engine.name)) for engine in results.engines
     )
 
 
-def _engine(
-    names: FolderNames, engine: InstalledEngine, outcome: Outcome | None
-) -> EngineRecord:
+def _engine(names: FolderNames, engine: InstalledEngine, outcome: Outcome | None) -> EngineRecord:
     version: str | None = None
     reason: str | None = None
     output: str | None = None

@@ -75,9 +75,7 @@ def changed_robots(
         calls = [(source, threads.submit(is_changed, source)) for source in here]
         kept = {source.id for source, call in calls if interrupts.result(call)}
     return tuple(
-        source
-        for source in sources
-        if isinstance(source, UnavailableSource) or source.id in kept
+        source for source in sources if isinstance(source, UnavailableSource) or source.id in kept
     )
 
 
@@ -113,8 +111,8 @@ def _names(text: str) -> Iterator[str]:
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603  # no shell, and no word is an option of the user
-            ("git", "-C", str(folder), *words),  # noqa: S607
+        done = subprocess.run(  # no shell, and no word is an option of the user
+            ("git", "-C", str(folder), *words),
             check=True,
             capture_output=True,
             text=True,

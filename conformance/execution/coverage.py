@@ -83,9 +83,7 @@ def _converted(robot: Robot) -> Iterator[LedgerRecord]:
     }
     for part, (count, where) in parts.items():
         if count:
-            yield LedgerRecord(
-                part=part, count=count, fate=CoverageStatus.CONVERTED, where=where
-            )
+            yield LedgerRecord(part=part, count=count, fate=CoverageStatus.CONVERTED, where=where)
 
 
 def _kept(robot: Robot) -> Iterator[LedgerRecord]:
@@ -93,13 +91,10 @@ def _kept(robot: Robot) -> Iterator[LedgerRecord]:
     for custom in _customs(robot):
         found.update(f"<{element.content.tag}>" for element in custom.elements)
         found.update(
-            "/".join((*attribute.within, f"@{attribute.name}"))
-            for attribute in custom.attributes
+            "/".join((*attribute.within, f"@{attribute.name}")) for attribute in custom.attributes
         )
     for part, count in sorted(found.items()):
-        yield LedgerRecord(
-            part=part, count=count, fate=CoverageStatus.KEPT, where=_CUSTOM
-        )
+        yield LedgerRecord(part=part, count=count, fate=CoverageStatus.KEPT, where=_CUSTOM)
 
 
 def _customs(robot: Robot) -> Iterator[Custom]:

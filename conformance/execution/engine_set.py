@@ -193,9 +193,7 @@ class EngineSet(Struct, frozen=True, eq=False):
     ) -> dict[str, Callable[[], Outcome]]:
         def requested(name: str) -> Callable[[], Outcome]:
             at_once = not (reference_last and name == REFERENCE)
-            wait = self.workers.request(
-                _purpose(name), observe, name, request, at_once=at_once
-            )
+            wait = self.workers.request(_purpose(name), observe, name, request, at_once=at_once)
             return lambda: _outcome(wait())
 
         return {name: requested(name) for name in engines}
@@ -220,9 +218,7 @@ class EngineSet(Struct, frozen=True, eq=False):
         files = {request.side: request.file for request in requests}
         # Of an engine that could not be loaded, the side is not known.
         engines = tuple(
-            engine
-            for engine in self.engines
-            if engine.side is None or engine.side in files
+            engine for engine in self.engines if engine.side is None or engine.side in files
         )
         outcomes: dict[str, Outcome] = {}
         for request in requests:
@@ -253,13 +249,9 @@ class EngineSet(Struct, frozen=True, eq=False):
         reversed_limits = tuple(
             joint.name
             for joint in spec.joints
-            if joint.lower is not None
-            and joint.upper is not None
-            and joint.lower > joint.upper
+            if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
         )
-        ending = self.workers.request(
-            USD_ENGINE, write_back, usd, links, reversed_limits
-        )()
+        ending = self.workers.request(USD_ENGINE, write_back, usd, links, reversed_limits)()
         if isinstance(ending, Crashed):
             return RoundTripOutcomes(failure=ending.reason)
         if isinstance(ending.value, str):
@@ -292,8 +284,7 @@ class EngineSet(Struct, frozen=True, eq=False):
         file.write_text(labels.text, encoding="utf-8")
         requests = self.request(Side.USD, file, packages, configurations)
         again = {
-            name: _relabelled(outcome, labels)
-            for name, outcome in requests.outcomes().items()
+            name: _relabelled(outcome, labels) for name, outcome in requests.outcomes().items()
         }
         return structs.replace(
             results,
@@ -318,9 +309,7 @@ class EngineSet(Struct, frozen=True, eq=False):
         """
         sides = {Side.URDF.value: REFERENCE, Side.USD.value: USD_ENGINE}
         readings = {
-            side: reading
-            for side, name in sides.items()
-            if (reading := results.observation(name))
+            side: reading for side, name in sides.items() if (reading := results.observation(name))
         }
         frames = {
             engine.name: reading.frames
@@ -449,9 +438,7 @@ def _uses_overlaps(text: str) -> bool:
     return bool(tomllib.loads(text).get("filters", {}).get("overlap"))
 
 
-def _choices(
-    spec: Observation | None, rules: ColliderRules
-) -> dict[str, ColliderChoice]:
+def _choices(spec: Observation | None, rules: ColliderRules) -> dict[str, ColliderChoice]:
     """Return the requested colliders of each link that has a rule."""
     tolerance = rules.tolerance
     return {
@@ -476,8 +463,7 @@ def _at_rest(reading: Observation) -> Observation:
         dynamics=None,
         rollout=None,
         shapes=tuple(
-            structs.replace(shape, surface=None, appearances=())
-            for shape in reading.shapes
+            structs.replace(shape, surface=None, appearances=()) for shape in reading.shapes
         ),
     )
 
@@ -505,8 +491,7 @@ def _overlaps(
     if isinstance(ending, Crashed):
         return None
     return tuple(
-        OverlapRecord(links=links, distance=distance)
-        for links, distance in ending.value.items()
+        OverlapRecord(links=links, distance=distance) for links, distance in ending.value.items()
     )
 
 
@@ -576,9 +561,7 @@ def select_engines(
     return _selected(engines, requested, pool.memory)
 
 
-def load_engines(
-    workers: RobotWorkers, requested: Sequence[str] = ()
-) -> LoadingEngines:
+def load_engines(workers: RobotWorkers, requested: Sequence[str] = ()) -> LoadingEngines:
     """Load the engines of one robot, each in the worker that it will use.
 
     Args:
@@ -595,9 +578,7 @@ def load_engines(
     require_installed(requested)
     loaded = sorted({*requested, *_NEEDED}) if requested else registry.present()
     waits = {
-        name: workers.request(
-            _purpose(name), installed_engine, name, least_timeout=_LOADING
-        )
+        name: workers.request(_purpose(name), installed_engine, name, least_timeout=_LOADING)
         for name in loaded
     }
 

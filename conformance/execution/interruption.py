@@ -18,11 +18,7 @@ from typing import Self, TypeAlias, TypeVar
 _T = TypeVar("_T")
 _Handler: TypeAlias = Callable[[int, FrameType | None], object]
 
-_SIGNALS = [
-    number
-    for number in signal.Signals
-    if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}
-]
+_SIGNALS = [number for number in signal.Signals if number.name in {"SIGINT", "SIGTERM", "SIGHUP"}]
 
 
 class DeferredInterrupts:

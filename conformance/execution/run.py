@@ -193,9 +193,7 @@ class RunOptions(Struct, frozen=True):
             **environment,
             **({"variant": chosen} if chosen else {}),
             **(
-                {"with": Path(self.convert.simulation.file).name}
-                if self.convert.simulation
-                else {}
+                {"with": Path(self.convert.simulation.file).name} if self.convert.simulation else {}
             ),
             "profile": self.convert.profile.value,
             **({"physics-variants": "yes"} if self.convert.physics_variants else {}),
@@ -272,9 +270,7 @@ def check(
         with RobotWorkers(pool, timeout, parallel=parallel) as workers:
             engines = load_engines(workers, options.engines)
             drawing = Path(scene) if scene else None
-            reading = ReadOptions(
-                options.variants, strict=options.strict, root=options.root
-            )
+            reading = ReadOptions(options.variants, strict=options.strict, root=options.root)
             return record_errors(
                 subject,
                 lambda: examine_pair(
@@ -548,9 +544,7 @@ def _examined(
             if options.scheduler is None:
                 yield from _examined_here(changed, pool, threads, interrupts, jobs)
             else:
-                yield from _examined_there(
-                    changed, pool, threads, interrupts, options, announce
-                )
+                yield from _examined_there(changed, pool, threads, interrupts, options, announce)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
@@ -582,9 +576,7 @@ def _assignments(
         if not isinstance(source, UnavailableSource)
     ]
     return [
-        structs.replace(one, former=former[one.place].fingerprint)
-        if one.place in former
-        else one
+        structs.replace(one, former=former[one.place].fingerprint) if one.place in former else one
         for one in assignments
     ]
 
@@ -641,9 +633,7 @@ def _examined_here(
     for index, assignment in enumerate(assignments):
         # The last robots would leave processors idle.
         parallel = len(assignments) - index < jobs
-        future = threads.submit(
-            examine_isolated, pool, assignment, {}, parallel=parallel
-        )
+        future = threads.submit(examine_isolated, pool, assignment, {}, parallel=parallel)
         places[future] = assignment.place
         future.add_done_callback(finished.put)
     for _ in assignments:
@@ -688,7 +678,7 @@ def require_scheduler(address: str) -> None:
 def _cluster() -> ModuleType:
     try:
         # Dask comes with an extra.
-        from urdf_usd.conformance.execution.cluster import dispatch  # noqa: PLC0415
+        from urdf_usd.conformance.execution.cluster import dispatch
     except ImportError as error:
         raise ClusterError(
             f"a scheduler needs Dask ({error}): {install_command('cluster')}"
@@ -699,9 +689,7 @@ def _cluster() -> ModuleType:
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
     """Return the path of each robot and converter within the folders of a run."""
     return tuple(
-        _place(source, candidate, options)
-        for source in sources
-        for candidate in options.converters
+        _place(source, candidate, options) for source in sources for candidate in options.converters
     )
 
 

@@ -101,10 +101,7 @@ class RunFolder(Struct, frozen=True):
 
     def finish(self, place: str) -> None:
         """Store the hashes of a robot's files, to which nothing is written any more."""
-        hashes = {
-            name: _hash(self.path / name)
-            for name in sorted(_files_of(self.path, place))
-        }
+        hashes = {name: _hash(self.path / name) for name in sorted(_files_of(self.path, place))}
         # A symbolic link leads out of the folder: the robot will not count as intact.
         if None not in hashes.values():
             content = msgspec.json.encode(hashes)
@@ -274,9 +271,7 @@ def _in_use(out: Path, lock: Path) -> str:
         who = "another run"
     else:
         who = f"the run of process {owner.process} on {owner.host}"
-    return (
-        f"{out} is in use by {who}; wait until it has finished, or name another folder"
-    )
+    return f"{out} is in use by {who}; wait until it has finished, or name another folder"
 
 
 def _refuse(foreign: Iterable[str], out: Path) -> None:
@@ -289,9 +284,7 @@ def _refuse(foreign: Iterable[str], out: Path) -> None:
         )
 
 
-def _foreign_files(
-    out: Path, places: Collection[str], kept: Collection[str]
-) -> list[str]:
+def _foreign_files(out: Path, places: Collection[str], kept: Collection[str]) -> list[str]:
     """List the files that no run wrote.
 
     Args:

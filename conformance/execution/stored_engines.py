@@ -41,9 +41,7 @@ class _Stored(Struct, frozen=True):
     engines: tuple[_Engine, ...]
 
 
-def read_engines(
-    file: Path, requested: Sequence[str]
-) -> tuple[InstalledEngine, ...] | None:
+def read_engines(file: Path, requested: Sequence[str]) -> tuple[InstalledEngine, ...] | None:
     """Return the engines that a run would select.
 
     Args:
@@ -60,14 +58,11 @@ def read_engines(
     if stored.environment != _environment(requested):
         return None
     return tuple(
-        InstalledEngine(one.name, one.side, Available(one.version))
-        for one in stored.engines
+        InstalledEngine(one.name, one.side, Available(one.version)) for one in stored.engines
     )
 
 
-def store_engines(
-    file: Path, requested: Sequence[str], engines: Sequence[InstalledEngine]
-) -> None:
+def store_engines(file: Path, requested: Sequence[str], engines: Sequence[InstalledEngine]) -> None:
     """Store engines, or remove what is stored if they are to be loaded each time.
 
     Those of other packages are, since their libraries are not known here, and those

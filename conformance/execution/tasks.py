@@ -377,9 +377,7 @@ def convert_robot(
     return Converted(written.root_layer, written.diagnostics)
 
 
-def write_back(
-    usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()
-) -> bytes | str:
+def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
     """Write the robot in a USD as URDF, without shapes, which are not compared.
 
     Args:
@@ -397,9 +395,7 @@ def write_back(
 
     try:
         stage = open_stage(usd, checked=True).stage
-        reading = read_stage(
-            stage, links, shapes=False, reversed_limits=reversed_limits
-        )
+        reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
         return write(reading.robot)
     except ConversionError as error:
         errors = (each for each in error.diagnostics if each.severity == "error")
@@ -428,9 +424,7 @@ def find_solids(usd: str) -> tuple[Solid, ...]:
     return rest_solids(usd)
 
 
-def find_touching(
-    spec: Observation, solids: Sequence[Solid]
-) -> dict[tuple[str, str], float]:
+def find_touching(spec: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
     """Return links that touch at rest; see :func:`touching_links`."""
     from urdf_usd.conformance.promises.description import touching_links
 
@@ -500,7 +494,7 @@ def compare_with_case(
     return compare_readings(expected, outcomes)
 
 
-def draw_robot(  # noqa: PLR0917  # a call from another module's step
+def draw_robot(  # a call from another module's step
     path: str,
     packages: Mapping[str, str],
     usd: str,
@@ -529,10 +523,7 @@ def installed_engines() -> tuple[InstalledEngine, ...]:
 
     One that raises is listed as crashed; one that ends the process ends this call.
     """
-    return tuple(
-        listed_engine(name, attempt(installed_engine, name))
-        for name in registry.names()
-    )
+    return tuple(listed_engine(name, attempt(installed_engine, name)) for name in registry.names())
 
 
 def installed_engine(name: str) -> InstalledEngine:
@@ -552,9 +543,7 @@ def installed_engine(name: str) -> InstalledEngine:
     return InstalledEngine(name, side, availability)
 
 
-def listed_engine(
-    name: str, ending: Completed[InstalledEngine] | Crashed
-) -> InstalledEngine:
+def listed_engine(name: str, ending: Completed[InstalledEngine] | Crashed) -> InstalledEngine:
     """Return the entry of an engine, also of one that crashed when it was loaded."""
     if isinstance(ending, Crashed):
         reason = f"it cannot be loaded: {ending.reason}"

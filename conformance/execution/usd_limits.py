@@ -86,19 +86,12 @@ class ComposedUsd(Struct, frozen=True):
     @property
     def selection(self) -> dict[str, str]:
         """The selected variants by prim and variant set, for records."""
-        return {
-            f"{choice.prim}:{choice.variant_set}": choice.variant
-            for choice in self.variants
-        }
+        return {f"{choice.prim}:{choice.variant_set}": choice.variant for choice in self.variants}
 
     @property
     def unselected(self) -> tuple[str, ...]:
         """Messages about variant sets without selection."""
-        return tuple(
-            each.message
-            for each in self.diagnostics
-            if each.rule == "variant-unselected"
-        )
+        return tuple(each.message for each in self.diagnostics if each.rule == "variant-unselected")
 
 
 def compose_usd(
@@ -171,9 +164,7 @@ def compose(
     from urdf_usd.converter.usd.reader.read import named_prim, open_stage
 
     try:
-        opened = open_stage(
-            usd, options.variants, optional=options.optional, strict=options.strict
-        )
+        opened = open_stage(usd, options.variants, optional=options.optional, strict=options.strict)
         if options.root is not None:
             named_prim(opened.stage, options.root)
     except StageError as error:

@@ -141,9 +141,7 @@ class _Comparison(Struct):
         if Quantity.VISUAL in states:
             self._shapes(Role.VISUAL)
 
-    def _equal(
-        self, subject: str, quantity: str, wanted: object, found: object
-    ) -> None:
+    def _equal(self, subject: str, quantity: str, wanted: object, found: object) -> None:
         self._agree(subject, quantity, wanted, found, agrees=wanted == found)
 
     def _agree(
@@ -171,9 +169,7 @@ class _Comparison(Struct):
         found = {joint.name: joint for joint in self.observation.joints}
         typed = complete and Quantity.JOINT_TYPES in states
         if self.expected.dofs is not UNSET and typed:
-            moving = sorted(
-                joint.name for joint in found.values() if COORDINATES[joint.type]
-            )
+            moving = sorted(joint.name for joint in found.values() if COORDINATES[joint.type])
             self._equal("robot", "joints that move", sorted(self.expected.dofs), moving)
         for name, values in self.expected.joints.items():
             joint = found.get(name)
@@ -182,9 +178,7 @@ class _Comparison(Struct):
             elif joint is not None:
                 self._joint(f"joint {name}", values, joint)
 
-    def _joint(
-        self, subject: str, values: JointValues, joint: JointObservation
-    ) -> None:
+    def _joint(self, subject: str, values: JointValues, joint: JointObservation) -> None:
         states = self.observation.states
         if Quantity.JOINT_TYPES in states and values.type is not UNSET:
             self._equal(subject, "type", values.type, joint.type)
@@ -217,9 +211,7 @@ class _Comparison(Struct):
         )
         self._agree(subject, name, wanted, found, agrees=agrees)
 
-    def _mimic(
-        self, subject: str, wanted: MimicValues | None, joint: JointObservation
-    ) -> None:
+    def _mimic(self, subject: str, wanted: MimicValues | None, joint: JointObservation) -> None:
         mimic = joint.mimic
         if wanted is None or mimic is None:
             agrees = wanted is None and mimic is None
@@ -320,9 +312,7 @@ class _Comparison(Struct):
                 position = frames.positions[number, index]
                 self._frame(subject, wanted, position, frames.rotations[number, index])
 
-    def _frame(
-        self, subject: str, wanted: FrameValues, position: Array, rotation: Array
-    ) -> None:
+    def _frame(self, subject: str, wanted: FrameValues, position: Array, rotation: Array) -> None:
         if wanted.position is not UNSET:
             place = tuple(map(float, position))
             agrees = math.dist(wanted.position, place) <= POSITION
@@ -336,9 +326,7 @@ class _Comparison(Struct):
             )
             agrees = 2 * min(near, far) <= ROTATION
             shown = found if near <= far else tuple(-part for part in found)
-            self._agree(
-                subject, "rotation wxyz", wanted.rotation_wxyz, shown, agrees=agrees
-            )
+            self._agree(subject, "rotation wxyz", wanted.rotation_wxyz, shown, agrees=agrees)
 
     def _shapes(self, role: Role) -> None:
         collides = role is Role.COLLISION
@@ -381,9 +369,7 @@ class _Comparison(Struct):
             self.compared += best.compared
             self.failures += best.failures
 
-    def _shape(
-        self, subject: str, wanted: ShapeValues, shape: ShapeObservation
-    ) -> None:
+    def _shape(self, subject: str, wanted: ShapeValues, shape: ShapeObservation) -> None:
         if wanted.kind is not UNSET:
             self._equal(subject, "kind", wanted.kind, shape.kind)
         if wanted.size is not UNSET:
@@ -392,9 +378,7 @@ class _Comparison(Struct):
             self._agree(subject, "size", size, shape.size, agrees=agrees)
         if wanted.position is not UNSET:
             agrees = math.dist(wanted.position, shape.position) <= POSITION
-            self._agree(
-                subject, "position", wanted.position, shape.position, agrees=agrees
-            )
+            self._agree(subject, "position", wanted.position, shape.position, agrees=agrees)
         surface = shape.surface
         for name in ("lower", "upper"):
             bound = getattr(wanted, name)
@@ -440,9 +424,7 @@ _NUMBERS = (
 _ABSENT = {"lower": -math.inf, "upper": math.inf, "damping": 0.0, "friction": 0.0}
 
 
-def _merged(
-    wanted: ShapeValues, found: Sequence[ShapeObservation]
-) -> list[ShapeObservation]:
+def _merged(wanted: ShapeValues, found: Sequence[ShapeObservation]) -> list[ShapeObservation]:
     """Merge the parts into which a USD splits one visual, unless it is a primitive."""
     surfaces = [shape.surface for shape in found if shape.surface]
     is_mesh = wanted.kind in {UNSET, ShapeKind.MESH.value}
@@ -464,9 +446,7 @@ def _misfit(values: AppearanceValues, found: Appearance) -> int:
     return sum(not agrees for _, agrees in _appearance_terms(values, found))
 
 
-def _appearance_terms(
-    values: AppearanceValues, found: Appearance
-) -> Iterator[tuple[str, bool]]:
+def _appearance_terms(values: AppearanceValues, found: Appearance) -> Iterator[tuple[str, bool]]:
     """Yield the names of the properties that a case states, and whether they agree."""
     if values.area is not UNSET:
         yield "area", _near(values.area, found.area)

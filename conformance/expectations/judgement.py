@@ -58,9 +58,7 @@ def judge_case(
     return _outcome(CaseOutcome.PASS, differences)
 
 
-def _outcome(
-    passed: CaseOutcome, differences: Sequence[str]
-) -> tuple[CaseOutcome, str]:
+def _outcome(passed: CaseOutcome, differences: Sequence[str]) -> tuple[CaseOutcome, str]:
     """Return the outcome of a case by what is not as expected."""
     if not differences:
         return passed, ""

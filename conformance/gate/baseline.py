@@ -104,9 +104,7 @@ class Expectation(Struct, frozen=True):
         return f"{self.robot} {self.check}{by}"
 
     @classmethod
-    def of(
-        cls, place: Place, grade: str, known: Mapping[Place, Expectation]
-    ) -> Expectation:
+    def of(cls, place: Place, grade: str, known: Mapping[Place, Expectation]) -> Expectation:
         """Make an expectation, with the reason and owner of an earlier one."""
         former = known.get(place)
         if former is None:
@@ -211,9 +209,7 @@ def _unexplained(expectation: Expectation, table: Table[_Row]) -> Iterable[str]:
 
 def _leading_comment(text: str) -> str:
     lines = text.splitlines()
-    count = next(
-        (n for n, line in enumerate(lines) if not line.startswith("#")), len(lines)
-    )
+    count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(f"{line}\n" for line in lines[:count])
 
 

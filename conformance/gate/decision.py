@@ -121,9 +121,7 @@ def apply_gate(
         today: Day that decides which entries have expired; by default the current one,
             in UTC.
     """
-    current = failures(
-        records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
-    )
+    current = failures(records, fail_on=fail_on, strict=strict, unreadable=baseline is not None)
     robots = {(record.id, _converter(record)) for record in records}
     converters = {converter for _, converter in robots}
     known = {} if baseline is None else baseline.about(converters)
@@ -142,9 +140,7 @@ def apply_gate(
     )
     failing = {failure.place for failure in current}
     graded = _grades(records)
-    read = any(
-        record.verdict not in _NOT_READ or record.case is not None for record in records
-    )
+    read = any(record.verdict not in _NOT_READ or record.case is not None for record in records)
     passes = Gate.FAILS if new or worse or expired else Gate.PASSES
     return GateResult(
         gate=passes if read else Gate.NOTHING_READ,
@@ -261,8 +257,7 @@ def updated_baseline(
         if graded.get(place, expectation.grade) == expectation.grade
     }
     failing = {
-        failure.place: Expectation.of(failure.place, failure.grade, known)
-        for failure in current
+        failure.place: Expectation.of(failure.place, failure.grade, known) for failure in current
     }
     return baseline.holding((kept | failing).values())
 
@@ -308,9 +303,7 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
     if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
         wrong = [c for c in record.checks if c.grade is Grade.NOT_COMPARABLE]
     if not wrong:
-        yield Failure(
-            record.id, VERDICT, record.verdict.value, record.reason, converter
-        )
+        yield Failure(record.id, VERDICT, record.verdict.value, record.reason, converter)
     for check in wrong:
         first = next((f for f in check.findings if f.grade is check.grade), None)
         message = first.message if first else check.reason or check.title

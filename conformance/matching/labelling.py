@@ -43,7 +43,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         None if no link or joint is matched under another name.
     """
     # OpenUSD takes time to import: only worker processes need it.
-    from urdf_usd.conformance.engines.openusd.names import labelled, named_prims  # noqa: PLC0415
+    from urdf_usd.conformance.engines.openusd.names import labelled, named_prims
 
     try:
         prims = named_prims(usd)
@@ -57,8 +57,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
 
     def pairs(names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         return tuple(
-            (f"{names_of[path][0]} {name}", names_of[path][1])
-            for path, name in names.items()
+            (f"{names_of[path][0]} {name}", names_of[path][1]) for path, name in names.items()
         )
 
     return Labelled(
@@ -66,10 +65,6 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         spelled=pairs(labels.spelled),
         inferred=pairs(labels.inferred),
         alike=pairs(
-            {
-                path: labels.inferred[path]
-                for path in labels.inferred
-                if path in labels.alike
-            }
+            {path: labels.inferred[path] for path in labels.inferred if path in labels.alike}
         ),
     )

@@ -100,9 +100,7 @@ def _best(
 
     def may_match(one: int, other: int) -> bool:
         types = {ours.groups[one].type, theirs.groups[other].type}
-        return compatible(one, other) and (
-            lenient or len(types) == 1 or TURNING.issuperset(types)
-        )
+        return compatible(one, other) and (lenient or len(types) == 1 or TURNING.issuperset(types))
 
     fits: list[tuple[float, TreeMatch, Array, Array]] = []
     for one, other in product(_starts(ours), _starts(theirs)):
@@ -135,9 +133,7 @@ def _starts(side: RobotTree) -> Iterator[int]:
             continue
         above = None if group.parent is None else side.groups[group.parent]
         if above is None or (
-            above.parent is None
-            and above.mass == 0.0
-            and group.type is JointType.FLOATING
+            above.parent is None and above.mass == 0.0 and group.type is JointType.FLOATING
         ):
             yield index
 
@@ -182,9 +178,7 @@ def _within(
     )
 
 
-def _member_cost(
-    link: Member, prim: Member, frames: tuple[Array, Array], length: float
-) -> float:
+def _member_cost(link: Member, prim: Member, frames: tuple[Array, Array], length: float) -> float:
     """Cost of matching a prim with a link of the same group.
 
     Args:

@@ -93,15 +93,9 @@ def _has_world(expected: Observation) -> bool:
     return (
         expected.root == "world"
         and all(shape.link != "world" for shape in expected.shapes)
-        and not any(
-            link.mass and link.mass.mass
-            for link in expected.links
-            if link.name == "world"
-        )
+        and not any(link.mass and link.mass.mass for link in expected.links if link.name == "world")
         and all(
-            joint.type is JointType.FIXED
-            for joint in expected.joints
-            if joint.parent == "world"
+            joint.type is JointType.FIXED for joint in expected.joints if joint.parent == "world"
         )
     )
 
@@ -154,15 +148,11 @@ def _match_single_joints(
                 and prim.type in motion
                 and place in _bodies_of(prim, links)
             ]
-            if len(left) == len(paths) == 1 and _may_be(
-                left[0], joints.prims[paths[0]], links
-            ):
+            if len(left) == len(paths) == 1 and _may_be(left[0], joints.prims[paths[0]], links):
                 joints.add(left[0].name, paths[0])
 
 
-def _may_be(
-    joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches
-) -> bool:
+def _may_be(joint: JointObservation, prim: NamedPrim | NamedJoint, links: Matches) -> bool:
     """Whether the existing matches of a joint's links allow it to match a prim.
 
     A joint between the base and the world matches no joint below the base.

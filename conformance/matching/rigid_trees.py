@@ -203,9 +203,7 @@ def _groups(
             _add_groups(root, below, groups, group_of)
     # In the order of the tree: members at the same pose are matched in this order.
     rank = {place: index for index, place in enumerate(group_of)}
-    for name, carrier in sorted(
-        carriers.items(), key=lambda each: rank.get(each[1], len(rank))
-    ):
+    for name, carrier in sorted(carriers.items(), key=lambda each: rank.get(each[1], len(rank))):
         if carrier in group_of:
             group = groups[group_of[carrier]]
             group.members.append(name)

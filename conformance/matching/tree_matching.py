@@ -130,7 +130,7 @@ def assign(
         Pairs in the order of rows, those of them with equally good alternatives, and
         the total cost.
     """
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  slow to import
+    from scipy.optimize import linear_sum_assignment
 
     count, others = len(alone[0]), len(alone[1])
     size = max(count, others)
@@ -144,9 +144,7 @@ def assign(
     alike: set[int] = set()
     for one, other in combinations(range(size), 2):
         first, second = chosen[one], chosen[other]
-        change = (full[one, second] + full[other, first]) - (
-            full[one, first] + full[other, second]
-        )
+        change = (full[one, second] + full[other, first]) - (full[one, first] + full[other, second])
         if change <= EQUAL_COST:
             alike |= {one, other}
             if first > second:
@@ -166,9 +164,7 @@ def _choose(
         return _Choice(sum(alone[0]) + sum(alone[1]))
     pairs, alike, cost = assign(costs, alone)
     named = {pair: (ours[pair[0]], theirs[pair[1]]) for pair in pairs}
-    return _Choice(
-        cost, tuple(named.values()), frozenset(named[pair] for pair in alike)
-    )
+    return _Choice(cost, tuple(named.values()), frozenset(named[pair] for pair in alike))
 
 
 def _distance(expected: TreeNode, actual: TreeNode) -> float:

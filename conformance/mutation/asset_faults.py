@@ -65,9 +65,7 @@ def _bypassed_base(asset: GoodAsset) -> Iterator[Seed]:
                 and joint.GetBody0Rel().GetTargets() == [body.path]
                 and body.path in _held(asset)
             ):
-                yield Seed(
-                    site.subject, partial(_tie_to_world, body.world, [site.path])
-                )
+                yield Seed(site.subject, partial(_tie_to_world, body.world, [site.path]))
 
 
 def _held(asset: GoodAsset) -> set[str]:
@@ -91,14 +89,9 @@ def _base_without_body(asset: GoodAsset) -> Iterator[Seed]:
             for site in asset.joints
             if UsdPhysics.Joint(site.prim).GetBody0Rel().GetTargets() == [body.path]
         ]
-        moves = any(
-            COORDINATES[site.stated.type] and site.path in joints
-            for site in asset.joints
-        )
+        moves = any(COORDINATES[site.stated.type] and site.path in joints for site in asset.joints)
         if moves:
-            yield Seed(
-                body.subject, partial(_remove_base, body.path, body.world, joints)
-            )
+            yield Seed(body.subject, partial(_remove_base, body.path, body.world, joints))
 
 
 def _remove_base(

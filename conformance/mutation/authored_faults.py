@@ -55,9 +55,7 @@ def _once(edit: Callable[[str, Usd.Stage], None], asset: GoodAsset) -> Iterator[
         yield Seed("robot", lambda stage, _: edit(path, stage))
 
 
-def _in_link(
-    edit: Callable[[str, Usd.Stage], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _in_link(edit: Callable[[str, Usd.Stage], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit the stage, given a free path below a body."""
     for body in asset.bodies:
         yield Seed(body.subject, _at(f"{body.path}/{EXTRA_PRIM}", edit))
@@ -168,9 +166,7 @@ def _retyped(name: str, kind: Sdf.ValueTypeName, asset: GoodAsset) -> Iterator[S
 def _where_authored(name: str, edit: PrimEdit, asset: GoodAsset) -> Iterator[Seed]:
     for prim in asset.stage.Traverse():
         # Without its schema an attribute is not read.
-        known = name.startswith("inputs:") or name in (
-            prim.GetPrimDefinition().GetPropertyNames()
-        )
+        known = name.startswith("inputs:") or name in (prim.GetPrimDefinition().GetPropertyNames())
         if known and prim.GetAttribute(name).HasAuthoredValue():
             yield Seed(f"prim {prim.GetPath()}", on_prim(str(prim.GetPath()), edit))
 
@@ -292,18 +288,14 @@ def _extra(
 # Words of a URDF that no schema has.
 
 
-def _numbers(
-    edit: Callable[[Usd.Attribute], object], asset: GoodAsset
-) -> Iterator[Seed]:
+def _numbers(edit: Callable[[Usd.Attribute], object], asset: GoodAsset) -> Iterator[Seed]:
     for prim in asset.stage.Traverse():
         for attribute in prim.GetAuthoredAttributes():
             if attribute.GetName().startswith(_KEPT):
                 yield Seed(str(attribute.GetPath()), _on_attribute(attribute, edit))
 
 
-def _on_attribute(
-    attribute: Usd.Attribute, edit: Callable[[Usd.Attribute], object]
-) -> StageEdit:
+def _on_attribute(attribute: Usd.Attribute, edit: Callable[[Usd.Attribute], object]) -> StageEdit:
     path = attribute.GetPath()
 
     def apply(stage: Usd.Stage, _: float) -> None:
@@ -340,14 +332,10 @@ def _rename_element(prim: Usd.Prim) -> None:
 
 AUTHORED_FAULTS = (
     _body("time.body", "body moved at time samples", _TIME, _drift),
-    visual_fault(
-        "time.visual", "visual moved at time samples", (*_TIME, REFUSED), _drift
-    ),
+    visual_fault("time.visual", "visual moved at time samples", (*_TIME, REFUSED), _drift),
     _body("time.mass", "mass at a time sample", _TIME, _moves_to),
     _body("time.spline", "mass as a spline", (*_TIME, REFUSED), _curve),
-    _joint(
-        "time.anchor", "joint frame at a time sample", (*_TIME, REFUSED), _timed_limit
-    ),
+    _joint("time.anchor", "joint frame at a time sample", (*_TIME, REFUSED), _timed_limit),
     visual_fault("time.visibility", "visual hidden at a time sample", _TIME, _blink),
     _body(
         "value.center",

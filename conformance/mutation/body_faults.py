@@ -49,9 +49,9 @@ def _without_body(asset: GoodAsset) -> Iterator[Seed]:
 
     Unless it is fixed to the world: then its joints connect to the world.
     """
-    welded = {
-        joint.child for joint in asset.spec.joints if joint.type is JointType.FIXED
-    } - {site.stated.child for site in asset.joints if not _ends(site.prim, asset)}
+    welded = {joint.child for joint in asset.spec.joints if joint.type is JointType.FIXED} - {
+        site.stated.child for site in asset.joints if not _ends(site.prim, asset)
+    }
     masses = {link.name: link.mass for link in asset.spec.links}
     for group in rigid_groups(tuple(masses), asset.spec.joints):
         shares = {name: mass.mass for name in group if (mass := masses[name])}
@@ -106,11 +106,7 @@ def _renested(asset: GoodAsset) -> Iterator[Seed]:
         leaf = not any(other.path.startswith(f"{body.path}/") for other in asset.bodies)
         if above is None or not leaf:
             continue
-        others = [
-            other.path
-            for other in asset.bodies
-            if other is not body and apart(other, above)
-        ]
+        others = [other.path for other in asset.bodies if other is not body and apart(other, above)]
         if others:
             target = f"{others[0]}/{body.prim.GetName()}"
             yield Seed(body.subject, relocate(body.path, target))
@@ -184,9 +180,7 @@ def _rotation(size: float) -> Gf.Matrix4d:
 def _fault(
     identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Usd.Prim], None]
 ) -> Fault:
-    return Fault(
-        f"body.{identifier}", title, aims, partial(_edited, edit), simulated=True
-    )
+    return Fault(f"body.{identifier}", title, aims, partial(_edited, edit), simulated=True)
 
 
 BODY_FAULTS = (

@@ -151,9 +151,7 @@ def run_trials(robot: str, urdf: str, folder: str, plan: Plan) -> RobotTrials:
     Raises:
         ConversionError: The URDF cannot be converted.
     """
-    faults = [
-        fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults
-    ]
+    faults = [fault for fault in FAULTS if plan.faults is None or fault.id in plan.faults]
     profiles = dict.fromkeys(("generic", *(fault.profile for fault in faults)))
     trials_of = _trials_by_profile(urdf, folder, profiles)
     raised = [
@@ -222,9 +220,7 @@ def run_schema_trials(
         reason = None
         if not failed:
             reason = harmless_because(seed, good[profile], Usd.Stage.Open(usd))
-        done.append(
-            SchemaTrial(seed.schema, seed.edit, robot, seed.path, failed, reason)
-        )
+        done.append(SchemaTrial(seed.schema, seed.edit, robot, seed.path, failed, reason))
         Path(usd).unlink()
     return tuple(done)
 
@@ -253,9 +249,7 @@ def _spread(seeds: Sequence[Seed], most: int | None) -> Iterator[Seed]:
     return (seeds[(2 * step + 1) * len(seeds) // (2 * count)] for step in range(count))
 
 
-def _trial(
-    robot_trials: _Trials, robot: str, fault: Fault, seed: Seed, *, measure: bool
-) -> Trial:
+def _trial(robot_trials: _Trials, robot: str, fault: Fault, seed: Seed, *, measure: bool) -> Trial:
     size = fault.scale.seeded if fault.scale else 0.0
     edit = partial(_apply, seed, size)
     failed = robot_trials.failed(robot_trials.write(fault.id, edit))
@@ -419,7 +413,7 @@ def _trials_by_profile(
 ) -> dict[ProfileName, _Trials]:
     """Convert a robot once per profile, and observe its URDF."""
     # Repairable text is accepted, as by `convert`.
-    from urdf_usd.conformance.tolerance.sampling import configurations  # noqa: PLC0415  half a second
+    from urdf_usd.conformance.tolerance.sampling import configurations
 
     sampled = configurations(structure(parse(urdf).robot))
     spec = ReferenceEngine().observe(Request(urdf, sampled))

@@ -13,9 +13,7 @@ from urdf_usd.conformance.mutation.good_asset import GoodAsset
 
 # Profile of the good USD whose attributes a fault changes; `described` is the generic
 # one with a robot description file, `mujoco` the variant of an asset with variants.
-ProfileName: TypeAlias = Literal[
-    "generic", "usdphysics", "physx", "mujoco", "isaac", "described"
-]
+ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx", "mujoco", "isaac", "described"]
 # In place of a check, if the USD engine rejects the USD.
 REFUSED = "reader.refuses"
 # The verdict is at best *incomplete*, because parts of the USD are missing.

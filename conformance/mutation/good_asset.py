@@ -196,9 +196,7 @@ def _bodies(
         name = shown_name(prim)
         if name not in links:
             continue
-        matrix = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(
-            Usd.TimeCode.Default()
-        )
+        matrix = UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(Usd.TimeCode.Default())
         yield BodySite(
             path=str(prim.GetPath()),
             stated=links[name],
@@ -212,16 +210,13 @@ def _alone(
     prims: tuple[Usd.Prim, ...], links: Mapping[str, LinkObservation], spec: Observation
 ) -> set[str]:
     """Return the massive links of groups in which every massive link is a body."""
-    bodies = {
-        shown_name(prim): UsdPhysics.MassAPI(prim).GetMassAttr().Get() for prim in prims
-    }
+    bodies = {shown_name(prim): UsdPhysics.MassAPI(prim).GetMassAttr().Get() for prim in prims}
     names: set[str] = set()
     for group in rigid_groups(tuple(links), spec.joints):
         stated = {name: links[name].mass for name in group}
         massive = {name: mass.mass for name, mass in stated.items() if mass}
         if all(
-            abs(bodies.get(name, 0.0) - mass) <= _SAME_MASS * mass
-            for name, mass in massive.items()
+            abs(bodies.get(name, 0.0) - mass) <= _SAME_MASS * mass for name, mass in massive.items()
         ):
             names |= {name for name, mass in massive.items() if mass}
     return names
@@ -233,9 +228,7 @@ def overlay(asset: GoodAsset) -> Usd.Stage:
     stage = Usd.Stage.CreateInMemory("overlay.usda")
     UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(good))
     UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(good))
-    UsdPhysics.SetStageKilogramsPerUnit(
-        stage, UsdPhysics.GetStageKilogramsPerUnit(good)
-    )
+    UsdPhysics.SetStageKilogramsPerUnit(stage, UsdPhysics.GetStageKilogramsPerUnit(good))
     default = stage.DefinePrim(asset.root)
     default.GetReferences().AddReference(asset.root_layer)
     stage.SetDefaultPrim(default)

@@ -79,9 +79,7 @@ def _read(body: BodySite) -> MassAttributes:
         mass=float(api.GetMassAttr().Get()),
         center=np.array(api.GetCenterOfMassAttr().Get(), np.float64),
         moments=np.array(api.GetDiagonalInertiaAttr().Get(), np.float64),
-        axes=Rotation.from_quat(
-            (quat.GetReal(), *quat.GetImaginary()), scalar_first=True
-        ),
+        axes=Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True),
     )
 
 
@@ -253,12 +251,8 @@ def _fault(
 
 
 MASS_FAULTS = (
-    _fault(
-        "halved", "mass halved", _MASS, lambda a: structs.replace(a, mass=a.mass / 2)
-    ),
-    _fault(
-        "doubled", "mass doubled", _MASS, lambda a: structs.replace(a, mass=a.mass * 2)
-    ),
+    _fault("halved", "mass halved", _MASS, lambda a: structs.replace(a, mass=a.mass / 2)),
+    _fault("doubled", "mass doubled", _MASS, lambda a: structs.replace(a, mass=a.mass * 2)),
     Fault(
         "mass.not-a-number",
         "mass not a number",
@@ -349,9 +343,7 @@ MASS_FAULTS = (
         "mass.center-shifted",
         "centre of mass shifted",
         _CENTER,
-        partial(
-            _sized, lambda a, size: structs.replace(a, center=a.center + size * OBLIQUE)
-        ),
+        partial(_sized, lambda a, size: structs.replace(a, center=a.center + size * OBLIQUE)),
         Scale("centre of mass", "m", _TOLERANCE.position),
     ),
     Fault(

@@ -71,9 +71,7 @@ def _reversed(name: str, asset: GoodAsset) -> Iterator[Seed]:
     paths = _targets(asset, name)
     if len(paths) > _FEW:
         seed = _on_robot(asset, partial(_reverse, name))
-        yield structs.replace(
-            seed, equivalent=name == _JOINTS and not _has_chain(asset, paths)
-        )
+        yield structs.replace(seed, equivalent=name == _JOINTS and not _has_chain(asset, paths))
 
 
 def _has_chain(asset: GoodAsset, joints: Iterable[Sdf.Path]) -> bool:
@@ -81,9 +79,7 @@ def _has_chain(asset: GoodAsset, joints: Iterable[Sdf.Path]) -> bool:
     bodies: tuple[set[Sdf.Path], set[Sdf.Path]] = set(), set()
     for path in joints:
         joint = UsdPhysics.Joint(asset.stage.GetPrimAtPath(path))
-        for found, ends in zip(
-            bodies, (joint.GetBody0Rel(), joint.GetBody1Rel()), strict=True
-        ):
+        for found, ends in zip(bodies, (joint.GetBody0Rel(), joint.GetBody1Rel()), strict=True):
             found.update(ends.GetTargets())
     return not bodies[0].isdisjoint(bodies[1])
 

@@ -177,9 +177,7 @@ def measure(
         runner = _TrialRunner(work, jobs, progress or (lambda _: None))
         if full:
             shards = [
-                Plan(
-                    None, frozenset(scaled), frozenset(f.id for f in FAULTS[i::_SHARDS])
-                )
+                Plan(None, frozenset(scaled), frozenset(f.id for f in FAULTS[i::_SHARDS]))
                 for i in range(_SHARDS)
             ]
             tasks = [(robot, plan) for robot in robots for plan in shards]
@@ -189,10 +187,7 @@ def measure(
             tasks = [(robot, Plan(1, frozenset())) for robot in robots]
             first = runner.run_trials(tasks)
             searches = runner.run_trials(
-                [
-                    (robot, Plan(1, faults, faults))
-                    for robot, faults in _on_fastest(first, scaled)
-                ]
+                [(robot, Plan(1, faults, faults)) for robot, faults in _on_fastest(first, scaled)]
             )
         simulated: tuple[RobotTrials, ...] = ()
         if simulators:
@@ -209,9 +204,7 @@ def measure(
         return summary(first, searches, simulated, seeded)
 
 
-def assigned_seeds(
-    done: Iterable[RobotTrials], *, every: bool
-) -> dict[str, tuple[str, ...]]:
+def assigned_seeds(done: Iterable[RobotTrials], *, every: bool) -> dict[str, tuple[str, ...]]:
     """Choose the generated seeds of each robot: all, or each on one robot in turn.
 
     Args:
@@ -230,9 +223,7 @@ def assigned_seeds(
     return {robot: tuple(keys) for robot, keys in chosen.items()}
 
 
-def _shards(
-    keys_of: Mapping[str, Sequence[str]], shards: int
-) -> list[tuple[str, frozenset[str]]]:
+def _shards(keys_of: Mapping[str, Sequence[str]], shards: int) -> list[tuple[str, frozenset[str]]]:
     return [
         (robot, frozenset(keys[shard::shards]))
         for robot, keys in keys_of.items()
@@ -288,8 +279,7 @@ class _TrialRunner(Struct, frozen=True):
             WorkerPool() as pool,
         ):
             futures = [
-                threads.submit(self._call, pool, function, robot, task)
-                for robot, task in tasks
+                threads.submit(self._call, pool, function, robot, task) for robot, task in tasks
             ]
             return tuple(future.result() for future in futures)
 
@@ -301,9 +291,7 @@ class _TrialRunner(Struct, frozen=True):
         task: _Task,
     ) -> _Result:
         folder = tempfile.mkdtemp(dir=self.folder)
-        ending = pool.call(
-            function, robot, str(_urdf(robot)), folder, task, timeout=_TIME_LIMIT
-        )
+        ending = pool.call(function, robot, str(_urdf(robot)), folder, task, timeout=_TIME_LIMIT)
         if not isinstance(ending, Completed):
             raise TrialError(f"{robot}: {ending.reason}")
         self.progress(robot)
@@ -409,8 +397,6 @@ def _kind(
         unit=scale.unit if scale else None,
         tolerance=scale.tolerance if scale else None,
         smallest=(min(sizes), max(sizes)) if sizes else None,
-        missed=tuple(
-            (trial.robot, trial.subject) for trial in trials if not trial.caught
-        ),
+        missed=tuple((trial.robot, trial.subject) for trial in trials if not trial.caught),
         simulators=simulators,
     )

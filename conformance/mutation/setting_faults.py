@@ -74,9 +74,7 @@ def _instance(site: JointSite) -> str:
     return "linear" if site.prim.IsA(UsdPhysics.PrismaticJoint) else ""
 
 
-def _of_joints(
-    edit: Callable[[str, Usd.Prim], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _of_joints(edit: Callable[[str, Usd.Prim], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit joints, given the instance of schemas for their degree of freedom."""
     for site in _moving(asset):
         yield Seed(site.subject, on_prim(site.path, partial(edit, _instance(site))))
@@ -89,9 +87,7 @@ def _of_any_joint(edit: Callable[[Usd.Prim], None], asset: GoodAsset) -> Iterato
 
 def _drive(name: str, value: float, instance: str, prim: Usd.Prim) -> None:
     drive = UsdPhysics.DriveAPI.Apply(prim, instance)
-    {"stiffness": drive.CreateStiffnessAttr, "damping": drive.CreateDampingAttr}[name](
-        value
-    )
+    {"stiffness": drive.CreateStiffnessAttr, "damping": drive.CreateDampingAttr}[name](value)
     drive.CreateTargetPositionAttr(_FORCE)
 
 
@@ -134,9 +130,7 @@ def _powerless(asset: GoodAsset) -> Iterator[Seed]:
             yield Seed(site.subject, on_prim(site.path, edit))
 
 
-def _once(
-    edit: Callable[[str, Usd.Stage, float], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _once(edit: Callable[[str, Usd.Stage, float], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit the stage, given a free path below the default prim."""
     if asset.bodies:
         yield Seed("robot", partial(edit, f"{asset.root}/{EXTRA_PRIM}"))
@@ -193,9 +187,7 @@ def _colliding(asset: GoodAsset) -> dict[str, BodySite]:
 def _ends(site: JointSite) -> set[str]:
     joint = UsdPhysics.Joint(site.prim)
     return {
-        str(path)
-        for end in (joint.GetBody0Rel(), joint.GetBody1Rel())
-        for path in end.GetTargets()
+        str(path) for end in (joint.GetBody0Rel(), joint.GetBody1Rel()) for path in end.GetTargets()
     }
 
 
@@ -331,9 +323,7 @@ def _lose_scheme(prim: Usd.Prim) -> None:
 def _body(
     identifier: str, title: str, aims: tuple[str, ...], edit: Callable[[Usd.Prim], None]
 ) -> Fault:
-    return Fault(
-        f"setting.{identifier}", title, aims, partial(_of_bodies, edit), simulated=True
-    )
+    return Fault(f"setting.{identifier}", title, aims, partial(_of_bodies, edit), simulated=True)
 
 
 def _physx_body(
@@ -349,14 +339,10 @@ def _joint(
     aims: tuple[str, ...],
     edit: Callable[[str, Usd.Prim], None],
 ) -> Fault:
-    return Fault(
-        f"setting.{identifier}", title, aims, partial(_of_joints, edit), simulated=True
-    )
+    return Fault(f"setting.{identifier}", title, aims, partial(_of_joints, edit), simulated=True)
 
 
-def _plain_joint(
-    identifier: str, title: str, name: str, value: float, *schemas: str
-) -> Fault:
+def _plain_joint(identifier: str, title: str, name: str, value: float, *schemas: str) -> Fault:
     edit = _authoring(name, _TYPES.Float, value, *schemas)
     return Fault(
         f"setting.{identifier}",
@@ -367,12 +353,8 @@ def _plain_joint(
     )
 
 
-def _stage(
-    identifier: str, title: str, edit: Callable[[str, Usd.Stage, float], None]
-) -> Fault:
-    return Fault(
-        f"setting.{identifier}", title, _SCENE, partial(_once, edit), simulated=True
-    )
+def _stage(identifier: str, title: str, edit: Callable[[str, Usd.Stage, float], None]) -> Fault:
+    return Fault(f"setting.{identifier}", title, _SCENE, partial(_once, edit), simulated=True)
 
 
 def _shape(
@@ -419,9 +401,7 @@ SETTING_FAULTS = (
         _TYPES.Bool,
         True,
     ),
-    _physx_body(
-        "locked-position", "PhysX: body locked in place", "lockedPosAxis", _TYPES.Int, 7
-    ),
+    _physx_body("locked-position", "PhysX: body locked in place", "lockedPosAxis", _TYPES.Int, 7),
     _physx_body(
         "locked-rotation",
         "PhysX: body locked against rotation",
@@ -430,9 +410,7 @@ SETTING_FAULTS = (
         7,
     ),
     _physx_body("damped", "PhysX: body damped", "linearDamping", _TYPES.Float, 5.0),
-    _physx_body(
-        "spin-damped", "PhysX: rotation damped", "angularDamping", _TYPES.Float, 5.0
-    ),
+    _physx_body("spin-damped", "PhysX: rotation damped", "angularDamping", _TYPES.Float, 5.0),
     _physx_body(
         "slowed",
         "PhysX: speed of body limited",
@@ -447,9 +425,7 @@ SETTING_FAULTS = (
     _stage("stopped", "PhysX: scene not simulated", _stopped),
     _stage("ground", "ground plane added", _ground),
     _stage("ornament", "visual added that is part of no link", _ornament),
-    _joint(
-        "stiff", "drive with stiffness", _DRIVES, partial(_drive, "stiffness", 100.0)
-    ),
+    _joint("stiff", "drive with stiffness", _DRIVES, partial(_drive, "stiffness", 100.0)),
     _joint("viscous", "drive with damping", _DRIVES, partial(_drive, "damping", 100.0)),
     Fault(
         "setting.powerless",
@@ -464,17 +440,13 @@ SETTING_FAULTS = (
         "armature",
         "Newton: armature added",
         _JOINTS,
-        lambda _, prim: _author(
-            prim, "newton:armature", _TYPES.Float, 0.5, "NewtonJointAPI"
-        ),
+        lambda _, prim: _author(prim, "newton:armature", _TYPES.Float, 0.5, "NewtonJointAPI"),
     ),
     _joint(
         "limit-spring",
         "Newton: limit made a spring",
         _JOINTS,
-        lambda _, prim: _author(
-            prim, "newton:limitStiffness", _TYPES.Float, 2.0, "NewtonJointAPI"
-        ),
+        lambda _, prim: _author(prim, "newton:limitStiffness", _TYPES.Float, 2.0, "NewtonJointAPI"),
     ),
     _joint("axis-armature", "PhysX: armature added", _JOINTS, _axis_armature),
     _joint("axis-limit", "PhysX: limit made a spring", _JOINTS, _limit_spring),
@@ -499,9 +471,7 @@ SETTING_FAULTS = (
         "setting.articulation-collision",
         "PhysX: self-collision off",
         _FILTERS,
-        partial(
-            _ghostly, "physxArticulation:enabledSelfCollisions", "PhysxArticulationAPI"
-        ),
+        partial(_ghostly, "physxArticulation:enabledSelfCollisions", "PhysxArticulationAPI"),
     ),
     Fault(
         "setting.articulation-off",

@@ -204,9 +204,7 @@ def _slippery(attribute: str) -> Callable[[GoodAsset], Iterator[Seed]]:
     return seeds
 
 
-def _scale(
-    path: str, attribute: str, value: float, stage: Usd.Stage, size: float
-) -> None:
+def _scale(path: str, attribute: str, value: float, stage: Usd.Stage, size: float) -> None:
     stage.GetPrimAtPath(path).GetAttribute(attribute).Set(value * (1.0 + size))
 
 

@@ -241,9 +241,7 @@ def _fault(
     return Fault(f"topology.{identifier}", title, aims, partial(_edited, edit, types))
 
 
-def _retyped(
-    identifier: str, title: str, name: str, types: tuple[JointType, ...]
-) -> Fault:
+def _retyped(identifier: str, title: str, name: str, types: tuple[JointType, ...]) -> Fault:
     return _fault(identifier, title, _TYPES, partial(_retype, name), types)
 
 
@@ -261,9 +259,7 @@ TOPOLOGY_FAULTS = (
     Fault("topology.joint-namesake", "second joint of a name", _JOINTS, _namesakes),
     _fault("child-dangling", "body1 misspelt", _ENDS, partial(_misspell, 1)),
     Fault("topology.parent-dangling", "body0 misspelt", _ENDS, _without_parent),
-    Fault(
-        "topology.joint-rehung", "joint on another parent", _PARENTS, _with_other_parent
-    ),
+    Fault("topology.joint-rehung", "joint on another parent", _PARENTS, _with_other_parent),
     _retyped(
         "made-prismatic",
         "revolute joint made prismatic",

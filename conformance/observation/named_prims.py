@@ -78,9 +78,7 @@ class NamedPrims(Struct, frozen=True):
 class Matches:
     """One-to-one matches between URDF names and prims."""
 
-    def __init__(
-        self, names: Sequence[str], prims: Sequence[NamedPrim | NamedJoint]
-    ) -> None:
+    def __init__(self, names: Sequence[str], prims: Sequence[NamedPrim | NamedJoint]) -> None:
         self.names = list(dict.fromkeys(names))
         self.prims = {prim.path: prim for prim in sorted(prims, key=is_frame)}
         self.path_of: dict[str, str] = {}
@@ -89,11 +87,7 @@ class Matches:
     @property
     def new(self) -> dict[str, str]:
         """URDF names of matched prims that have another name, by path."""
-        return {
-            path: name
-            for path, name in self.name_of.items()
-            if self.prims[path].name != name
-        }
+        return {path: name for path, name in self.name_of.items() if self.prims[path].name != name}
 
     def match(self, key: Callable[[str], str]) -> None:
         """Match names and prims with equal keys that are unique on both sides."""
@@ -117,11 +111,7 @@ class Matches:
 
     def is_unmatched(self, name: str, path: str) -> bool:
         """Whether neither the name nor the prim is matched."""
-        return (
-            name not in self.path_of
-            and path in self.prims
-            and (path not in self.name_of)
-        )
+        return name not in self.path_of and path in self.prims and (path not in self.name_of)
 
     def has_unmatched(self) -> bool:
         """Whether there are unmatched names and unmatched prims."""
@@ -129,9 +119,7 @@ class Matches:
 
     def compatible(self, name: str, path: str) -> bool:
         """Whether a name and a prim are matched, or could be."""
-        return self.path_of.get(name, path) == path and (
-            self.name_of.get(path, name) == name
-        )
+        return self.path_of.get(name, path) == path and (self.name_of.get(path, name) == name)
 
     def body(self, place: str) -> str:
         """Return the path of the body that carries a prim; empty for the world.

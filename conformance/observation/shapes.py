@@ -212,10 +212,7 @@ def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
     if len(centers) < len(parts) or not area:
         return None
     x, y, z = (
-        math.fsum(
-            part.area * center[axis]
-            for part, center in zip(parts, centers, strict=True)
-        )
+        math.fsum(part.area * center[axis] for part, center in zip(parts, centers, strict=True))
         / area
         for axis in range(3)
     )

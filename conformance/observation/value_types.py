@@ -51,9 +51,7 @@ def _wrong(value: object, hint: Any, place: str) -> Iterator[str]:  # noqa: ANN4
             yield from _wrong(getattr(value, name), inner, f"{place}.{name}")
 
 
-def _wrong_items(
-    value: object, kind: type, hints: tuple[Any, ...], place: str
-) -> Iterator[str]:
+def _wrong_items(value: object, kind: type, hints: tuple[Any, ...], place: str) -> Iterator[str]:
     accepted = (tuple, list) if kind is tuple else (frozenset, set)
     if not isinstance(value, accepted):
         yield _message(value, kind.__name__, place)

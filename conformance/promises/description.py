@@ -79,8 +79,7 @@ def read_promise(
     if any(sources.values()) and urdf is not None:
         elements = read_urdf_elements(files.read("URDF", Path(urdf).read_bytes()))
     trees = {
-        name: files.read(Path(name).name, attached[name])
-        for name in sorted(_named_srdfs(document))
+        name: files.read(Path(name).name, attached[name]) for name in sorted(_named_srdfs(document))
     }
     pose = _stated_positions(document, trees)
     if sources.get("ros2_control"):
@@ -150,9 +149,7 @@ def _lines(promise: SimulationObservation) -> Iterator[str]:
         "limit damping": [name for name, _ in promise.limit_dampings or ()],
         "initial position": [name for name, _ in promise.positions or ()],
         "friction": [one.link for one in promise.contact_materials or ()],
-        "restitution": [
-            one.link for one in promise.contact_materials or () if one.restitution
-        ],
+        "restitution": [one.link for one in promise.contact_materials or () if one.restitution],
     }
     for what, names in listed.items():
         if names:
@@ -228,8 +225,7 @@ def _actuated(
         return {name: {"control": elements.modes.get(name, "none")} for name in joints}
     if sources.get("transmissions") and elements.transmitted is not None:
         return {
-            name: {} if name in elements.transmitted else {"control": "none"}
-            for name in joints
+            name: {} if name in elements.transmitted else {"control": "none"} for name in joints
         }
     return {}
 
@@ -238,9 +234,7 @@ def _contact_materials(
     document: Mapping[str, Any], elements: UrdfElements, spec: Observation
 ) -> Iterator[ContactMaterialObservation]:
     """Yield the contact materials of links with colliders."""
-    shaped = dict.fromkeys(
-        one.link for one in spec.shapes if one.role is Role.COLLISION
-    )
+    shaped = dict.fromkeys(one.link for one in spec.shapes if one.role is Role.COLLISION)
     stated: dict[str, dict[str, Any]] = {}
     for table in document.get("links", ()):
         for name in _matching(table["match"], shaped):
@@ -248,9 +242,7 @@ def _contact_materials(
     of_urdf = elements.frictions if document.get("sources", {}).get("gazebo") else {}
     for link in shaped:
         own = stated.get(link, {})
-        coefficients = [
-            own[key] for key in ("static_friction", "dynamic_friction") if key in own
-        ]
+        coefficients = [own[key] for key in ("static_friction", "dynamic_friction") if key in own]
         if not coefficients and link in of_urdf:
             coefficients = [of_urdf[link]]
         if coefficients:
@@ -300,9 +292,7 @@ def _filtered(
     return _listed(pairs, links), _listed(tolerated, links)
 
 
-def touching_links(
-    spec: Observation, solids: Sequence[Solid]
-) -> dict[tuple[str, str], float]:
+def touching_links(spec: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
     """Return the distances of links that touch or overlap at rest, the least first [m].
 
     Links of one rigid group, and those that a joint connects, are left out: simulators
@@ -333,16 +323,12 @@ def _of_one_joint(pair: frozenset[str], spec: Observation) -> bool:
     )
 
 
-def _listed(
-    pairs: Iterable[frozenset[str]], links: frozenset[str]
-) -> tuple[tuple[str, str], ...]:
+def _listed(pairs: Iterable[frozenset[str]], links: frozenset[str]) -> tuple[tuple[str, str], ...]:
     known = (sorted(pair) for pair in pairs if len(pair) > 1 and pair <= links)
     return tuple(sorted((one, other) for one, other in known))
 
 
-def _stated_positions(
-    document: Mapping[str, Any], srdfs: Mapping[str, Node]
-) -> dict[str, float]:
+def _stated_positions(document: Mapping[str, Any], srdfs: Mapping[str, Node]) -> dict[str, float]:
     """Return positions by pattern of joint names; later ones count."""
     pose = document.get("pose", {})
     stated: dict[str, float] = {}
@@ -403,9 +389,7 @@ def _drives(
             yield DriveObservation(name, 0.0, damping, 0.0, speed)
 
 
-def _moved_inertias(
-    spec: Observation, positions: Mapping[str, float]
-) -> dict[str, float]:
+def _moved_inertias(spec: Observation, positions: Mapping[str, float]) -> dict[str, float]:
     """Return the inertia that each joint moves with all others held, by MuJoCo.
 
     Args:
@@ -436,6 +420,4 @@ def _moved_inertias(
     driven = {joint.name: joint for joint in moving if _is_driven(joint)}
     mechanism = build(spec, configuration(_positions({}, driven)))
     dynamics = equations_of_motion(mechanism, configuration(positions))
-    return dict(
-        zip(dynamics.joints, np.diag(dynamics.inertia[0]).tolist(), strict=True)
-    )
+    return dict(zip(dynamics.joints, np.diag(dynamics.inertia[0]).tolist(), strict=True))

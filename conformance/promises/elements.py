@@ -61,8 +61,7 @@ def read_urdf_elements(root: Node) -> UrdfElements:
             for state in joint.all("state_interface")
             if state.get("name") == "position"
             for param in state.all("param")
-            if param.get("name") == "initial_value"
-            and (value := _number(param.text)) is not None
+            if param.get("name") == "initial_value" and (value := _number(param.text)) is not None
         },
         transmitted=frozenset(
             joint.get("name") for one in transmissions for joint in one.all("joint")

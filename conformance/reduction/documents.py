@@ -39,9 +39,7 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
     packages |= dict(options.convert.packages)
     if is_xacro(str(source.path)):
         arguments = dict(source.arguments) | dict(options.convert.arguments)
-        text = standalone_urdf(
-            str(source.path), packages, arguments, options.convert.environment
-        )
+        text = standalone_urdf(str(source.path), packages, arguments, options.convert.environment)
     else:
         text = source.path.read_bytes()
     try:
@@ -51,9 +49,7 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
         try:
             root = _element(repaired)
         except ValueError as error:
-            raise ReductionError(
-                f"{source.path}: cannot be repaired: {error}"
-            ) from error
+            raise ReductionError(f"{source.path}: cannot be repaired: {error}") from error
     _resolve_files(root, source.path, packages)
     return document_text(root)
 

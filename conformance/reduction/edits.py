@@ -14,7 +14,7 @@ from typing import TypeAlias
 from lxml import etree
 from msgspec import Struct
 
-_Element: TypeAlias = etree._Element  # noqa: SLF001  # lxml's name for annotations
+_Element: TypeAlias = etree._Element  # lxml's name for annotations
 _Nodes: TypeAlias = Sequence[_Element]
 # Elements that are not removed by themselves.
 _ENDS = frozenset({"robot", "parent", "child"})
@@ -191,9 +191,7 @@ _REFERENCES = {
 def _subtrees(nodes: _Nodes) -> Iterator[Edit]:
     """Joints by the number of links that they carry, the fewest first."""
     joints = [i for i, node in enumerate(nodes) if _is_joint(node)]
-    carried = {
-        i: len(_carried_links(nodes[0], _end(nodes[i], "child"))) for i in joints
-    }
+    carried = {i: len(_carried_links(nodes[0], _end(nodes[i], "child"))) for i in joints}
     for index in sorted(joints, key=lambda i: (carried[i], i)):
         yield KeepSubtree(index)
 

@@ -65,8 +65,7 @@ def find_failure(record: RobotRecord, check: str | None = None) -> Failure | Non
 def has_failure(record: RobotRecord, failure: Failure) -> bool:
     """Whether a robot has a certain failure, possibly among others."""
     return any(
-        (other.kind, other.name, other.message)
-        == (failure.kind, failure.name, failure.message)
+        (other.kind, other.name, other.message) == (failure.kind, failure.name, failure.message)
         for other in _failures(record)
     )
 

@@ -113,10 +113,7 @@ def reduce_robot(
 
         def test(texts: Sequence[bytes]) -> list[bool]:
             records = trials.examine_texts(texts)
-            return [
-                has_failure(record, failure) and _rules(record) <= rules
-                for record in records
-            ]
+            return [has_failure(record, failure) and _rules(record) <= rules for record in records]
 
         smallest, tests = document, 0
         for step in reduce_document(document, test, options.jobs):
@@ -143,9 +140,7 @@ def reduce_robot(
 def _rules(record: RobotRecord) -> frozenset[str]:
     """Return the rules that a robot violates; a reduction violates no others."""
     return frozenset(
-        each.rule
-        for each in record.diagnostics
-        if each.severity in {"error", "warning"}
+        each.rule for each in record.diagnostics if each.severity in {"error", "warning"}
     )
 
 

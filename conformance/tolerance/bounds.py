@@ -189,9 +189,7 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
             shifts[:, moved] += QUATERNION * np.linalg.norm(arms, axis=2)
     largest = shifts.max(axis=0).tolist()
     return {
-        name: FrameBound(
-            largest[column[name]] + ARITHMETIC, len(chain) * PER_JOINT + ARITHMETIC
-        )
+        name: FrameBound(largest[column[name]] + ARITHMETIC, len(chain) * PER_JOINT + ARITHMETIC)
         for name, chain in chains.items()
     }
 

@@ -174,9 +174,7 @@ def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> Tolerance
     joint_to = {joint.child: joint for joint in spec.joints}
     masses = [link.mass.mass for link in spec.links if link.mass]
     groups = rigid_groups([link.name for link in spec.links], spec.joints)
-    bounds = frame_bounds(
-        spec.frames, {child: joint.parent for child, joint in joint_to.items()}
-    )
+    bounds = frame_bounds(spec.frames, {child: joint.parent for child, joint in joint_to.items()})
     size = _size(spec)
     return ToleranceModel(
         tolerance=tolerance,
@@ -186,9 +184,7 @@ def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> Tolerance
         total_mass=sum(masses),
         size=size,
         motion=motion_scale(spec, groups, bounds, size),
-        spread=rollout_spread(
-            spec.rollout, {joint.name: joint for joint in spec.joints}
-        ),
+        spread=rollout_spread(spec.rollout, {joint.name: joint for joint in spec.joints}),
     )
 
 

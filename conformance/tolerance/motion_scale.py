@@ -147,9 +147,7 @@ def motion_scale(
         frames, positions=frames.positions[:count], rotations=frames.rotations[:count]
     )
     bodies = {}
-    for group, group_mass in zip(
-        groups, group_masses(spec, groups, spec.joints), strict=True
-    ):
+    for group, group_mass in zip(groups, group_masses(spec, groups, spec.joints), strict=True):
         if group_mass is None:
             return None
         bodies[group[0]] = group_mass
@@ -172,8 +170,7 @@ def motion_scale(
         inertia_bound=_product_errors(jacobians, real),
         inertia_invented=allowed,
         bias=bias,
-        bias_bound=_force_errors(jacobians, real, speeds)
-        + np.where(bias > 0.0, 0.0, rounding),
+        bias_bound=_force_errors(jacobians, real, speeds) + np.where(bias > 0.0, 0.0, rounding),
         bias_invented=allowed_bias,
     )
 
@@ -287,25 +284,20 @@ def _group_jacobians(
         turned = np.cross(axis.direction[:, None], arms)
         linear[:, rows, index] = np.linalg.norm(turned, axis=2)
         linear_error[:, rows, index] = (
-            axis.turn_error * np.linalg.norm(arms, axis=2)
-            + errors[rows]
-            + axis.shift_error
+            axis.turn_error * np.linalg.norm(arms, axis=2) + errors[rows] + axis.shift_error
         )
         angular[rows, index] = 1.0
         angular_error[rows, index] = axis.turn_error
     return _GroupJacobians(linear, linear_error, angular, angular_error)
 
 
-def _weights(
-    bodies: Mapping[str, GroupMass], bounds: Mapping[str, FrameBound]
-) -> _Weights:
+def _weights(bodies: Mapping[str, GroupMass], bounds: Mapping[str, FrameBound]) -> _Weights:
     mass = np.array([own.mass for own in bodies.values()])
     tensors = np.array([own.tensor for own in bodies.values()])
     moment = np.linalg.norm(tensors, 2, axis=(1, 2))
     storage = np.array(
         [
-            group_inertia_bound(own.parts, own.center, own.tensor)
-            + 2 * bounds[head].rotation
+            group_inertia_bound(own.parts, own.center, own.tensor) + 2 * bounds[head].rotation
             for head, own in bodies.items()
         ]
     )
@@ -373,25 +365,15 @@ def _forces(jacobians: _GroupJacobians, weights: _Weights, speeds: Array) -> Arr
     return largest
 
 
-def _force_errors(
-    jacobians: _GroupJacobians, weights: _Weights, speeds: Array
-) -> Array:
+def _force_errors(jacobians: _GroupJacobians, weights: _Weights, speeds: Array) -> Array:
     pull, spin = _rates(jacobians, speeds)
     travel = np.einsum("kgn,kn->kg", jacobians.linear_error, speeds)
     turning = float(jacobians.angular_error.max(initial=0.0))
     pull_error = 2 * spin * travel + 2 * turning * pull
     held = (weights.mass * (_GRAVITY + pull))[:, :, None]
-    mass = (weights.mass_error * (_GRAVITY + pull) + weights.mass * pull_error)[
-        :, :, None
-    ]
-    tensor = ((weights.tensor_error + 4 * turning * weights.moment) * spin**2)[
-        :, :, None
-    ]
-    errors = (
-        jacobians.linear * mass
-        + jacobians.linear_error * held
-        + jacobians.angular * tensor
-    )
+    mass = (weights.mass_error * (_GRAVITY + pull) + weights.mass * pull_error)[:, :, None]
+    tensor = ((weights.tensor_error + 4 * turning * weights.moment) * spin**2)[:, :, None]
+    errors = jacobians.linear * mass + jacobians.linear_error * held + jacobians.angular * tensor
     largest: Array = errors.sum(axis=1).max(axis=0)
     return largest + ARITHMETIC * _forces(jacobians, weights, speeds)
 

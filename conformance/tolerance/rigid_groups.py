@@ -76,8 +76,7 @@ def rigid_groups(
             path.append(joint.parent)
         groups.setdefault(path[-1], []).append(name)
     return tuple(
-        (head, *(name for name in members if name != head))
-        for head, members in groups.items()
+        (head, *(name for name in members if name != head)) for head, members in groups.items()
     )
 
 
@@ -93,11 +92,7 @@ def unread_masses(
     unread: set[str] = set()
     for one, other in ((expected, actual), (actual, expected)):
         stated = masses_of(one)
-        unread |= {
-            name
-            for name in other.unread_masses
-            if (mass := stated.get(name)) and mass.mass
-        }
+        unread |= {name for name in other.unread_masses if (mass := stated.get(name)) and mass.mass}
     return tuple(name for name in links if name in unread)
 
 
@@ -120,10 +115,7 @@ def differing_links(
     return tuple(
         name
         for name in links
-        if any(
-            _differs(ours.get(name), theirs.get(name), tolerance, aspect)
-            for aspect in aspects
-        )
+        if any(_differs(ours.get(name), theirs.get(name), tolerance, aspect) for aspect in aspects)
     )
 
 
@@ -230,9 +222,7 @@ def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
     tensor = np.zeros((3, 3))
     for part in parts:
         arm = part.center - center
-        tensor += part.tensor + part.mass * (
-            float(arm @ arm) * _IDENTITY - arm[:, None] * arm
-        )
+        tensor += part.tensor + part.mass * (float(arm @ arm) * _IDENTITY - arm[:, None] * arm)
     return GroupMass(mass, center, tensor, parts)
 
 

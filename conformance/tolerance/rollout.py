@@ -124,10 +124,7 @@ def rollout_spread(
     together = list(zip(rollout.states, *rollout.perturbed, strict=False))
     return {
         name: tuple(
-            max(
-                distance(own, other, (index, index), joints[name].type)
-                for other in others
-            )
+            max(distance(own, other, (index, index), joints[name].type) for other in others)
             for own, *others in together
         )
         for index, name in enumerate(rollout.joints)

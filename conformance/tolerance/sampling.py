@@ -50,9 +50,7 @@ _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
 
 
-def configurations(
-    joints: Sequence[JointObservation], count: int = 32
-) -> Configurations:
+def configurations(joints: Sequence[JointObservation], count: int = 32) -> Configurations:
     """Choose the configurations at which observations of a robot are compared.
 
     The first is zero, regardless of limits; then every leading joint at its lower
@@ -106,9 +104,7 @@ def configurations(
     )
 
 
-def _velocities(
-    moving: Sequence[JointObservation], count: int
-) -> tuple[NDArray[np.float64], ...]:
+def _velocities(moving: Sequence[JointObservation], count: int) -> tuple[NDArray[np.float64], ...]:
     """Return (K, d) velocities up to 1 rad/s or m/s; zero, lower and upper are at rest.
 
     Forces at rest are those of gravity alone; samples add Coriolis forces.
@@ -190,9 +186,7 @@ def _shared_limits(
     """
     lower, upper = _limits(leader)
     for joint, coupling in followers:
-        ends = (
-            (limit - coupling.offset) / coupling.multiplier for limit in _limits(joint)
-        )
+        ends = ((limit - coupling.offset) / coupling.multiplier for limit in _limits(joint))
         first, last = _without_far(*sorted(ends))
         both = max(lower, first), min(upper, last)
         if both[0] <= both[1]:
@@ -209,9 +203,7 @@ def _within_reach(
     return lower, upper
 
 
-def _window(
-    joint: JointObservation, limits: tuple[float, float]
-) -> tuple[float, float]:
+def _window(joint: JointObservation, limits: tuple[float, float]) -> tuple[float, float]:
     """Return a finite interval inside the limits."""
     lower, upper = limits
     half = _WINDOW.get(joint.type, _TURN)

@@ -85,24 +85,18 @@ def attribute(
         agreed, differing = _split(check, spec, comparison)
         supported |= agreed
         for disagreement in differing:
-            disagreements.setdefault(disagreement.difference.item, []).append(
-                disagreement
-            )
+            disagreements.setdefault(disagreement.difference.item, []).append(disagreement)
     verdicts = _by_item(to_usd)
     disputed = {}
     for item, against in disagreements.items():
-        unexplained = tuple(
-            disagreement for disagreement in against if not disagreement.known
-        )
+        unexplained = tuple(disagreement for disagreement in against if not disagreement.known)
         difference = verdicts.get(item)
         if not unexplained or item in supported or difference is None:
             continue
         fails = difference.grade is Grade.FAILS
         if not fails or all(disagreement.matches_usd for disagreement in unexplained):
             disputed[item] = unexplained
-    every = [
-        disagreement for against in disagreements.values() for disagreement in against
-    ]
+    every = [disagreement for against in disagreements.values() for disagreement in against]
     return Attribution(disputed, deviation_records(check, every))
 
 

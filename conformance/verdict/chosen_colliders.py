@@ -52,9 +52,7 @@ _MEASURES = {
     "collision.volume": volume,
     "collision.triangles": triangles,
 }
-_PRIMITIVES = frozenset(
-    {ShapeKind.BOX, ShapeKind.SPHERE, ShapeKind.CYLINDER, ShapeKind.CAPSULE}
-)
+_PRIMITIVES = frozenset({ShapeKind.BOX, ShapeKind.SPHERE, ShapeKind.CYLINDER, ShapeKind.CAPSULE})
 # Distance of the pieces of a decomposition from the mesh, as a part of its size, and of
 # their volume from that of a closed mesh: the concavity at which CoACD stops.
 _DECOMPOSED = 0.05
@@ -129,9 +127,7 @@ def _describe(difference: Difference, choice: ColliderChoice) -> Description:
     return structs.replace(description, message=message)
 
 
-def _present(
-    shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
-) -> Difference:
+def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> Difference:
     """Check number and kinds of colliders.
 
     With a mesh of the URDF that cannot be read, they are right or unknown, as is what
@@ -161,9 +157,7 @@ def _present(
     )
 
 
-def _fault(
-    shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel
-) -> str | None:
+def _fault(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> str | None:
     """Return what is wrong with the colliders of a link, or None."""
     theirs = shapes.theirs
     if choice.kind == "none":
@@ -216,14 +210,10 @@ def _wholes(shapes: Shapes) -> list[Shapes]:
 
 def _readable(shapes: LinkShapes) -> list[Shapes]:
     """Return those shapes of the URDF whose groups can all be read."""
-    return [
-        whole for whole in _wholes(shapes.ours) if all(shape.surface for shape in whole)
-    ]
+    return [whole for whole in _wholes(shapes.ours) if all(shape.surface for shape in whole)]
 
 
-def _pairs(
-    shapes: LinkShapes, choice: ColliderChoice
-) -> list[tuple[Shapes, Shapes]] | None:
+def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Shapes]] | None:
     """Pair the shapes of the URDF that can be read with the nearest colliders.
 
     Every collider of a decomposition belongs to the nearest shape that contains it.
@@ -246,9 +236,7 @@ def _pairs(
         sizes = np.array([combined_surface(whole).size for whole in wholes])
         outside = np.where(outside <= _DECOMPOSED * sizes, 0.0, outside)
         for piece, row in zip(theirs, outside.tolist(), strict=True):
-            order = [
-                (distance, size) for distance, size in zip(row, sizes, strict=True)
-            ]
+            order = [(distance, size) for distance, size in zip(row, sizes, strict=True)]
             found[order.index(min(order))].append(piece)
         return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
     apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)

@@ -200,18 +200,14 @@ def tilted_plane(case: DeviationCase) -> bool:
 def absent_is_zero(field: str) -> Condition:
     """Make a condition for an absent number that is read as zero."""
     return about_joints(
-        lambda ours, theirs: (
-            getattr(ours, field) is None and getattr(theirs, field) == 0.0
-        )
+        lambda ours, theirs: getattr(ours, field) is None and getattr(theirs, field) == 0.0
     )
 
 
 def zero_is_absent(field: str) -> Condition:
     """Make a condition for a zero that is read as absent."""
     return about_joints(
-        lambda ours, theirs: (
-            getattr(ours, field) == 0.0 and getattr(theirs, field) is None
-        )
+        lambda ours, theirs: getattr(ours, field) == 0.0 and getattr(theirs, field) is None
     )
 
 
@@ -228,9 +224,7 @@ def negative_is_magnitude(field: str) -> Condition:
 def not_read(field: str) -> Condition:
     """Make a condition for a number that the engine does not state."""
     return about_joints(
-        lambda ours, theirs: (
-            getattr(ours, field) is not None and getattr(theirs, field) is None
-        )
+        lambda ours, theirs: getattr(ours, field) is not None and getattr(theirs, field) is None
     )
 
 
@@ -239,9 +233,7 @@ def coupled_to_another_kind(case: DeviationCase) -> bool:
     joint = case.specified_joint
     if joint is None or joint.mimic is None:
         return False
-    slides = {
-        other.name: other.type is JointType.PRISMATIC for other in case.spec.joints
-    }
+    slides = {other.name: other.type is JointType.PRISMATIC for other in case.spec.joints}
     return slides.get(joint.mimic.leader) is not slides[joint.name]
 
 
@@ -291,9 +283,7 @@ def coupled_in_a_loop(case: DeviationCase) -> bool:
 
     In a rollout any such loop affects every joint.
     """
-    leader_of = {
-        joint.name: joint.mimic.leader for joint in case.stated.joints if joint.mimic
-    }
+    leader_of = {joint.name: joint.mimic.leader for joint in case.stated.joints if joint.mimic}
 
     def circles(name: str) -> bool:
         seen: set[str] = set()
@@ -348,8 +338,7 @@ def turned_by_quaternion(case: DeviationCase) -> bool:
     if here.inertia is None or there.inertia is None:
         return close
     ours, theirs = (
-        np.linalg.eigvalsh(tensor_of(inertia))
-        for inertia in (here.inertia, there.inertia)
+        np.linalg.eigvalsh(tensor_of(inertia)) for inertia in (here.inertia, there.inertia)
     )
     return close and bool(np.abs(ours - theirs).max() <= _SAME * np.abs(ours).max())
 

@@ -133,8 +133,7 @@ _LIMIT_DEVIATIONS = (
     *_of(
         "pybullet",
         "lower-bound-alone",
-        "reads a missing upper limit as -1 rad or m, and as no limits below the lower "
-        "one",
+        "reads a missing upper limit as -1 rad or m, and as no limits below the lower one",
         _LIMITS,
         given.about_joints(given.upper_by_default),
         "lower-bound-alone",

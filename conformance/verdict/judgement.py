@@ -149,13 +149,9 @@ def judge(
                 spec=spec,
                 requested=structs.replace(spec, base=expected_base or spec.base),
                 actual=actual,
-                engines={
-                    name: outcome for name, outcome in urdf.items() if name != REFERENCE
-                },
+                engines={name: outcome for name, outcome in urdf.items() if name != REFERENCE},
                 simulators=tuple(
-                    outcome.observation
-                    for outcome in simulators
-                    if isinstance(outcome, Observed)
+                    outcome.observation for outcome in simulators if isinstance(outcome, Observed)
                 ),
                 refusals=tuple(
                     outcome.reason
@@ -212,9 +208,7 @@ def _judge(inputs: _Inputs) -> Judgement:
     )
     deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)
-    reason = (
-        overall_reason(checks) + _unconfirmed(inputs) + _unconfirmed_promise(inputs)
-    )
+    reason = overall_reason(checks) + _unconfirmed(inputs) + _unconfirmed_promise(inputs)
     verdict = overall_verdict({check.grade for check in checks})
     reason = _another_robot(inputs, checks) or reason
     if missing := inputs.actual.missing:
@@ -267,8 +261,7 @@ def _with_prims(
         return structs.replace(finding, prim=paths.get(subject))
 
     return tuple(
-        structs.replace(check, findings=tuple(map(located, check.findings)))
-        for check in checks
+        structs.replace(check, findings=tuple(map(located, check.findings))) for check in checks
     )
 
 
@@ -277,9 +270,7 @@ def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
     if inputs.back is None:
         return
     for check in ROUND_TRIP_CHECKS:
-        trip = compare_round_trip(
-            check, inputs.spec, inputs.engines, inputs.back, inputs.model
-        )
+        trip = compare_round_trip(check, inputs.spec, inputs.engines, inputs.back, inputs.model)
         if trip is not None:
             differences = tuple(
                 _difference_record(check, engine, comparison)
@@ -289,12 +280,8 @@ def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
             yield _check_record(check, trip.comparison, no_attribution, differences)
 
 
-def _judge_check(
-    check: Check, inputs: _Inputs
-) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = with_losses(
-        compare(check, inputs.requested, inputs.actual, inputs.model)
-    )
+def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
+    comparison = with_losses(compare(check, inputs.requested, inputs.actual, inputs.model))
     if inputs.estimated and check.group == "mass" and not check.usd_alone:
         comparison = _with_estimates(comparison, inputs)
     if inputs.colliders:
@@ -315,16 +302,12 @@ def _judge_check(
     results: tuple[SimulatorResult, ...] = ()
     if not check.usd_alone and isinstance(comparison, Compared):
         results = tuple(
-            compare_simulator(
-                check, inputs.requested, inputs.actual, simulated, inputs.model
-            )
+            compare_simulator(check, inputs.requested, inputs.actual, simulated, inputs.model)
             for simulated in inputs.simulators
         )
     differences = [_difference_record(check, REFERENCE, comparison)]
     for name, outcome in inputs.engines.items():
-        to_usd = (
-            comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
-        )
+        to_usd = comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
         differences.append(_difference_record(check, name, to_usd))
     readings = [(inputs.actual.engine, comparison)]
     readings += [(result.engine, result.comparison) for result in results]
@@ -343,9 +326,7 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
     """Mark differences of links and groups whose mass properties were estimated."""
     if isinstance(comparison, Incomparable):
         return comparison
-    within = {
-        group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups
-    }
+    within = {group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups}
 
     def marked(difference: Difference) -> Difference:
         item = difference.item
@@ -453,9 +434,7 @@ def _amount(check: Check, difference: Difference | None) -> float | None:
     return difference.amount
 
 
-def _difference_record(
-    check: Check, engine: str, comparison: Comparison
-) -> DifferenceRecord:
+def _difference_record(check: Check, engine: str, comparison: Comparison) -> DifferenceRecord:
     if isinstance(comparison, Incomparable):
         return DifferenceRecord(engine=engine, compared=0, reason=comparison.reason)
     values = comparison.differences
@@ -470,18 +449,13 @@ def _difference_record(
     )
 
 
-def _findings(
-    check: Check, comparison: Compared, attribution: Attribution
-) -> list[FindingRecord]:
+def _findings(check: Check, comparison: Compared, attribution: Attribution) -> list[FindingRecord]:
     """Return findings, worst first; disputed ones with the engines' messages."""
-    reported = (
-        comparison.differences if comparison.reported is None else comparison.reported
-    )
+    reported = comparison.differences if comparison.reported is None else comparison.reported
     own = [
         difference
         for difference in reported
-        if difference.item not in attribution.disputed
-        and difference.grade is not Grade.EXACT
+        if difference.item not in attribution.disputed and difference.grade is not Grade.EXACT
     ]
     own.sort(key=lambda value: (-value.grade.severity, -value.severity))
     graded = [_finding(check, value, value.grade) for value in own]
@@ -522,13 +496,10 @@ def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
     if not disputed:
         return None
     engines = dict.fromkeys(
-        disagreement.engine
-        for disagreements in disputed.values()
-        for disagreement in disagreements
+        disagreement.engine for disagreements in disputed.values() for disagreement in disagreements
     )
     return (
-        f"{' and '.join(engines)} contradict the {REFERENCE} engine, and no engine "
-        "agrees with it"
+        f"{' and '.join(engines)} contradict the {REFERENCE} engine, and no engine agrees with it"
     )
 
 
@@ -536,11 +507,7 @@ def _unconfirmed(inputs: _Inputs) -> str:
     """Return a remark if only the converter's reader could read a malformed URDF."""
     if not inputs.spec.malformed:
         return ""
-    engines = [
-        name
-        for name, outcome in inputs.engines.items()
-        if isinstance(outcome, Observed)
-    ]
+    engines = [name for name, outcome in inputs.engines.items() if isinstance(outcome, Observed)]
     if engines:
         return ""
     return (
@@ -592,15 +559,10 @@ def departures(actual: Observation) -> list[DeviationRecord]:
     by_cause: dict[str, list[Departure]] = {}
     for departure in actual.departures:
         by_cause.setdefault(departure.cause, []).append(departure)
-    return [
-        _deviation(actual.engine, cause, same_cause)
-        for cause, same_cause in by_cause.items()
-    ]
+    return [_deviation(actual.engine, cause, same_cause) for cause, same_cause in by_cause.items()]
 
 
-def _deviation(
-    engine: str, cause: str, same_cause: Sequence[Departure]
-) -> DeviationRecord:
+def _deviation(engine: str, cause: str, same_cause: Sequence[Departure]) -> DeviationRecord:
     values = tuple(map(_value, same_cause))
     amounts = [value.difference for value in values if value.difference is not None]
     return DeviationRecord(

@@ -89,9 +89,7 @@ def _predicted(spec: Observation, read: frozenset[str]) -> tuple[Array, Array] |
         spec: The reference observation.
         read: Links whose inertia is added, if they have no mass.
     """
-    massless = [
-        link for link in spec.links if link.name in read and massless_inertia(link)
-    ]
+    massless = [link for link in spec.links if link.name in read and massless_inertia(link)]
     if not massless or spec.dynamics is None or spec.frames is None:
         return None
     dynamics, frames = spec.dynamics, spec.frames

@@ -82,8 +82,7 @@ def compare_round_trip(
     readings = [
         outcome.observation
         for outcome in there.values()
-        if isinstance(outcome, Observed)
-        and check.quantity in outcome.observation.states
+        if isinstance(outcome, Observed) and check.quantity in outcome.observation.states
     ]
     if not readings:
         return None
@@ -133,10 +132,7 @@ class _TripReadings(Struct, frozen=True, eq=False):
 def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
     match outcome:
         case Abstained(reason) | Crashed(reason):
-            return (
-                f"{engine} reads the URDF, but not the URDF written from the USD: "
-                f"{reason}"
-            )
+            return f"{engine} reads the URDF, but not the URDF written from the USD: {reason}"
         case _:
             return f"the USD cannot be written as URDF: {back.failure}"
 
@@ -188,9 +184,7 @@ def _prefixed_differences(
     differences: Sequence[Difference],
 ) -> tuple[Difference, ...]:
     return tuple(
-        structs.replace(
-            one, bound=one.bound * scale, describe=partial(_prefixed, engine, one)
-        )
+        structs.replace(one, bound=one.bound * scale, describe=partial(_prefixed, engine, one))
         for one in differences
         if one.item not in own
     )
@@ -231,8 +225,7 @@ def _engine_errors(
     if not failing:
         return _EngineErrors(frozenset(), {})
     before, after = (
-        compare(check, trip.spec, reading, model)
-        for reading in (trip.there, trip.again)
+        compare(check, trip.spec, reading, model) for reading in (trip.there, trip.again)
     )
     if not isinstance(before, Compared) or not isinstance(after, Compared):
         return _EngineErrors(frozenset(), {})
@@ -282,9 +275,7 @@ def _assumed(
 def _without_assumed_mass(reading: Observation) -> Observation:
     links = tuple(
         structs.replace(link, mass=None)
-        if link.name in reading.invented
-        and link.mass
-        and link.mass.mass == _ASSUMED_MASS
+        if link.name in reading.invented and link.mass and link.mass.mass == _ASSUMED_MASS
         else link
         for link in reading.links
     )
@@ -292,18 +283,14 @@ def _without_assumed_mass(reading: Observation) -> Observation:
 
 
 def _errors_of(comparison: Compared, precision: float) -> dict[str, Difference]:
-    return {
-        one.item: one for one in comparison.differences if not agrees(one, precision)
-    }
+    return {one.item: one for one in comparison.differences if not agrees(one, precision)}
 
 
 def _correct(comparison: Compared, errors: Mapping[str, Difference]) -> set[str]:
     return {one.item for one in comparison.differences} - errors.keys()
 
 
-def _is_predicted(
-    check: Check, error: Difference, change: Difference, trip: _TripReadings
-) -> bool:
+def _is_predicted(check: Check, error: Difference, change: Difference, trip: _TripReadings) -> bool:
     """Whether known deviations predict the value that is read from the second file.
 
     Deviations caused by the text of the first file do not apply to the second. Links
@@ -378,9 +365,7 @@ def _is_flat(inertia: Vec6) -> bool:
     return bool(small + middle - large <= _ROUNDINGS * RELATIVE * large)
 
 
-def _is_refused(
-    check: Check, difference: Difference, refused: AbstractSet[str]
-) -> bool:
+def _is_refused(check: Check, difference: Difference, refused: AbstractSet[str]) -> bool:
     """Whether a difference in inertia is caused by rejected tensors alone."""
     parts = set(difference.traces or (difference.item,))
     return check.direct in _OF_INERTIA and parts <= refused

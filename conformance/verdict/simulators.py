@@ -76,11 +76,7 @@ def compare_simulator(
         return SimulatorResult(simulated.engine, found, Compared(()), ())
     found = _reported_by(found, simulated)
     from_usd = compare(check, actual, simulated, model)
-    same = (
-        {one.item: one for one in from_usd.differences}
-        if isinstance(from_usd, Compared)
-        else {}
-    )
+    same = {one.item: one for one in from_usd.differences} if isinstance(from_usd, Compared) else {}
     disagreements = []
     excused = set()
     for difference in found.differences:

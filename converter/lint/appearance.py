@@ -54,10 +54,7 @@ def absolute_path(document: UrdfDocument) -> Breaches:
     """
     for uri, nodes in _files(document).items():
         path = uri.strip()
-        exists = (
-            document.expanded
-            and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
-        )
+        exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
         if _ABSOLUTE.fullmatch(path) and not exists:
             yield _about_path(uri, nodes, "is absolute")
 

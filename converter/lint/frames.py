@@ -28,9 +28,7 @@ def far_origin(document: UrdfDocument) -> Breaches:
     for owner, origin in _origins(document):
         distance = math.hypot(*origin[g.XYZ])
         if distance > _FAR:
-            yield Breach(
-                f"the origin of {owner} is {distance:.4g} m away", origin.location
-            )
+            yield Breach(f"the origin of {owner} is {distance:.4g} m away", origin.location)
 
 
 def more_than_a_turn(document: UrdfDocument) -> Breaches:

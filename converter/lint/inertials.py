@@ -78,9 +78,7 @@ def is_far_outside(center: Vec3, bounds: Bounds) -> bool:
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
-def is_inertia_plausible(
-    inertial: Inertial, least: LinkExtent, most: LinkExtent
-) -> bool:
+def is_inertia_plausible(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
     """Return whether an inertia is plausible for all extents between two.
 
     Args:
@@ -90,8 +88,7 @@ def is_inertia_plausible(
     """
     radius = gyration(inertial)
     return radius is None or not (
-        is_inertia_too_large(radius, least.reach)
-        or is_inertia_too_small(radius, most.reach)
+        is_inertia_too_large(radius, least.reach) or is_inertia_too_small(radius, most.reach)
     )
 
 

@@ -32,9 +32,7 @@ def without_rating(document: UrdfDocument) -> Breaches:
     for joint, limit in _limits(document):
         absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
         if absent:
-            message = (
-                f"the limit of {_describe(joint)} has no {' and no '.join(absent)}"
-            )
+            message = f"the limit of {_describe(joint)} has no {' and no '.join(absent)}"
             yield Breach(message, limit.location)
 
 
@@ -139,9 +137,7 @@ def _limits(
             yield joint, limit
 
 
-def _bounded(
-    document: UrdfDocument, types: frozenset[str]
-) -> Iterator[tuple[Node, Node]]:
+def _bounded(document: UrdfDocument, types: frozenset[str]) -> Iterator[tuple[Node, Node]]:
     """Yield joints of some types that have both limits."""
     for joint, limit in _limits(document, types):
         if {g.LOWER.name, g.UPPER.name} <= limit.written:
@@ -150,9 +146,7 @@ def _bounded(
 
 def _in_degrees(limit: Node) -> bool:
     bounds = [abs(bound) for bound in (limit[g.LOWER], limit[g.UPPER]) if bound]
-    return bool(bounds) and all(
-        bound in _DEGREES and bound % _ROUND for bound in bounds
-    )
+    return bool(bounds) and all(bound in _DEGREES and bound % _ROUND for bound in bounds)
 
 
 def _describe(joint: Node) -> str:

@@ -68,12 +68,8 @@ def in_millimetres(measured: MeasuredRobot) -> Breaches:
     """Meshes that would have a plausible size if scaled by 0.001."""
     span = measured.span
     for use in _uses(measured):
-        if use.size > _TOO_LARGE * span > 0.0 and (
-            use.size < _THOUSAND * _LARGEST_PART * span
-        ):
-            yield use.breach(
-                f"is {_metres(use.size)} large on a robot of {_metres(span)}"
-            )
+        if use.size > _TOO_LARGE * span > 0.0 and (use.size < _THOUSAND * _LARGEST_PART * span):
+            yield use.breach(f"is {_metres(use.size)} large on a robot of {_metres(span)}")
 
 
 def shrunk(measured: MeasuredRobot) -> Breaches:

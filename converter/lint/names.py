@@ -49,11 +49,7 @@ def repeated_shape(document: UrdfDocument) -> Breaches:
 
 def part_named_world(document: UrdfDocument) -> Breaches:
     """Links named world with mass or shapes, or that are the child of a joint."""
-    children = {
-        child[g.LINK_NAME]
-        for joint in document.joints
-        if (child := joint.first(g.CHILD))
-    }
+    children = {child[g.LINK_NAME] for joint in document.joints if (child := joint.first(g.CHILD))}
     for link in document.links:
         if link[g.NAME] == _WORLD and (link.children or _WORLD in children):
             what = "is behind a joint" if _WORLD in children else "has mass or shape"
@@ -74,16 +70,12 @@ def undefined_reference(document: UrdfDocument) -> Breaches:
             for joint in _inner_joints(element):
                 name = joint.get("name")
                 if name and name not in joints:
-                    message = (
-                        f"<{element.tag}> drives joint {name!r}, which does not exist"
-                    )
+                    message = f"<{element.tag}> drives joint {name!r}, which does not exist"
                     yield Breach(message, joint.location)
 
 
 def _links_and_joints(document: UrdfDocument) -> Iterator[Node]:
-    yield from (
-        node for node in document.robot.children if node.type in (g.LINK, g.JOINT)
-    )
+    yield from (node for node in document.robot.children if node.type in (g.LINK, g.JOINT))
 
 
 def _inner_joints(element: Element) -> Iterator[Element]:

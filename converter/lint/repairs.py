@@ -144,9 +144,7 @@ def _xml_version(rule: str, document: UrdfDocument) -> Repairs:
     yield Repair(rule, "XML version set to '1.0'", start, SetXmlVersion("1.0"))
 
 
-def _set(
-    rule: str, location: Location, name: str, value: str, former: str | None = None
-) -> Repair:
+def _set(rule: str, location: Location, name: str, value: str, former: str | None = None) -> Repair:
     was = f", was {truncate(repr(former))}" if former is not None else ""
     edit = SetAttribute((location.line, location.column), name, value)
     return Repair(rule, f"{name} set to {value!r}{was}", location, edit)

@@ -23,8 +23,7 @@ _MASS = (
     Rule(
         "mass-none-collider",
         _N,
-        "A link has a collision shape and no mass; some parsers compute the mass "
-        "from the shape.",
+        "A link has a collision shape and no mass; some parsers compute the mass from the shape.",
         "Give the link an <inertial>.",
     ),
     Rule(
@@ -42,15 +41,13 @@ _MASS = (
     Rule(
         "inertia-not-positive",
         _E,
-        "A principal moment of inertia is not positive, which is physically "
-        "impossible.",
+        "A principal moment of inertia is not positive, which is physically impossible.",
         "Recompute <inertia>; look for a swapped or mistyped element.",
     ),
     Rule(
         "inertia-triangle",
         _E,
-        "Two principal moments add up to less than the third, which is physically"
-        " impossible.",
+        "Two principal moments add up to less than the third, which is physically impossible.",
         "Recompute <inertia>, about the centre of mass.",
     ),
     Rule(
@@ -118,8 +115,7 @@ _JOINTS = (
     Rule(
         "joint-range-empty",
         _W,
-        "Both limits are equal: some simulators lock the joint, MuJoCo does not "
-        "limit it.",
+        "Both limits are equal: some simulators lock the joint, MuJoCo does not limit it.",
         "Write the range of motion, or use a fixed joint.",
     ),
     Rule(
@@ -162,8 +158,7 @@ _JOINTS = (
         "mimic-range",
         _W,
         "The coupling takes a mimic joint outside its own range.",
-        "Widen the range of the mimic joint, or narrow that of the joint that it "
-        "follows.",
+        "Widen the range of the mimic joint, or narrow that of the joint that it follows.",
     ),
     Rule(
         "mimic-multiplier-zero",

@@ -167,9 +167,7 @@ def _extents_in_doubt(
             by_reach.append((link, bounds[0]))
     exact = measure_meshes(structs.replace(robot, links=tuple(by_volume))).by_path
     measured = {link.name: measure_link(link, exact) for link in by_volume}
-    points = mesh_points(
-        structs.replace(robot, links=tuple(link for link, _ in by_reach))
-    )
+    points = mesh_points(structs.replace(robot, links=tuple(link for link, _ in by_reach)))
     measured |= {
         link.name: structs.replace(least, reach=measure_reach(link, points))
         for link, least in by_reach

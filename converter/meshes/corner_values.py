@@ -209,9 +209,7 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return result
 
 
-def transform_vectors(
-    vectors: NDArray[np.float64], linear: NDArray[np.floating]
-) -> Rows:
+def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Rows:
     """Multiply a (3, 3) matrix with each of (K, 3) vectors.
 
     Without BLAS, whose rounding depends on the processor, and which starts threads.

@@ -145,9 +145,7 @@ def with_opacity(
     return tuple(
         (
             slot,
-            structs.replace(
-                texture, sampling=structs.replace(texture.sampling, gain=gain)
-            ),
+            structs.replace(texture, sampling=structs.replace(texture.sampling, gain=gain)),
         )
         if slot is Slot.OPACITY
         else (slot, texture)

@@ -114,7 +114,7 @@ def _damage_explained() -> Iterator[None]:
 
 
 def _surface(data: bytes) -> trimesh.Trimesh | None:
-    import trimesh  # noqa: PLC0415  slow to import, and rarely needed
+    import trimesh
 
     scene = trimesh.load_scene(io.BytesIO(data), file_type="ply", process=False)
     found = scene.geometry.values()

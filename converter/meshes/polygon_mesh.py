@@ -25,9 +25,7 @@ Indices: TypeAlias = "NDArray[np.int32]"
 # Indices are 32-bit integers, as in USD.
 _LARGEST_COUNT = 2**31 - 1
 # Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
-_HASH_FACTORS = tuple(
-    map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9))
-)
+_HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
 _TRIANGLE = 3
 
 
@@ -162,9 +160,7 @@ def build_mesh(
     )
 
 
-def faces_left_out(
-    lost: NDArray[np.bool_], faces: NDArray[np.bool_]
-) -> tuple[str, ...]:
+def faces_left_out(lost: NDArray[np.bool_], faces: NDArray[np.bool_]) -> tuple[str, ...]:
     """Return a text about the number of faces with a point that is not finite.
 
     Args:
@@ -197,9 +193,7 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     if sum(axes) % 2 == 1:
         order = reversed_faces(mesh.face_counts, np.arange(len(indices)))
         indices, attributes = indices[order], _attributes_of_corners(attributes, order)
-    return build_mesh(
-        mesh.points * signs, mesh.face_counts, indices, attributes=attributes
-    )
+    return build_mesh(mesh.points * signs, mesh.face_counts, indices, attributes=attributes)
 
 
 def has_groups(mesh: PolygonMesh) -> bool:
@@ -226,15 +220,11 @@ def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
     indices = np.split(mesh.face_indices, corner_ends[:-1])
     return tuple(
         (attributes.groups[number], _surface_of(mesh, own_counts, own_indices))
-        for number, own_counts, own_indices in zip(
-            numbers.tolist(), counts, indices, strict=True
-        )
+        for number, own_counts, own_indices in zip(numbers.tolist(), counts, indices, strict=True)
     )
 
 
-def _surface_of(
-    mesh: PolygonMesh, face_counts: Indices, face_indices: Indices
-) -> PolygonMesh:
+def _surface_of(mesh: PolygonMesh, face_counts: Indices, face_indices: Indices) -> PolygonMesh:
     # Time must not grow with the size of the whole mesh for each group.
     used, renumbered = np.unique(face_indices, return_inverse=True)
     return build_mesh(mesh.points[used], face_counts, renumbered)
@@ -248,10 +238,7 @@ def join_groups(groups: Sequence[tuple[str, PolygonMesh]]) -> PolygonMesh:
         np.concatenate([mesh.points for _, mesh in groups]),
         np.concatenate([mesh.face_counts for _, mesh in groups]),
         np.concatenate(
-            [
-                mesh.face_indices + start
-                for (_, mesh), start in zip(groups, starts, strict=False)
-            ]
+            [mesh.face_indices + start for (_, mesh), start in zip(groups, starts, strict=False)]
         ),
         attributes=SurfaceAttributes(
             face_groups=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
@@ -320,9 +307,7 @@ def _sorted_by_hash(
     return order, keys[1:] != keys[:-1]
 
 
-def _first_of_runs(
-    order: NDArray[np.intp], changes: NDArray[np.bool_]
-) -> NDArray[np.intp]:
+def _first_of_runs(order: NDArray[np.intp], changes: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return for each element the first one of its run.
 
     Args:
@@ -369,9 +354,7 @@ def check_indices(
         raise MeshError("a face has a negative number of corners")
     if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
         raise MeshError("its faces do not add up to its corners")
-    if len(face_indices) and not (
-        face_indices.min() >= 0 and face_indices.max() < point_count
-    ):
+    if len(face_indices) and not (face_indices.min() >= 0 and face_indices.max() < point_count):
         raise MeshError(f"a face refers to none of its {point_count} vertices")
 
 

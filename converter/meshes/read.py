@@ -77,9 +77,7 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
     return decode_mesh(data, path, positions_only=positions_only)
 
 
-def decode_mesh(
-    data: bytes, path: Path, *, positions_only: bool = False
-) -> PolygonMesh:
+def decode_mesh(data: bytes, path: Path, *, positions_only: bool = False) -> PolygonMesh:
     """Read the bytes of a mesh file; see :func:`read_mesh`.
 
     Args:
@@ -143,9 +141,7 @@ def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
         raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
     folder = _Folder(path.parent)
     mesh = _read(data, kind, folder, positions_only=positions_only)
-    return (
-        structs.replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
-    )
+    return structs.replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
 
 
 class _Folder:
@@ -171,10 +167,8 @@ class _Folder:
         return read
 
 
-def _read(
-    data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool
-) -> PolygonMesh:
-    # ruff: noqa: PLC0415  imported on demand
+def _read(data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool) -> PolygonMesh:
+
     match kind:
         case _Format.BINARY_STL:
             return read_binary_stl(data, merged=not positions_only)
@@ -235,9 +229,7 @@ def _format(data: bytes, suffix: str) -> _Format:
     return kinds[suffix]
 
 
-def mesh_notes(
-    name: str, mesh: PolygonMesh, location: Location | None
-) -> tuple[Diagnostic, ...]:
+def mesh_notes(name: str, mesh: PolygonMesh, location: Location | None) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of a mesh that was read.
 
     Args:

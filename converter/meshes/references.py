@@ -21,9 +21,7 @@ _IN_OBJ = (_LIBRARY, re.compile(rb"mtllib[ \t]+([^\r\n]+)"))
 _IN_GLTF = (b'"uri"', re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"'))
 _IMAGE_OF_COLLADA = "init_from"
 _HEAD_SIZE = 4096
-_IMAGE_OF_MTL = re.compile(
-    rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)"
-)
+_IMAGE_OF_MTL = re.compile(rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)")
 _FILE_SCHEME = "file://"
 
 
@@ -107,15 +105,11 @@ def _refuse_entity(name: str, *_: object) -> None:
     raise ValueError(f"entity {name!r} is declared")
 
 
-def _found(
-    data: bytes, word: bytes, pattern: re.Pattern[bytes]
-) -> Iterator[re.Match[bytes]]:
+def _found(data: bytes, word: bytes, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
     """Find a pattern that starts with a keyword; in OBJ at the start of a line."""
     place = data.find(word)
     while place >= 0:
-        before = (
-            data[data.rfind(b"\n", 0, place) + 1 : place] if word is _LIBRARY else b""
-        )
+        before = data[data.rfind(b"\n", 0, place) + 1 : place] if word is _LIBRARY else b""
         match = None if before.strip(b" \t") else pattern.match(data, place)
         if match:
             yield match

@@ -35,14 +35,10 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     merge_equal_points,
 )
 
-_TRIANGLE = np.dtype(
-    [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]
-)
+_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 
 # Names of solids are free text and may contain keywords.
-_SOLID_LINE = re.compile(
-    rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE
-)
+_SOLID_LINE = re.compile(rb"^[^\S\n]*+(end[^\S\n]*+)?solid[^\n]*", re.IGNORECASE | re.MULTILINE)
 _END = b"endfacet"
 # A corner of more words than three numbers does not match, and a facet of more corners
 # is damaged text.
@@ -131,13 +127,10 @@ def _corners(text: bytes) -> NDArray[np.float32]:
 def _fan(words: Sequence[bytes]) -> list[bytes]:
     """Return the words of the triangles of a polygon."""
     corners = [
-        words[start : start + _WORDS_OF_CORNER]
-        for start in range(0, len(words), _WORDS_OF_CORNER)
+        words[start : start + _WORDS_OF_CORNER] for start in range(0, len(words), _WORDS_OF_CORNER)
     ]
     first, *others = corners
-    return [
-        word for second, third in pairwise(others) for word in (*first, *second, *third)
-    ]
+    return [word for second, third in pairwise(others) for word in (*first, *second, *third)]
 
 
 def _quoted(text: bytes, start: int) -> str:
@@ -157,9 +150,7 @@ def _build(
         skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
         corners = corners[np.repeat(~lost, 3)]
     points, indices = (merge_equal_points if merged else _loose)(corners)
-    return build_mesh(
-        points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped
-    )
+    return build_mesh(points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped)
 
 
 def _loose(

@@ -111,9 +111,7 @@ def assign_bodies(
         held = anchored and group[0] == tree.root
         owners = _group_bodies(tree, group, held=held, merge=merge_fixed)
         body_of.update(owners)
-        if body_of[group[0]] == group[0] and not any(
-            has_mass(tree.link[name]) for name in group
-        ):
+        if body_of[group[0]] == group[0] and not any(has_mass(tree.link[name]) for name in group):
             invented.append(group[0])
     if anchored and (welded := _needs_base(tree, body_of, groups[0])):
         body_of.update(dict.fromkeys(welded, welded[0]))
@@ -121,9 +119,7 @@ def assign_bodies(
             invented.append(welded[0])
     held_as = _base_of(tree, body_of, anchored=anchored)
     if massless is MasslessOption.ERROR:
-        _refuse_massless(
-            tree, [name for name in invented if _moves(tree, name, held_as)]
-        )
+        _refuse_massless(tree, [name for name in invented if _moves(tree, name, held_as)])
     bodies, negligible, notes = _bodies(tree, body_of, invented, held_as)
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
         notes = [_floating_base(tree), *notes]
@@ -132,9 +128,7 @@ def assign_bodies(
         bodies=bodies,
         body_of=body_of,
         lumped=frozenset(
-            name
-            for name in tree.links
-            if has_mass(tree.link[name]) and body_of[name] != name
+            name for name in tree.links if has_mass(tree.link[name]) and body_of[name] != name
         ),
         negligible=negligible,
         diagnostics=(*_frame_notes(tree, body_of), *notes),
@@ -160,16 +154,13 @@ def _static_assignment(tree: Tree) -> BodyAssignment:
         f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
         tree.link[tree.root].location,
     )
-    return BodyAssignment(
-        Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,)
-    )
+    return BodyAssignment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,))
 
 
 def _floating_base(tree: Tree) -> Diagnostic:
     return Diagnostic(
         "base-floats",
-        f"base {tree.root!r} is the world, joined by floating joints only: "
-        "nothing is fixed",
+        f"base {tree.root!r} is the world, joined by floating joints only: nothing is fixed",
         tree.link[tree.root].location,
     )
 
@@ -227,9 +218,7 @@ def _needs_base(
     # The world link itself becomes a body only if the robot is connected to it by
     # several joints, or by one that moves.
     leaving = [
-        joint
-        for joint in tree.child_joints[tree.root]
-        if not isinstance(joint.kind, Floating)
+        joint for joint in tree.child_joints[tree.root] if not isinstance(joint.kind, Floating)
     ]
     if is_world(tree) and len(leaving) == 1 and isinstance(leaving[0].kind, Fixed):
         return group[1:]
@@ -305,9 +294,7 @@ def _bodies(
         if name in massless:
             mass = INVENTED_MASS * total / len(invented)
             moment = mass * _INVENTED_GYRATION
-            bodies.append(
-                Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment))
-            )
+            bodies.append(Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment)))
             notes.append(_regularised(tree, name, mass, base))
             if _moves(tree, name, base):
                 negligible.append(name)
@@ -317,10 +304,7 @@ def _bodies(
         if is_negligible(largest, mass, size) and _moves(tree, name, base):
             negligible.append(name)
         inertia, changes = usable_inertia(inertia, mass, size=size, total=total)
-        notes += [
-            Diagnostic(rule, f"link {name!r} {text}", location)
-            for rule, text in changes
-        ]
+        notes += [Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in changes]
         bodies.append(Body(name, mass, center, inertia))
     return tuple(bodies), tuple(negligible), notes
 

@@ -194,9 +194,7 @@ def bias_forces(
     return _bias_forces(_mechanism(robot, positions), velocities, gravity)
 
 
-def _bias_forces(
-    mechanism: _Mechanism, velocities: Mapping[str, Matrix], gravity: Vec3
-) -> Matrix:
+def _bias_forces(mechanism: _Mechanism, velocities: Mapping[str, Matrix], gravity: Vec3) -> Matrix:
     tree = mechanism.tree
     still = np.zeros((mechanism.count, 6))
     velocity = {tree.root: still}
@@ -259,18 +257,13 @@ def _mechanism(robot: Robot, positions: Mapping[str, Matrix]) -> _Mechanism:
     return _Mechanism(
         tree=tree,
         freedoms=freedoms,
-        inertias={
-            name: _spatial_inertia(tree.link[name], transforms[name])
-            for name in tree.links
-        },
+        inertias={name: _spatial_inertia(tree.link[name], transforms[name]) for name in tree.links},
         names=degrees_of_freedom(robot),
         count=count,
     )
 
 
-def _freedom(
-    kind: JointKind, at_zero: Matrix, transforms: Matrix, columns: slice
-) -> _Freedom:
+def _freedom(kind: JointKind, at_zero: Matrix, transforms: Matrix, columns: slice) -> _Freedom:
     """Express the motion of a joint in the root's frame.
 
     Args:

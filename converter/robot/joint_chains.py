@@ -101,9 +101,7 @@ def merge_chains(robot: Robot) -> Findings[Robot]:
         robot,
         links=tuple(link for link in robot.links if f"/{link.name}" not in dropped),
         joints=tuple(
-            merged.get(joint.name, joint)
-            for joint in robot.joints
-            if joint.name not in dropped
+            merged.get(joint.name, joint) for joint in robot.joints if joint.name not in dropped
         ),
     )
 
@@ -120,9 +118,7 @@ def _mark(joint: Joint) -> dict[str, str] | None:
     return None
 
 
-def _chain(
-    first: Joint, robot: Robot, links: dict[str, Link]
-) -> tuple[Joint, ...] | None:
+def _chain(first: Joint, robot: Robot, links: dict[str, Link]) -> tuple[Joint, ...] | None:
     """Return the joints of a chain; None if they and their links are not one."""
     count = len((_mark(first) or {}).get("axes", "").split())
     chain = [first]
@@ -170,9 +166,7 @@ def _merged(chain: tuple[Joint, ...]) -> Joint | None:
             joint.custom.attributes,
             tuple(one for one in joint.custom.elements if one.content.tag != MARK),
         )
-    kind = Generic(
-        tuple(reversed(known) if backwards else known), frame, backwards, _cone(mark)
-    )
+    kind = Generic(tuple(reversed(known) if backwards else known), frame, backwards, _cone(mark))
     return Joint(
         mark["name"],
         first.parent,
@@ -184,9 +178,7 @@ def _merged(chain: tuple[Joint, ...]) -> Joint | None:
     )
 
 
-def _axis(
-    joint: Joint, token: str, frame: Pose, *, backwards: bool
-) -> GenericAxis | None:
+def _axis(joint: Joint, token: str, frame: Pose, *, backwards: bool) -> GenericAxis | None:
     """Return an axis of a chain; None if the joint has another motion.
 
     Args:

@@ -201,7 +201,7 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
 @lru_cache(maxsize=1024)
 def _diagonalised(inertia: Vec6) -> tuple[Vec3, Vec4]:
     # Imported here because half of all robots need no numpy.
-    from urdf_usd.converter.robot import spatial  # noqa: PLC0415
+    from urdf_usd.converter.robot import spatial
 
     moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))
     return moments, spatial.quat_wxyz_from_rotation(axes)

@@ -96,9 +96,7 @@ class Custom(Struct, frozen=True):
         return bool(self.attributes or self.elements)
 
     def __add__(self, other: Custom) -> Custom:
-        return Custom(
-            (*self.attributes, *other.attributes), (*self.elements, *other.elements)
-        )
+        return Custom((*self.attributes, *other.attributes), (*self.elements, *other.elements))
 
 
 NO_CUSTOM = Custom()

@@ -63,9 +63,7 @@ def rotation_rows(quat_wxyz: Vec4) -> Rows:
 def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
     """Rotate a vector from the child into the parent."""
     x, y, z = vector
-    first, second, third = (
-        a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz)
-    )
+    first, second, third = (a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz))
     return first, second, third
 
 
@@ -79,9 +77,7 @@ def transform_point(pose: Pose, point: Vec3) -> Vec3:
 def compose(parent: Pose, child: Pose) -> Pose:
     """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
     a, b, c = transform_point(parent, child.position)
-    return Pose(
-        (a + 0.0, b + 0.0, c + 0.0), multiply_quats(parent.quat_wxyz, child.quat_wxyz)
-    )
+    return Pose((a + 0.0, b + 0.0, c + 0.0), multiply_quats(parent.quat_wxyz, child.quat_wxyz))
 
 
 def invert_pose(pose: Pose) -> Pose:

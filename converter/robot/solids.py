@@ -74,7 +74,7 @@ def _tube(radius: float, length: float) -> tuple[float, float, float]:
 
 def hull_solid(points: Matrix) -> Solid:
     """Return the solid of the convex hull of (N, 3) points [m]; empty if flat."""
-    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415  slow to import
+    from scipy.spatial import ConvexHull, QhullError
 
     try:
         hull = ConvexHull(points)
@@ -100,9 +100,7 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
     return _sum(corners, determinants * np.sign(determinants.sum()), amid)
 
 
-def fan_triangles(
-    points: Matrix, face_counts: Indices, face_indices: Indices
-) -> Matrix:
+def fan_triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> Matrix:
     """Return the (T, 3, 3) corners of the triangles of all faces, as fans.
 
     Args:
@@ -113,9 +111,7 @@ def fan_triangles(
     counts = face_counts.astype(np.int64)
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     # Position of each triangle within the fan of its face.
-    step = np.arange(len(first)) - np.repeat(
-        np.cumsum(counts - 2) - (counts - 2), counts - 2
-    )
+    step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
     triangles: Matrix = points[face_indices[fans]]
     return triangles
@@ -141,8 +137,7 @@ def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bo
     ends = starts[following]
     # Edges of no length have no direction.
     forwards, backwards = (
-        np.sort((a * len(points) + b)[starts != ends])
-        for a, b in ((starts, ends), (ends, starts))
+        np.sort((a * len(points) + b)[starts != ends]) for a, b in ((starts, ends), (ends, starts))
     )
     return bool(np.array_equal(forwards, backwards))
 

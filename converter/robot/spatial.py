@@ -38,9 +38,7 @@ def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
     squares = np.array([trace, m[0, 0], m[1, 1], m[2, 2]])
     pivot = int(np.argmax(squares))
     if pivot == 0:
-        q = np.array(
-            [1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]
-        )
+        q = np.array([1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
     else:
         i = pivot - 1
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -130,9 +128,7 @@ def inverse_transform(transform: Matrix) -> Matrix:
     invert_pose = np.zeros_like(transform)
     rotation = np.swapaxes(transform[..., :3, :3], -1, -2)
     invert_pose[..., :3, :3] = rotation
-    invert_pose[..., :3, 3] = -np.einsum(
-        "...ij,...j->...i", rotation, transform[..., :3, 3]
-    )
+    invert_pose[..., :3, 3] = -np.einsum("...ij,...j->...i", rotation, transform[..., :3, 3])
     invert_pose[..., 3, 3] = 1.0
     return invert_pose
 
@@ -147,8 +143,7 @@ def inertia_values(tensor: Matrix) -> Vec6:
     """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     t = (tensor + tensor.T) / 2
     ixx, ixy, ixz, iyy, iyz, izz = (
-        float(t[i, j]) + 0.0
-        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+        float(t[i, j]) + 0.0 for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     )
     return ixx, ixy, ixz, iyy, iyz, izz
 

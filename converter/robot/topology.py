@@ -49,11 +49,7 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
     Consequences are not reported: links below a loop are not also missing a root.
     """
     if not robot.links:
-        return (
-            Diagnostic(
-                "robot-empty", f"robot {robot.name!r} has no links", robot.location
-            ),
-        )
+        return (Diagnostic("robot-empty", f"robot {robot.name!r} has no links", robot.location),)
     diagnostics = [
         *_duplicates("link", robot.links),
         *_duplicates("joint", robot.joints),
@@ -105,9 +101,7 @@ def subtree(robot: Robot, root: str) -> Robot:
     reached = {root}
     pending = [root]
     while pending:
-        below = [
-            name for name in children.get(pending.pop(), []) if name not in reached
-        ]
+        below = [name for name in children.get(pending.pop(), []) if name not in reached]
         reached.update(below)
         pending.extend(below)
     return structs.replace(

@@ -219,9 +219,7 @@ class DescriptionTable(_Table, frozen=True):
     """
 
     base: Literal["auto", "fixed", "floating"] | None = None
-    profile: (
-        Literal["generic", "usdphysics", "physx", "ros", "simready", "isaac"] | None
-    ) = None
+    profile: Literal["generic", "usdphysics", "physx", "ros", "simready", "isaac"] | None = None
     self_collision: bool | None = None
     joints: tuple[JointTable, ...] = ()
     links: tuple[LinkTable, ...] = ()
@@ -266,13 +264,9 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         message = message.replace(" | null", "")
         problem = f"{named}{message[:1].lower()}{message[1:]}"
         location = located(file, places, place)
-        raise ConversionError(
-            (Diagnostic("description-value", problem, location),)
-        ) from None
+        raise ConversionError((Diagnostic("description-value", problem, location),)) from None
     digest = hashlib.sha256(data).hexdigest()
-    files = dict.fromkeys(
-        name for name in (content.filters.srdf, content.pose.srdf) if name
-    )
+    files = dict.fromkeys(name for name in (content.filters.srdf, content.pose.srdf) if name)
     attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in files)
     description = Description(file, digest, text, attached, tuple(places.items()))
     problems = tuple(
@@ -308,9 +302,7 @@ def _bytes(file: str) -> bytes:
     return data
 
 
-def _refused(
-    rule: str, message: str, file: str, line: int = 1, column: int = 1
-) -> ConversionError:
+def _refused(rule: str, message: str, file: str, line: int = 1, column: int = 1) -> ConversionError:
     return ConversionError((Diagnostic(rule, message, Location(file, line, column)),))
 
 
@@ -351,9 +343,7 @@ def _collider_problems(table: CollidersTable) -> Iterator[tuple[Place, str]]:
 
 def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
     """Yield keys of a table, and why their values are impossible."""
-    numbers = {
-        name: value for name, value in table.given.items() if isinstance(value, float)
-    }
+    numbers = {name: value for name, value in table.given.items() if isinstance(value, float)}
     for name, value in numbers.items():
         if not math.isfinite(value):
             yield name, f"{name!r} is {value}, not a finite number"
@@ -363,9 +353,7 @@ def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
         yield from _excluding_gains(table, numbers)
 
 
-def _excluding_gains(
-    table: JointTable, numbers: Mapping[str, float]
-) -> Iterator[tuple[str, str]]:
+def _excluding_gains(table: JointTable, numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
     """Yield keys of a drive that exclude each other."""
     gains = [name for name in ("stiffness", "damping") if name in numbers]
     for name in ("natural_frequency", "damping_ratio"):

@@ -47,9 +47,7 @@ def read_ros2_control(robot: Robot) -> Findings[Actuation | None]:
     positions: dict[str, float] = {}
     for joint in (one for system in systems for one in _children(system, "joint")):
         name = _attribute(joint, "name")
-        interfaces = {
-            _attribute(one, "name") for one in _children(joint, "command_interface")
-        }
+        interfaces = {_attribute(one, "name") for one in _children(joint, "command_interface")}
         mode = next((one for one in _INTERFACES if one in interfaces), None)
         if mode is not None:
             controls.setdefault(name, mode)
@@ -73,9 +71,7 @@ def _position_params(joint: XmlElement) -> Iterator[XmlElement]:
 def read_transmissions(robot: Robot) -> Actuation | None:
     """Return what ``<transmission>`` states; None without such an element."""
     found = list(_elements(robot, "transmission"))
-    names = (
-        _attribute(joint, "name") for one in found for joint in _children(one, "joint")
-    )
+    names = (_attribute(joint, "name") for one in found for joint in _children(one, "joint"))
     return Actuation({}, frozenset(names), {}) if found else None
 
 

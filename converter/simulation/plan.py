@@ -17,9 +17,7 @@ Place: TypeAlias = "tuple[str | int, ...]"
 """Path of a key in a document: names of tables and keys, and indices."""
 
 
-def located(
-    file: str, places: Mapping[Place, tuple[int, int]], place: Place
-) -> Location:
+def located(file: str, places: Mapping[Place, tuple[int, int]], place: Place) -> Location:
     """Return the position of a key, or of the nearest table around it."""
     while place and place not in places:
         place = place[:-1]

@@ -92,9 +92,7 @@ class _Wanted(Struct, frozen=True):
         return "velocity" if self.damping else "effort"
 
 
-def resolve(
-    description: Description, robot: Robot, urdf: Robot
-) -> Findings[Simulation]:
+def resolve(description: Description, robot: Robot, urdf: Robot) -> Findings[Simulation]:
     """Return the settings that a description states for a robot.
 
     Args:
@@ -107,9 +105,7 @@ def resolve(
         ConversionError: A natural frequency is stated for a joint without inertia.
     """
     tables = tables_of(description)
-    joints = {
-        joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)
-    }
+    joints = {joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)}
     actuation = yield from _actuation(description, urdf)
     of_urdf = actuation.positions if actuation else {}
     positions = yield from _initial_positions(description, joints, of_urdf)
@@ -136,9 +132,7 @@ def resolve(
 
     def stated(key: str) -> tuple[tuple[str, float], ...]:
         values = {name: getattr(one, key) for name, one in wanted.items()}
-        return tuple(
-            (name, values[name]) for name in joints if values.get(name) is not None
-        )
+        return tuple((name, values[name]) for name in joints if values.get(name) is not None)
 
     return Simulation(
         drives=drives,
@@ -179,9 +173,7 @@ def _without_element(description: Description, key: str, element: str) -> Diagno
     return Diagnostic("description-unmatched", message, location)
 
 
-def _actuated(
-    actuation: Actuation | None, joints: Mapping[str, Joint]
-) -> dict[str, _Wanted]:
+def _actuated(actuation: Actuation | None, joints: Mapping[str, Joint]) -> dict[str, _Wanted]:
     """Return the control modes that a URDF states: passive without an actuator."""
     if actuation is None:
         return {}
@@ -243,9 +235,7 @@ def _contact_materials(
     for index, table in enumerate(tables):
         for pattern in table.patterns:
             location = description.location("links", index, "match")
-            matched = yield from _matching(
-                pattern, shaped, "link with a collider", location
-            )
+            matched = yield from _matching(pattern, shaped, "link with a collider", location)
             for name in matched:
                 wanted.setdefault(name, {}).update(table.given)
                 places[name] = description.location("links", index)
@@ -350,9 +340,7 @@ def _initial_positions(
             yield Diagnostic("description-coupled", message, stated[name])
         positions[name] = position
     for name, position in positions.items():
-        yield from _within_limits(
-            "the initial position", joints[name], position, stated.get(name)
-        )
+        yield from _within_limits("the initial position", joints[name], position, stated.get(name))
     return positions
 
 
@@ -370,9 +358,7 @@ def _group_state(description: Description, name: str) -> Findings[GroupState]:
         message = "'state' needs an SRDF in [pose] or [filters]"
         raise ConversionError((Diagnostic("description-value", message, location),))
     srdf = yield from _read_srdf(description, file)
-    found = [
-        one for one in srdf.states if name in {one.name, f"{one.group}/{one.name}"}
-    ]
+    found = [one for one in srdf.states if name in {one.name, f"{one.group}/{one.name}"}]
     if len(found) != 1:
         known = ", ".join(f"{one.group}/{one.name}" for one in srdf.states)
         count = "several poses" if found else "no pose"
@@ -381,9 +367,7 @@ def _group_state(description: Description, name: str) -> Findings[GroupState]:
     return found[0]
 
 
-def _followed(
-    joint: Joint, joints: Mapping[str, Joint], positions: Mapping[str, float]
-) -> float:
+def _followed(joint: Joint, joints: Mapping[str, Joint], positions: Mapping[str, float]) -> float:
     """Return the position of a mimic joint, from the head of its chain."""
     chain: list[Joint] = []
     leader: Joint | None = joint
@@ -428,30 +412,22 @@ def _drives(
         if one is None or one.mode in {"effort", "none"}:
             continue
         if joint.mimic is not None:
-            message = (
-                f"joint {name!r} follows {joint.mimic.joint!r}; no drive is written"
-            )
+            message = f"joint {name!r} follows {joint.mimic.joint!r}; no drive is written"
             yield Diagnostic("description-coupled", message, one.location)
             continue
         stiffness, damping = _gains(one, joint, inertias)
         needed = "stiffness" if one.mode == "position" else "damping"
         if not (stiffness if one.mode == "position" else damping):
-            message = (
-                f"joint {name!r} has {one.mode} control without {needed}; "
-                "no drive is written"
-            )
+            message = f"joint {name!r} has {one.mode} control without {needed}; no drive is written"
             yield Diagnostic("description-gains", message, one.location)
             continue
         if joint.effort == 0:
             message = (
-                f"joint {name!r} has an effort limit of zero, so that its drive "
-                "exerts no force"
+                f"joint {name!r} has an effort limit of zero, so that its drive exerts no force"
             )
             yield Diagnostic("description-limit", message, one.location)
         if one.mode == "velocity":
-            drives.append(
-                JointDrive(name, 0.0, damping, target_velocity=one.target or 0.0)
-            )
+            drives.append(JointDrive(name, 0.0, damping, target_velocity=one.target or 0.0))
             continue
         target = positions.get(name, 0.0) if one.target is None else one.target
         yield from _within_limits("the target", joint, target, one.location)
@@ -459,9 +435,7 @@ def _drives(
     return tuple(drives)
 
 
-def _gains(
-    one: _Wanted, joint: Joint, inertias: Mapping[str, float]
-) -> tuple[float, float]:
+def _gains(one: _Wanted, joint: Joint, inertias: Mapping[str, float]) -> tuple[float, float]:
     """Return stiffness and damping of a joint.
 
     A joint with inertia I oscillates with natural frequency w = 2 pi f and damping
@@ -475,8 +449,7 @@ def _gains(
     inertia = inertias[joint.name] + (one.armature or 0.0)
     if inertia <= 0:
         message = (
-            f"joint {joint.name!r} moves no inertia, so that a natural frequency "
-            "defines no gains"
+            f"joint {joint.name!r} moves no inertia, so that a natural frequency defines no gains"
         )
         raise ConversionError((Diagnostic("description-value", message, one.location),))
     ratio = 1.0 if one.damping_ratio is None else one.damping_ratio
@@ -494,9 +467,9 @@ def _joint_inertias(robot: Robot, positions: Mapping[str, float]) -> dict[str, f
         positions: Of joints with one axis [rad or m]; others are at zero.
     """
     # Loads numpy, which natural frequencies alone need.
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from urdf_usd.converter.robot.dynamics import (  # noqa: PLC0415
+    from urdf_usd.converter.robot.dynamics import (
         degrees_of_freedom,
         inertia_matrices,
     )
@@ -507,9 +480,7 @@ def _joint_inertias(robot: Robot, positions: Mapping[str, float]) -> dict[str, f
         Spherical: [1.0, 0.0, 0.0, 0.0],
     }
     placed = {
-        joint.name: np.array(
-            [at_zero.get(type(joint.kind), [positions.get(joint.name, 0.0)])]
-        )
+        joint.name: np.array([at_zero.get(type(joint.kind), [positions.get(joint.name, 0.0)])])
         for joint in robot.joints
     }
     matrix = inertia_matrices(robot, placed)[0]

@@ -92,9 +92,7 @@ def _state(element: Element) -> GroupState:
             positions[child.get("name") or ""] = float(values[0])
         except ValueError:
             message = f"{values[0]!r} is no position"
-            raise SourceError(
-                (Diagnostic("srdf-invalid", message, child.location),)
-            ) from None
+            raise SourceError((Diagnostic("srdf-invalid", message, child.location),)) from None
     return GroupState(
         element.get("group") or "",
         element.get("name") or "",

@@ -49,9 +49,7 @@ def description_template(
     return "\n".join(_lines(robot, base, source, contacts)) + "\n"
 
 
-def _lines(
-    robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic]
-) -> Iterator[str]:
+def _lines(robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic]) -> Iterator[str]:
     joints = [joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)]
     driven = [joint for joint in joints if joint.mimic is None]
     yield f"# What the URDF of {robot.name} does not state about a simulation."
@@ -96,9 +94,7 @@ def _lines(
     yield from _filter_lines(robot, contacts)
     yield from _shape_lines(robot)
     yield from _contact_lines(robot)
-    counts = {
-        tag: sum(one.content.tag == tag for one in _custom(robot)) for tag in _SOURCES
-    }
+    counts = {tag: sum(one.content.tag == tag for one in _custom(robot)) for tag in _SOURCES}
     yield "# Elements of the URDF that count as well: actuators, friction, selfCollide."
     yield "#[sources]"
     for tag, key in _SOURCES.items():

@@ -60,9 +60,7 @@ def collect_robot_custom(node: Node, version: tuple[int, int]) -> Custom:
     )
 
 
-def written(
-    node: Node, *attributes: g.AttributeType[Any]
-) -> tuple[CustomAttribute, ...]:
+def written(node: Node, *attributes: g.AttributeType[Any]) -> tuple[CustomAttribute, ...]:
     """Return attributes of the language as the file writes them."""
     within = () if node.type in (*_OWNERS, g.ROBOT) else (node.type.tag,)
     texts = dict(node.element.attributes) if node.element else {}
@@ -76,12 +74,8 @@ def written(
 def nest_custom(custom: Custom, tag: str) -> Custom:
     """Return custom data as that of the enclosing owner."""
     return Custom(
-        tuple(
-            structs.replace(one, within=(tag, *one.within)) for one in custom.attributes
-        ),
-        tuple(
-            structs.replace(one, within=(tag, *one.within)) for one in custom.elements
-        ),
+        tuple(structs.replace(one, within=(tag, *one.within)) for one in custom.attributes),
+        tuple(structs.replace(one, within=(tag, *one.within)) for one in custom.elements),
     )
 
 
@@ -104,9 +98,7 @@ def assign_gazebo_elements(robot: Robot) -> Robot:
     return structs.replace(
         robot,
         links=tuple(
-            structs.replace(link, custom=with_share(link))
-            if link.name in addressed
-            else link
+            structs.replace(link, custom=with_share(link)) if link.name in addressed else link
             for link in robot.links
         ),
         joints=tuple(

@@ -120,9 +120,7 @@ _COLOR: Vector[Vec4] = Vector(4, _opaque)
 # Poses
 XYZ = AttributeType("xyz", _VEC3, (0.0, 0.0, 0.0), unit="m")
 RPY = AttributeType("rpy", _VEC3, (0.0, 0.0, 0.0), unit="rad")
-QUAT_XYZW: AttributeType[Vec4 | None] = AttributeType(
-    "quat_xyzw", _VEC4, None, since=(1, 1)
-)
+QUAT_XYZW: AttributeType[Vec4 | None] = AttributeType("quat_xyzw", _VEC4, None, since=(1, 1))
 ORIGIN = ElementType("origin", "link: origin", (XYZ, RPY, QUAT_XYZW))
 
 # Mass

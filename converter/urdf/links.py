@@ -125,9 +125,7 @@ def _build_geometry(
     return built
 
 
-def _build_shape(
-    node: Node, files: Mapping[str, str | None]
-) -> tuple[Geometry, tuple[float, ...]]:
+def _build_shape(node: Node, files: Mapping[str, str | None]) -> tuple[Geometry, tuple[float, ...]]:
     """Return a geometry, and the sizes that must be positive."""
     if node.type is g.BOX:
         return Box(node[g.SIZE]), node[g.SIZE]

@@ -75,9 +75,7 @@ def read_markup(
         expansion = expand(file, packages, arguments, environment=environment)
         expanded, found = drain(expanded_markup(expansion, file))
     except SourceError as error:
-        reason = next(
-            one.message for one in error.diagnostics if one.severity is Severity.ERROR
-        )
+        reason = next(one.message for one in error.diagnostics if one.severity is Severity.ERROR)
         message = f"{xacro.message}, but the file cannot be expanded: {reason}"
         ignored = Diagnostic("xacro-ignored", message, xacro.location)
         needed = _find_needed(root)
@@ -149,9 +147,7 @@ def _find_needed(root: Element) -> Diagnostic | None:
     return structs.replace(needed, rule="xacro-unexpanded") if needed else None
 
 
-def _find_xacro(
-    root: Element, *, elements: bool = True, files: bool = True
-) -> Diagnostic | None:
+def _find_xacro(root: Element, *, elements: bool = True, files: bool = True) -> Diagnostic | None:
     """Find the first element or attribute that xacro would change.
 
     Args:
@@ -171,9 +167,7 @@ def _find_xacro(
             continue
         for attribute in element_type.attributes:
             text = element.get(attribute.name) or ""
-            of_file = isinstance(attribute.kind, Text) and not isinstance(
-                attribute.kind, Name
-            )
+            of_file = isinstance(attribute.kind, Text) and not isinstance(attribute.kind, Name)
             if of_file and not files:
                 continue
             pattern = _SUBSTITUTION_IN_TEXT if of_file else _SUBSTITUTION

@@ -59,9 +59,7 @@ def build_materials(
     defined = yield from _definitions(written)
     yield from _undefined(written, defined)
     return {
-        one.location: one.material
-        if one.defines
-        else defined.get(one.material.name, one.material)
+        one.location: one.material if one.defines else defined.get(one.material.name, one.material)
         for one in written
     }
 

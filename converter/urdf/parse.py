@@ -144,9 +144,7 @@ def _markup_and_robot(
     return markup, (yield from _robot(markup.root, resolver, tree_root))
 
 
-def _robot(
-    root: Element, resolver: FileResolver, tree_root: str | None
-) -> Findings[Robot]:
+def _robot(root: Element, resolver: FileResolver, tree_root: str | None) -> Findings[Robot]:
     fatal = _not_a_robot(root) or _deformable(root)
     if fatal:
         raise SourceError((fatal,))
@@ -160,9 +158,7 @@ def _robot(
     links = yield from gather(
         build_link(link, version, meshes, materials) for link in node.all(g.LINK)
     )
-    joints = yield from gather(
-        build_joint(joint, version) for joint in node.all(g.JOINT)
-    )
+    joints = yield from gather(build_joint(joint, version) for joint in node.all(g.JOINT))
     links = yield from define_world(joints, links)
     joints = yield from drop_dangling(joints, links)
     name = node[g.OPTIONAL_NAME]

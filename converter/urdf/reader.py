@@ -73,9 +73,7 @@ class Node(Struct, frozen=True):
         return Node(element_type, defaults, frozenset(), (), self.location)
 
 
-def read(
-    element: Element, element_type: ElementType, version: tuple[int, int]
-) -> Findings[Node]:
+def read(element: Element, element_type: ElementType, version: tuple[int, int]) -> Findings[Node]:
     """Parse an element and its children.
 
     Args:

@@ -34,9 +34,7 @@ def drop_repeated(root: Element) -> Findings[Element]:
     return structs.replace(root, children=tuple(kept))
 
 
-def define_world(
-    joints: tuple[Joint, ...], links: tuple[Link, ...]
-) -> Findings[tuple[Link, ...]]:
+def define_world(joints: tuple[Joint, ...], links: tuple[Link, ...]) -> Findings[tuple[Link, ...]]:
     """Add the link ``world`` if it is the parent of joints but not defined.
 
     Robots for Drake, where ``world`` is predefined, do not define it. If the child of

@@ -38,9 +38,7 @@ def write_text(prim: Sdf.PrimSpec, name: str, value: str) -> None:
     _write(prim, name, Sdf.ValueTypeNames.String, value)
 
 
-def write_numbers(
-    prim: Sdf.PrimSpec, name: str, values: Vec6 | tuple[float, ...]
-) -> None:
+def write_numbers(prim: Sdf.PrimSpec, name: str, values: Vec6 | tuple[float, ...]) -> None:
     """Author ``urdf:<name>`` as an array of doubles."""
     array = Vt.DoubleArray(list(values))
     _write(prim, name, Sdf.ValueTypeNames.DoubleArray, array)
@@ -71,8 +69,6 @@ def read_text(prim: Usd.Prim, name: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _write(
-    prim: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object
-) -> None:
+def _write(prim: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object) -> None:
     name = f"urdf:{name}"
     write_new(prim, name, kind, value, Sdf.VariabilityUniform, custom=True)

@@ -124,8 +124,7 @@ def _instead(target: str, known: Mapping[str, _Description]) -> str:
     alike = [
         f"{Scheme.DESCRIPTIONS}:{name}"
         for name, other in sorted(known.items())
-        if other.has_urdf
-        and (other.robot, other.maker) == (described.robot, described.maker)
+        if other.has_urdf and (other.robot, other.maker) == (described.robot, described.maker)
     ]
     return f", only {formats}" + (f"; {' and '.join(alike)} has one" if alike else "")
 
@@ -141,9 +140,7 @@ def _descriptions() -> Mapping[str, _Description]:
     return known
 
 
-def _origin(
-    described: _Description, repository: Repository | None, mirror: Path | None
-) -> Origin:
+def _origin(described: _Description, repository: Repository | None, mirror: Path | None) -> Origin:
     commit = None
     if repository is not None:
         commit = (

@@ -70,14 +70,10 @@ def fetch_all(
         except UnavailableError as error:
             if isinstance(error, _CloneError):
                 failed[download.source] = error.reason
-            yield UnavailableSource(
-                download.id, download.reference, str(error), download.origin
-            )
+            yield UnavailableSource(download.id, download.reference, str(error), download.origin)
 
 
-def fetch(
-    download: Download, announce: Announce, mirror: Path | None = None
-) -> RobotSource:
+def fetch(download: Download, announce: Announce, mirror: Path | None = None) -> RobotSource:
     """Fetch one robot; the arguments are those of :func:`fetch_all`.
 
     Raises:
@@ -98,9 +94,7 @@ def fetch(
         path=Path(path),
         packages=_packages(module),
         arguments=arguments,
-        origin=structs.replace(
-            download.origin, commit=commit or download.origin.commit
-        ),
+        origin=structs.replace(download.origin, commit=commit or download.origin.commit),
         mirrored=mirror is not None,
     )
 
@@ -117,9 +111,7 @@ def _file_and_arguments(
     return xacro, tuple((name, str(value)) for name, value in arguments.items())
 
 
-def _import_description(
-    download: Download, announce: Announce, mirror: Path | None
-) -> ModuleType:
+def _import_description(download: Download, announce: Announce, mirror: Path | None) -> ModuleType:
     name = download.module
     if mirror:
         try:
@@ -133,9 +125,7 @@ def _import_description(
     try:
         git = importlib.import_module("git")
     except ImportError:
-        raise UnavailableError(
-            f"{name} cannot be downloaded without git; install git"
-        ) from None
+        raise UnavailableError(f"{name} cannot be downloaded without git; install git") from None
     found = repositories().get(download.source)
     if found is not None and not download.cached:
         announce(f"downloading {name} from {found.url}")
@@ -149,9 +139,7 @@ def _import_description(
     except git.GitError as error:
         raise _CloneError(name, _reason(error)) from error
     except _FAILURES as error:
-        raise UnavailableError(
-            f"{name} cannot be downloaded: {_reason(error)}"
-        ) from error
+        raise UnavailableError(f"{name} cannot be downloaded: {_reason(error)}") from error
     for warning in caught:
         announce(f"{name}: {warning.message}")
     return imported

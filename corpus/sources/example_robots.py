@@ -69,9 +69,7 @@ def locate(target: str) -> RobotSource:
             (DISTRIBUTION, data.root),
             *((folder.name, folder) for folder in data.folders),
         ),
-        origin=_origin(
-            next(folder for folder in data.folders if folder in file.parents)
-        ),
+        origin=_origin(next(folder for folder in data.folders if folder in file.parents)),
     )
 
 
@@ -82,10 +80,7 @@ def _origin(folder: Path) -> Origin:
     whose identifier is not known.
     """
     described = metadata.metadata(DISTRIBUTION)
-    own = any(
-        path.name.upper().startswith(("LICENSE", "COPYING"))
-        for path in folder.iterdir()
-    )
+    own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
     declared = described.get_all("License-Expression") or [None]
     return Origin(
         license=None if own else declared[0],
@@ -145,6 +140,4 @@ def _root() -> Path:
         if "robots" in parts and file.suffix == ".urdf":
             depth = len(parts) - parts.index("robots")
             return Path(str(file.locate())).resolve().parents[depth - 1]
-    raise UnavailableError(
-        f"{DISTRIBUTION} is not installed; {install_command(_EXTRA)}"
-    )
+    raise UnavailableError(f"{DISTRIBUTION} is not installed; {install_command(_EXTRA)}")

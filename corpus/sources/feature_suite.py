@@ -73,15 +73,12 @@ def locate_all(target: str) -> tuple[RobotSource, ...]:
     version = stated or known[-1]
     if version not in known:
         raise UnknownRobotError(
-            f"the feature suite has no version {version!r}; there are "
-            f"{', '.join(known)}"
+            f"the feature suite has no version {version!r}; there are {', '.join(known)}"
         )
     cases = _names(version)
     wanted = f"{chapter}/{case}" if case else chapter
     found = [
-        name
-        for name in cases
-        if not wanted or name == wanted or name.startswith(f"{wanted}/")
+        name for name in cases if not wanted or name == wanted or name.startswith(f"{wanted}/")
     ]
     if not found:
         chapters = {name.partition("/")[0] for name in cases}
@@ -101,9 +98,7 @@ def _names(version: str) -> tuple[str, ...]:
     )
 
 
-def _case(
-    version: str, titles: Mapping[str, str], number: int, name: str
-) -> RobotSource:
+def _case(version: str, titles: Mapping[str, str], number: int, name: str) -> RobotSource:
     folder = ROOT / version
     full = f"{version}/{name}"
     chapter, _, own = name.partition("/")

@@ -86,21 +86,15 @@ def locate_all(
         raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
     folder = start / target if start else Path(target)
     if folder.is_file():
-        raise UnknownRobotError(
-            f"{target} is a file, not a folder; write file:{target}"
-        )
+        raise UnknownRobotError(f"{target} is a file, not a folder; write file:{target}")
     if not folder.is_dir():
         raise UnknownRobotError(f"{target}: there is no such folder")
     paths: list[Path] = []
     for root, subfolders, files in os.walk(folder):
         subfolders[:] = [name for name in subfolders if _is_searched(root, name)]
-        paths += [
-            Path(root, name) for name in files if name.lower().endswith(_SUFFIXES)
-        ]
+        paths += [Path(root, name) for name in files if name.lower().endswith(_SUFFIXES)]
     if not paths:
-        raise UnknownRobotError(
-            f"{target}: no .urdf or .xacro file lies in or below it"
-        )
+        raise UnknownRobotError(f"{target}: no .urdf or .xacro file lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
     included = frozenset(name for path in paths for name in _included(path))

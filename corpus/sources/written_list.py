@@ -52,9 +52,7 @@ class Additions(Struct, frozen=True):
 
     def to(self, robot: Candidate) -> Candidate:
         """Return the robot with these properties."""
-        origin = structs.replace(
-            robot.origin, license=self.license or robot.origin.license
-        )
+        origin = structs.replace(robot.origin, license=self.license or robot.origin.license)
         if not isinstance(robot, RobotSource):
             return structs.replace(robot, origin=origin)
         return structs.replace(
@@ -120,9 +118,7 @@ def _entry(table: Table[_Row], start: Path) -> Entry:
     if reference.scheme is Scheme.LIST:
         raise TableError(f"{location}: a list cannot name a list")
     if row.arguments and reference.whole:
-        raise TableError(
-            f"{table.location('arguments')}: {reference} is no single xacro file"
-        )
+        raise TableError(f"{table.location('arguments')}: {reference} is no single xacro file")
     packages = tuple((name, start / path) for name, path in row.packages.items())
     missing = [name for name, folder in packages if not folder.is_dir()]
     if missing:

@@ -177,10 +177,7 @@ def _robots(comparison: Comparison) -> Iterator[str]:
     rows = [
         (
             f"<code>{markdown(reference, _CELL)}</code>",
-            *(
-                f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else ""
-                for name in names
-            ),
+            *(f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else "" for name in names),
         )
         for reference, row in verdicts.items()
         if len(set(row.values())) > 1

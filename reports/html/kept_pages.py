@@ -41,9 +41,7 @@ class KeptPages:
         self._former = _read(file)
         self._pages: dict[str, _Page] = {}
 
-    def write(
-        self, path: Path, parts: tuple[bytes, ...], render: Callable[[], str]
-    ) -> None:
+    def write(self, path: Path, parts: tuple[bytes, ...], render: Callable[[], str]) -> None:
         """Write a page, unless it is the same already.
 
         Args:
@@ -53,9 +51,7 @@ class KeptPages:
         """
         self.make(path, parts, lambda page: page.write_bytes(render().encode()))
 
-    def make(
-        self, path: Path, parts: tuple[bytes, ...], write: Callable[[Path], object]
-    ) -> None:
+    def make(self, path: Path, parts: tuple[bytes, ...], write: Callable[[Path], object]) -> None:
         """Make a file, unless it is the same already.
 
         Args:

@@ -47,9 +47,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     for robot in robots:
         for check in robot.checks:
             records[check.id].append(check)
-    engines = tuple(
-        dict.fromkeys(one.name for robot in robots for one in robot.engines)
-    )
+    engines = tuple(dict.fromkeys(one.name for robot in robots for one in robot.engines))
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
     references = overview.short_references(robots)
@@ -133,9 +131,7 @@ def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
     row = [known.get(check) for check in checks]
     return {
         "grades": "".join(_letter(check.grade if check else None) for check in row),
-        "worst": [
-            _number(check.worst) if check and check.unit else None for check in row
-        ],
+        "worst": [_number(check.worst) if check and check.unit else None for check in row],
     }
 
 
@@ -145,9 +141,7 @@ def _letter(grade: Grade | None) -> str:
 
 def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:
     known = {engine.name: engine.status for engine in robot.engines}
-    return "".join(
-        _STATUS_LETTERS[known[name]] if name in known else _ABSENT for name in engines
-    )
+    return "".join(_STATUS_LETTERS[known[name]] if name in known else _ABSENT for name in engines)
 
 
 def _number(value: float | None) -> float | str | None:

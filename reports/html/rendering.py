@@ -83,9 +83,7 @@ def script_digest(script: str) -> str:
 @cache
 def template_asset(name: str) -> str:
     """Read a file of the folder ``templates``."""
-    return (resources.files("urdf_usd.reports.html") / "templates" / name).read_text(
-        "utf-8"
-    )
+    return (resources.files("urdf_usd.reports.html") / "templates" / name).read_text("utf-8")
 
 
 def trusted_markup(text: str) -> Markup:

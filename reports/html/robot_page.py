@@ -159,18 +159,14 @@ def _agreement(
     for each in agreements:
         graded = each, allowed.grade(each.position)
         cells[each.engines] = cells[each.engines[::-1]] = graded
-    return AgreementTable(
-        tuple(dict.fromkeys(name for pair in cells for name in pair)), cells
-    )
+    return AgreementTable(tuple(dict.fromkeys(name for pair in cells for name in pair)), cells)
 
 
 def _plotted(errors: LinkErrors, limits: dict[str, Limits]) -> dict[str, object]:
     """Keep the links with the largest errors of position or rotation."""
 
     def size(link: int) -> float:
-        values = [
-            row[link] for rows in (errors.positions, errors.rotations) for row in rows
-        ]
+        values = [row[link] for rows in (errors.positions, errors.rotations) for row in rows]
         return max((value or 0.0 for value in values), default=0.0)
 
     links = sorted(range(len(errors.links)), key=size, reverse=True)[:_PLOTTED_LINKS]
@@ -204,13 +200,10 @@ def _check(robot: RobotRecord, identifier: str) -> CheckRecord | None:
     return next((check for check in robot.checks if check.id == identifier), None)
 
 
-def _checks_with(
-    robot: RobotRecord, grades: tuple[Grade, ...]
-) -> tuple[CheckRecord, ...]:
+def _checks_with(robot: RobotRecord, grades: tuple[Grade, ...]) -> tuple[CheckRecord, ...]:
     # Includes checks that fail without a finding, which show a reason.
     return tuple(
         check
         for check in sorted(robot.checks, key=lambda check: GRADES[check.grade].rank)
-        if check.grade in grades
-        or any(finding.grade in grades for finding in check.findings)
+        if check.grade in grades or any(finding.grade in grades for finding in check.findings)
     )

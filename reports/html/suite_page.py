@@ -86,9 +86,7 @@ class Chapter(Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
-def write_suite(
-    summary: RunSummary, robots: Sequence[RobotRecord], directory: Path
-) -> Path | None:
+def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
     """Write ``suite.html``, and the file of each case; return the path of the page.
 
     Args:
@@ -151,9 +149,7 @@ def _chapters(rows: Sequence[Row]) -> tuple[Chapter, ...]:
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         by_name.setdefault(row.case.chapter, []).append(row)
-    return tuple(
-        Chapter(name, own[0].case.title, tuple(own)) for name, own in by_name.items()
-    )
+    return tuple(Chapter(name, own[0].case.title, tuple(own)) for name, own in by_name.items())
 
 
 def _look(score: Score) -> str:
@@ -166,11 +162,7 @@ def _look(score: Score) -> str:
 def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str:
     parts = []
     for converter in converters:
-        found = [
-            row.results[converter.name][1]
-            for row in rows
-            if converter.name in row.results
-        ]
+        found = [row.results[converter.name][1] for row in rows if converter.name in row.results]
         passed = sum(one.outcome.passes for one in found)
         parts.append(f"{converter.name} passes {passed} of {len(found)} cases")
     return "; ".join(parts)

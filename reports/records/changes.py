@@ -24,24 +24,18 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
     A changed difference counts if it exceeds its bound of rounding to float32.
     """
     changes = [
-        *_settings(
-            "environment", first.summary.environment, second.summary.environment
-        ),
+        *_settings("environment", first.summary.environment, second.summary.environment),
         *_settings("option", first.summary.options, second.summary.options),
     ]
     for name in sorted(first.records.keys() | second.records.keys()):
         before, after = first.records.get(name), second.records.get(name)
         if before and after:
-            changes += (
-                structs.replace(one, subject=name) for one in _robot(before, after)
-            )
+            changes += (structs.replace(one, subject=name) for one in _robot(before, after))
         elif after:
             changes.append(structs.replace(_added(after), subject=name))
         elif before:
             gone = before.verdict.conforms
-            changes.append(
-                ChangeRecord(Kind.REMOVED, gone, name, before=before.verdict.value)
-            )
+            changes.append(ChangeRecord(Kind.REMOVED, gone, name, before=before.verdict.value))
     order = list(Kind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
 
@@ -81,9 +75,7 @@ def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRe
     return FormerRunRecord(name=name, changes=compare_runs(first, second))
 
 
-def _settings(
-    noun: str, before: dict[str, str], after: dict[str, str]
-) -> Iterator[ChangeRecord]:
+def _settings(noun: str, before: dict[str, str], after: dict[str, str]) -> Iterator[ChangeRecord]:
     for name in sorted(before.keys() | after.keys()):
         pair = before.get(name, ""), after.get(name, "")
         if pair[0] != pair[1]:
@@ -120,9 +112,7 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     if before.checks and after.checks:
         remaining = {check.id for check in after.checks}
         for gone in (check for name, check in former.items() if name not in remaining):
-            yield ChangeRecord(
-                Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value
-            )
+            yield ChangeRecord(Kind.REMOVED, True, after.id, gone.id, before=gone.grade.value)
 
 
 def _case(robot: str, before: CaseRecord, after: CaseRecord) -> ChangeRecord:
@@ -137,8 +127,7 @@ def _case(robot: str, before: CaseRecord, after: CaseRecord) -> ChangeRecord:
 
 def _files(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     hashes = [
-        {file.path: file.sha256 for file in record.source.files}
-        for record in (before, after)
+        {file.path: file.sha256 for file in record.source.files} for record in (before, after)
     ]
     paths = sorted(hashes[0].keys() | hashes[1].keys())
     other = [path for path in paths if hashes[0].get(path) != hashes[1].get(path)]
@@ -164,9 +153,7 @@ def _joint_orders(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRec
             )
 
 
-def _check(
-    robot: str, before: CheckRecord, after: CheckRecord
-) -> Iterator[ChangeRecord]:
+def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[ChangeRecord]:
     if before.grade is not after.grade:
         worse = after.grade.severity > before.grade.severity
         yield ChangeRecord(

@@ -35,10 +35,10 @@ def environment() -> dict[str, str]:
 @functools.cache
 def _versions() -> dict[str, str]:
     # Slow to import; some commands need only the name above.
-    import platform  # noqa: PLC0415
-    from importlib import metadata  # noqa: PLC0415
+    import platform
+    from importlib import metadata
 
-    from urdf_usd.installation import distribution_of  # noqa: PLC0415
+    from urdf_usd.installation import distribution_of
 
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:

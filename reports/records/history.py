@@ -169,9 +169,7 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
     entries = []
     for file in files:
         try:
-            entry = msgspec.json.decode(
-                file.read_bytes(), type=HistoryEntry, strict=False
-            )
+            entry = msgspec.json.decode(file.read_bytes(), type=HistoryEntry, strict=False)
         except (msgspec.DecodeError, OSError) as error:
             raise HistoryError(f"{file}: no entry of a history: {error}") from error
         if entry.schema_version != SCHEMA_VERSION:
@@ -183,9 +181,7 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
-def changed_versions(
-    before: HistoryEntry, after: HistoryEntry
-) -> tuple[HistoryChange, ...]:
+def changed_versions(before: HistoryEntry, after: HistoryEntry) -> tuple[HistoryChange, ...]:
     """List versions of packages and converters, and options, that changed."""
     pairs = (
         (before.converters, after.converters),
@@ -200,9 +196,7 @@ def changed_versions(
     )
 
 
-def changed_results(
-    before: HistoryEntry, after: HistoryEntry
-) -> tuple[HistoryChange, ...]:
+def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[HistoryChange, ...]:
     """List robots with another verdict, or with other grades; the worse first."""
     former = {(robot.candidate, robot.id): robot for robot in before.robots}
     current = {(robot.candidate, robot.id): robot for robot in after.robots}
@@ -269,9 +263,7 @@ def _entry(
 
 
 def _robot(robot: RobotSummary, seconds: Mapping[_Key, float]) -> HistoryRobot:
-    grades = {
-        check: grade for check, grade in robot.grades.items() if grade not in _PASSED
-    }
+    grades = {check: grade for check, grade in robot.grades.items() if grade not in _PASSED}
     return HistoryRobot(
         id=robot.id,
         candidate=robot.candidate,

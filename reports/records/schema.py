@@ -35,9 +35,7 @@ def record_schema(kind: str) -> dict[str, Any]:
         kind: A key of ``RECORDS``.
     """
     record = RECORDS[kind]
-    (root,), definitions = msgspec.json.schema_components(
-        (record,), ref_template="#/$defs/{name}"
-    )
+    (root,), definitions = msgspec.json.schema_components((record,), ref_template="#/$defs/{name}")
     schema: dict[str, Any] = {
         "$schema": DIALECT,
         "title": f"urdf-usd {kind} record {SCHEMA_VERSION}",

@@ -72,9 +72,7 @@ def _read(file: Path, kind: type[_Record]) -> _Record:
         content = file.read_bytes()
         version = msgspec.json.decode(content, type=_Versioned).schema_version
         if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-            raise StoredRunError(
-                f"{file} is of schema {version}, which is not {SCHEMA_VERSION}"
-            )
+            raise StoredRunError(f"{file} is of schema {version}, which is not {SCHEMA_VERSION}")
         # Not strict, so that text becomes the number that JSON could not express.
         return msgspec.json.decode(content, type=kind, strict=False)
     except OSError as error:

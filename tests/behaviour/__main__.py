@@ -89,12 +89,8 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--moves", action="store_true", help="move targets after the first 2 s"
-    )
-    parser.add_argument(
-        "--newton", default=sys.executable, help="interpreter with newton[sim]"
-    )
+    parser.add_argument("--moves", action="store_true", help="move targets after the first 2 s")
+    parser.add_argument("--newton", default=sys.executable, help="interpreter with newton[sim]")
     options = parser.parse_args()
     sources = [one for text in options.corpus for one in resolve_corpora([text])]
     if options.sample and options.sample < len(sources):
@@ -136,9 +132,7 @@ def _measure(
 ) -> Iterator[dict[str, Any]]:
     packages = {name: str(path) for name, path in source.packages}
     try:
-        parsed = parse(
-            str(source.path), packages=packages, arguments=dict(source.arguments)
-        )
+        parsed = parse(str(source.path), packages=packages, arguments=dict(source.arguments))
     except ConversionError as error:
         yield {"status": "unreadable", "error": str(error).splitlines()[0]}
         return
@@ -210,9 +204,7 @@ def _simulated(
     segments: list[dict[str, Any]] = [{"steps": _HOLD, "targets": {}}]
     contacts = asset == _SELF_COLLISION
     if driven and moves and not contacts:
-        segments += [
-            {"steps": _MOVE, "targets": targets} for targets in _targets(driven, paths)
-        ]
+        segments += [{"steps": _MOVE, "targets": targets} for targets in _targets(driven, paths)]
     request = {
         "usd": str(usd),
         "colliders": find_prims(usd, UsdPhysics.CollisionAPI),
@@ -229,9 +221,7 @@ def _simulated(
         own_answer = simulate_in_mujoco(seen, chosen, by_name, request)
         own_answer["seconds"] = time.perf_counter() - start
         answers = {"MuJoCo": own_answer}
-        answers |= {
-            one.name: answer for one, answer in zip(requested, found, strict=True)
-        }
+        answers |= {one.name: answer for one, answer in zip(requested, found, strict=True)}
     for name, answer in answers.items():
         if contacts and name == "MuJoCo":
             continue
@@ -290,9 +280,7 @@ def _assessed(
         ]
     found["outside"] = [
         names[row]
-        for row in assess_bounds(
-            answer["segments"][0]["positions"][:1], lower, upper, angular
-        )
+        for row in assess_bounds(answer["segments"][0]["positions"][:1], lower, upper, angular)
     ]
     found["beyond"] = [names[row] for row in sorted(beyond)]
     found["fast"] = [names[row] for row in sorted(fast)]
@@ -343,9 +331,7 @@ def _compared(
 def configurations_at_rest(parsed: Parsed) -> Configurations:
     """Return configurations of a robot for link frames alone."""
     whole = configurations(structure(parsed.robot), 1)
-    return structs.replace(
-        whole, velocities=(), root=None, rollout=None, motion_count=0
-    )
+    return structs.replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
 
 
 def joint_names(usd: Path) -> dict[str, str]:

@@ -139,9 +139,7 @@ def _array(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     return np.array(rows, np.float64).reshape(len(rows), -1)
 
 
-def _by_unit(
-    bounds: tuple[float, float], angular: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _by_unit(bounds: tuple[float, float], angular: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.where(angular, *bounds)
 
 

@@ -22,9 +22,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     start = scene.read(joint, "jointPosition")
     freedoms = {path for own in scene.dof_paths().values() for path in own}
     joints = [path for path in request["joints"] if path in freedoms]
-    units = np.array(
-        [math.radians(1.0) if path in request["angular"] else 1.0 for path in joints]
-    )
+    units = np.array([math.radians(1.0) if path in request["angular"] else 1.0 for path in joints])
     # PhysX simulates a step before it accepts positions.
     scene.warm_up()
     scene.write("jointPosition", start)

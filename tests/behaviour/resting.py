@@ -71,15 +71,11 @@ def _write(reference: str, simulator: str, answer: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _request(
-    reference: str, folder: Path
-) -> tuple[Path, dict[str, Any], Configurations]:
+def _request(reference: str, folder: Path) -> tuple[Path, dict[str, Any], Configurations]:
     """Return the asset, the request for its scene, and configurations for MuJoCo."""
     source = resolve_robot(reference)
     packages = {name: str(path) for name, path in source.packages}
-    parsed = parse(
-        str(source.path), packages=packages, arguments=dict(source.arguments)
-    )
+    parsed = parse(str(source.path), packages=packages, arguments=dict(source.arguments))
     usd = convert_robot(parsed, folder / "asset", ASSETS[WITH], BaseOption.FLOATING)
     scene, body = _place(usd)
     steps = round(_SECONDS / _STEP)
@@ -96,9 +92,7 @@ def _request(
     return usd, request, configurations_at_rest(parsed)
 
 
-def _in_mujoco(
-    usd: Path, request: Mapping[str, Any], chosen: Configurations
-) -> dict[str, Any]:
+def _in_mujoco(usd: Path, request: Mapping[str, Any], chosen: Configurations) -> dict[str, Any]:
     """Simulate the asset above a plane, which touches its lowest collider."""
     with captured_diagnostics():
         seen = OpenusdEngine().observe(Request(str(usd), chosen))
@@ -189,9 +183,7 @@ def _place(usd: Path) -> tuple[Path, str]:
         purposes = [UsdGeom.Tokens.default_, UsdGeom.Tokens.guide]
         cache = UsdGeom.BBoxCache(Usd.TimeCode.Default(), purposes)
         lowest = min(
-            cache.ComputeWorldBound(stage.GetPrimAtPath(path))
-            .ComputeAlignedRange()
-            .GetMin()[2]
+            cache.ComputeWorldBound(stage.GetPrimAtPath(path)).ComputeAlignedRange().GetMin()[2]
             for path in find_prims(usd, UsdPhysics.CollisionAPI)
         )
         height = Gf.Vec3d(0.0, 0.0, _CLEARANCE - lowest)

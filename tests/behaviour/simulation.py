@@ -122,9 +122,7 @@ def simulate_in_mujoco(
     with collected_warnings():
         for segment in request["segments"]:
             for row, drive in enumerate(drives):
-                target = segment["targets"].get(
-                    paths[drive.joint], drive.target_position
-                )
+                target = segment["targets"].get(paths[drive.joint], drive.target_position)
                 state.ctrl[row] = drive.stiffness * (target or 0.0)
                 state.ctrl[row] += drive.damping * (drive.target_velocity or 0.0)
             rows = _stepped(model, state, segment["steps"], request["every"])

@@ -24,11 +24,7 @@ _NAMES = 3
 
 def main(files: Sequence[str]) -> None:
     """Print the tables."""
-    lines = [
-        line
-        for file in files
-        for line in Path(file).read_text(encoding="utf-8").splitlines()
-    ]
+    lines = [line for file in files for line in Path(file).read_text(encoding="utf-8").splitlines()]
     rows = [json.loads(line) for line in lines]
     sys.stdout.write("\n".join(tables(rows)) + "\n")
 
@@ -50,9 +46,7 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield _line("---", "---", "---")
     for simulator in sorted({row["simulator"] for row in seen} - {_MUJOCO}):
         compared = [
-            agrees(row)
-            for row in seen
-            if (row["asset"], row["simulator"]) == (_WITH, simulator)
+            agrees(row) for row in seen if (row["asset"], row["simulator"]) == (_WITH, simulator)
         ]
         known = [one for one in compared if one is not None]
         yield _line(simulator, len(known), sum(known))

@@ -125,9 +125,7 @@ def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
         (math.nan, 0.0, True, "diverges"),
     ],
 )
-def test_state_of_a_joint(
-    last: float, speed: float, state: str, *, angular: bool
-) -> None:
+def test_state_of_a_joint(last: float, speed: float, state: str, *, angular: bool) -> None:
     """The second joint moves from zero, the first does not."""
     segment = {
         "positions": [[0.3, 0.0], [0.3, last]],

@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-_STL_RECORD = np.dtype(
-    [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")]
-)
+_STL_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 # Files larger than 256 MiB are refused.
 LARGEST_STL = 5_000_000
 
@@ -56,9 +54,7 @@ def write_mesh_robot(folder: Path, triangles: int) -> Path:
         mesh = f'<geometry><mesh filename="{number}.stl"/></geometry>'
         shapes.append(f"<visual>{mesh}</visual>")
     path = folder / "sheets.urdf"
-    path.write_text(
-        f'<robot name="sheets"><link name="a">{"".join(shapes)}</link></robot>'
-    )
+    path.write_text(f'<robot name="sheets"><link name="a">{"".join(shapes)}</link></robot>')
     return path
 
 

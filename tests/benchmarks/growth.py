@@ -68,12 +68,12 @@ def main() -> None:
 def measure(kind: str, size: int) -> Cost:
     """Convert a robot of some size, after a small one."""
     # Imported here: modules that the parent has loaded would count for the child.
-    from tests.benchmarks.generated import (  # noqa: PLC0415
+    from tests.benchmarks.generated import (
         tree_urdf,
         write_mesh_robot,
     )
-    from urdf_usd.converter import ConvertOptions, convert  # noqa: PLC0415
-    from urdf_usd.converter.options import BodyNesting  # noqa: PLC0415
+    from urdf_usd.converter import ConvertOptions, convert
+    from urdf_usd.converter.options import BodyNesting
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -80,8 +80,7 @@ def document(names: Sequence[str], runs: Sequence[Mapping[str, Any]]) -> str:
 def ratios(run: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
     """Yield the ratios of a run, by the function of the subject and the group."""
     shortest = {
-        (one["group"], one["name"]): float(one["stats"]["min"])
-        for one in run["benchmarks"]
+        (one["group"], one["name"]): float(one["stats"]["min"]) for one in run["benchmarks"]
     }
     for (group, name), seconds in shortest.items():
         for subject, reference in RATIOS.items():

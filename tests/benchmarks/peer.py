@@ -91,9 +91,7 @@ def _jobs(corpora: Sequence[str]) -> list[Job]:
     ]
 
 
-def compare(
-    sides: tuple[Side, Side], jobs: list[Job], rounds: int, folder: Path
-) -> Comparison:
+def compare(sides: tuple[Side, Side], jobs: list[Job], rounds: int, folder: Path) -> Comparison:
     """Measure both converters alternately, so that other load affects both."""
     first = [_convert(side, jobs, folder / side.name) for side in sides]
     failures = {
@@ -116,11 +114,7 @@ def compare(
             *_warm_rows(warm),
             _memory_row(sides, common[-1], folder),
             *_cold_rows(sides, common[0], folder),
-            *(
-                row
-                for job in _jobs(MESHED)
-                for row in _meshed_cold_rows(sides, job, folder)
-            ),
+            *(row for job in _jobs(MESHED) for row in _meshed_cold_rows(sides, job, folder)),
             *contents,
         ),
         failures=failures,
@@ -146,9 +140,7 @@ def _convert(
     return cast("Answer", json.loads(_output(command, _thread_limits(threads))))
 
 
-def _warm_times(
-    sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path
-) -> dict[str, float]:
+def _warm_times(sides: tuple[Side, Side], jobs: Sequence[Job], folder: Path) -> dict[str, float]:
     """Measure each way to convert all robots once, robot by robot.
 
     The speed of a machine that others share varies within a minute.
@@ -228,10 +220,7 @@ def _warm_rows(rounds: Sequence[dict[str, float]]) -> tuple[Row, ...]:
 
 
 def _memory_row(sides: Sequence[Side], job: Job, folder: Path) -> Row:
-    peaks = [
-        _convert(side, [job], folder / f"{side.name}-memory")["peak"] / 1024
-        for side in sides
-    ]
+    peaks = [_convert(side, [job], folder / f"{side.name}-memory")["peak"] / 1024 for side in sides]
     return Row("peak memory, largest robot", "MiB", *peaks)
 
 
@@ -275,8 +264,7 @@ def _cold_starts(
             shutil.rmtree(target, ignore_errors=True)
             found.append(_times(command))
     walls, times = (
-        [statistics.median(one[at] for one in found) for found in measured]
-        for at in range(2)
+        [statistics.median(one[at] for one in found) for found in measured] for at in range(2)
     )
     return walls, times
 
@@ -291,9 +279,7 @@ def _times(command: Sequence[str]) -> tuple[float, float]:
     return wall, user + system
 
 
-def _output(
-    command: Sequence[str], variables: Mapping[str, str] | None = None
-) -> bytes:
+def _output(command: Sequence[str], variables: Mapping[str, str] | None = None) -> bytes:
     """Run a program of either environment; print its output if it fails."""
     environment = {**os.environ, **(variables or {})}
     done = subprocess.run(command, check=False, capture_output=True, env=environment)
@@ -320,8 +306,7 @@ def _contents(
         sums.append({kind: sum(one.get(kind, 0) for one in counts) for kind in kinds})
     peer, ours = sums
     return tuple(
-        Row(f"content: {kind}", "", peer.get(kind, 0), count)
-        for kind, count in ours.items()
+        Row(f"content: {kind}", "", peer.get(kind, 0), count) for kind, count in ours.items()
     )
 
 
@@ -329,9 +314,7 @@ def _sizes(jobs: Sequence[Job], folder: Path) -> dict[str, int]:
     """Size of each robot's asset [bytes]."""
     return {
         job["name"]: sum(
-            path.stat().st_size
-            for path in (folder / str(number)).rglob("*")
-            if path.is_file()
+            path.stat().st_size for path in (folder / str(number)).rglob("*") if path.is_file()
         )
         for number, job in enumerate(jobs)
     }

@@ -83,6 +83,5 @@ def cells(row: Row) -> tuple[str, str, str, str]:
 
 def _title(comparison: Comparison) -> str:
     return (
-        f"{comparison.robots} robots; smallest {comparison.smallest}, "
-        f"largest {comparison.largest}"
+        f"{comparison.robots} robots; smallest {comparison.smallest}, largest {comparison.largest}"
     )

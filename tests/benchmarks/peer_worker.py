@@ -66,14 +66,14 @@ class Answer(TypedDict):
 
 
 def _convert_ours(job: Job, folder: str) -> None:
-    from urdf_usd.converter import ConvertOptions, convert  # noqa: PLC0415  not in both places
+    from urdf_usd.converter import ConvertOptions, convert
 
     options = ConvertOptions(packages=tuple(job["packages"].items()))
     convert(job["path"], folder, options)
 
 
 def _convert_peer(job: Job, folder: str) -> None:
-    import urdf_usd_converter  # type: ignore[import-not-found]  # noqa: PLC0415  there
+    import urdf_usd_converter  # type: ignore[import-not-found]
 
     packages = [{"name": name, "path": at} for name, at in job["packages"].items()]
     urdf_usd_converter.Converter(ros_packages=packages).convert(job["path"], folder)

@@ -138,14 +138,10 @@ def memory_of(main: int) -> Memory:
     children = [one for one, parent in parents.items() if parent == main]
     # The other child is multiprocessing's tracker of resources.
     server = max(children, key=_size, default=main)
-    workers = [
-        one for one, parent in parents.items() if parent in {*children} and one != main
-    ]
+    workers = [one for one, parent in parents.items() if parent in {*children} and one != main]
     workers += [one for one in children if one != server]
     inner = [one for one, parent in parents.items() if parent in {*workers}]
-    return Memory(
-        _size(main), _size(server), sum(map(_size, {*workers, *inner} - {server}))
-    )
+    return Memory(_size(main), _size(server), sum(map(_size, {*workers, *inner} - {server})))
 
 
 def _parent(stat: Path) -> int:

@@ -54,9 +54,7 @@ def _time(benchmark: BenchmarkFixture, *command: str) -> None:
     assert ended.returncode == 0, ended.stderr.decode()
 
 
-def test_checking(
-    benchmark: BenchmarkFixture, pair: tuple[str, str], robot: str
-) -> None:
+def test_checking(benchmark: BenchmarkFixture, pair: tuple[str, str], robot: str) -> None:
     """The subject: the whole command, with all installed engines."""
     benchmark.group = f"check of {robot}"
     _time(benchmark, str(Path(sys.executable).with_name("urdf-usd")), "check", *pair)

@@ -24,9 +24,7 @@ ROBOTS = ("kuka_iiwa/model.urdf", "r2d2.urdf", "cartpole.urdf")
 pytestmark = [pytest.mark.benchmark_run, pytest.mark.parametrize("robot", ROBOTS)]
 
 
-def test_converting_a_robot(
-    benchmark: BenchmarkFixture, tmp_path: Path, robot: str
-) -> None:
+def test_converting_a_robot(benchmark: BenchmarkFixture, tmp_path: Path, robot: str) -> None:
     """The subject: URDF and meshes in, USD out."""
     benchmark.group = robot
     numbers = iter(range(1_000_000))
@@ -36,9 +34,7 @@ def test_converting_a_robot(
     assert Path(conversion.root_layer).is_file()
 
 
-def test_opening_the_asset(
-    benchmark: BenchmarkFixture, tmp_path: Path, robot: str
-) -> None:
+def test_opening_the_asset(benchmark: BenchmarkFixture, tmp_path: Path, robot: str) -> None:
     """The reference: compose the stage and flatten it to text."""
     benchmark.group = robot
     root_layer = str(convert(DATA / robot, tmp_path).root_layer)

@@ -70,9 +70,7 @@ def test_examining_a_robot(
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_loading_a_robot(
-    benchmark: BenchmarkFixture, tmp_path: Path, robot: str
-) -> None:
+def test_loading_a_robot(benchmark: BenchmarkFixture, tmp_path: Path, robot: str) -> None:
     """Lower bound: every engine loads it, and every mesh is read, once."""
     benchmark.group = robot
     urdf = _source(robot).path

@@ -36,17 +36,13 @@ def _robot(name: str, folder: Path) -> Path:
     if name == "duck":
         path = folder / "duck.urdf"
         mesh = f'<geometry><mesh filename="{DATA / "duck.dae"}"/></geometry>'
-        path.write_text(
-            f'<robot name="duck"><link name="a"><visual>{mesh}</visual></link></robot>'
-        )
+        path.write_text(f'<robot name="duck"><link name="a"><visual>{mesh}</visual></link></robot>')
         return path
     return DATA / name
 
 
 def _mesh_files(robot: Path) -> list[Path]:
-    geometries = [
-        shape.geometry for link in read_urdf(robot).robot.links for shape in link.shapes
-    ]
+    geometries = [shape.geometry for link in read_urdf(robot).robot.links for shape in link.shapes]
     paths = [one.path for one in geometries if isinstance(one, MeshFile)]
     return [Path(path) for path in dict.fromkeys(paths) if path]
 
@@ -64,9 +60,7 @@ def test_converting(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_copying_the_bytes(
-    benchmark: BenchmarkFixture, tmp_path: Path, name: str
-) -> None:
+def test_copying_the_bytes(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> None:
     """Lower bound: read all mesh files, and write the finished library again."""
     benchmark.group = name
     robot = _robot(name, tmp_path)
@@ -86,9 +80,7 @@ def test_copying_the_bytes(
 
 
 @pytest.mark.parametrize("subject", ["convert", "imports alone"])
-def test_starting_cold(
-    benchmark: BenchmarkFixture, tmp_path: Path, subject: str
-) -> None:
+def test_starting_cold(benchmark: BenchmarkFixture, tmp_path: Path, subject: str) -> None:
     """The whole command on a small robot, relative to its imports."""
     benchmark.group = "cold start"
     numbers = iter(range(1_000_000))
@@ -97,9 +89,7 @@ def test_starting_cold(
     def start() -> int:
         out = str(tmp_path / str(next(numbers)))
         convert_robot = (program, "convert", str(DATA / "cartpole.urdf"), out)
-        command = (
-            convert_robot if subject == "convert" else (sys.executable, "-c", IMPORTS)
-        )
+        command = convert_robot if subject == "convert" else (sys.executable, "-c", IMPORTS)
         return subprocess.run(command, check=True, capture_output=True).returncode
 
     assert benchmark(start) == 0

@@ -28,9 +28,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", params=FORMATS)
-def mesh_file(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def mesh_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a wavy sheet of 80 000 triangles; the binary STL has 4 MB."""
     file_type: str = request.param
     points, faces = sheet(200)
@@ -50,9 +48,7 @@ def test_reading_a_mesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
     assert len(mesh.face_counts) == 80_000
 
 
-def test_reading_a_mesh_with_trimesh(
-    benchmark: BenchmarkFixture, mesh_file: Path
-) -> None:
+def test_reading_a_mesh_with_trimesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
     """The reference: the same bytes, also with merged points."""
     benchmark.group = mesh_file.stem
     data = mesh_file.read_bytes()

@@ -49,9 +49,7 @@ def take(pages: tuple[Path, Path], folder: Path) -> None:
     """Write all pictures, with few colours to keep files small."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=shutil.which("chromium"), args=_FLAGS
-        )
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS)
         for one in _PICTURES:
             view = browser.new_page(
                 viewport={"width": one.width, "height": one.height},

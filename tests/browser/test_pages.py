@@ -195,16 +195,12 @@ def test_filters_select_robots(
         assert shown == expected
 
 
-def test_filters_without_choices_are_hidden(
-    visit: Visit, small: Path, large: Path
-) -> None:
+def test_filters_without_choices_are_hidden(visit: Visit, small: Path, large: Path) -> None:
     """All robots are of one corpus, and none has a maker."""
     corpus = visit.page.locator("label[for=filter-corpus]")
     maker = visit.page.locator("label[for=filter-maker]")
     for path, offered in ((small, False), (large, True)):
-        visit.open(path).locator("#explorer details").evaluate(
-            "more => more.open = true"
-        )
+        visit.open(path).locator("#explorer details").evaluate("more => more.open = true")
         assert corpus.is_visible() is offered
         assert maker.is_visible() is offered
 
@@ -246,9 +242,7 @@ def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
     assert focused == "robot"
 
 
-def test_only_visible_rows_of_1200_robots_are_in_the_document(
-    visit: Visit, large: Path
-) -> None:
+def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, large: Path) -> None:
     """All of them are in print."""
     assert large.stat().st_size < _LARGEST_PAGE
     page = visit.open(large)
@@ -312,18 +306,13 @@ def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
     page.wait_for_selector("#viewer[data-ready]")
 
     def place(side: str) -> list[float]:
-        script = (
-            f"Array.from(robotView.models.{side}.links.get('panda_hand')"
-            ".matrix.elements)"
-        )
+        script = f"Array.from(robotView.models.{side}.links.get('panda_hand').matrix.elements)"
         found: list[float] = page.evaluate(script)
         return found
 
     before = place("urdf"), place("usd")
     slider = page.locator("#viewer .joints label", has_text=JOINT).locator("input")
-    slider.evaluate(
-        "input => { input.value = -1; input.dispatchEvent(new Event('input')) }"
-    )
+    slider.evaluate("input => { input.value = -1; input.dispatchEvent(new Event('input')) }")
     after = place("urdf"), place("usd")
     assert before[0] != after[0]
     assert before[1] != after[1]
@@ -456,9 +445,7 @@ def test_checks_that_fail_come_before_groups(visit: Visit, small: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_headings_leave_room_for_robots(
-    visit: Visit, tmp_path: Path, width: int
-) -> None:
+def test_headings_leave_room_for_robots(visit: Visit, tmp_path: Path, width: int) -> None:
     """Headings of all checks take at most 10 rem, and every word of them is visible."""
     robot = samples.robot(
         Verdict.EXACT,
@@ -503,9 +490,7 @@ def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
     page.wait_for_selector("#viewer[data-ready]")
     page.select_option("#viewer select[data-configuration]", label="zero")
     text = page.locator("[data-difference]").inner_text()
-    assert re.search(
-        r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", text
-    )
+    assert re.search(r"position [\d.]+\u00a0nm at panda_\w+, rotation [\d.]+\u00a0", text)
 
 
 def test_every_overlay_changes_the_drawing(visit: Visit, broken: Path) -> None:

@@ -74,9 +74,7 @@ def _engines(_: str | None = None) -> tuple[InstalledEngine, ...]:
     return tuple(map(installed_engine, _ENGINES))
 
 
-def examine_here(
-    urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS
-) -> RobotRecord:
+def examine_here(urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
     """Convert and check a URDF as a run does, with the engines of this project.
 
     Args:

@@ -58,9 +58,7 @@ ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
     "wrong-type": (lambda _: 7, "TypeError: the engine returned int instead of an obs"),
     "none": (lambda _: None, "TypeError: the engine returned NoneType instead of an"),
     "wrong-content": (
-        lambda _: structs.replace(
-            _ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))
-        ),
+        lambda _: structs.replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
         "TypeError: observation.links[0] is int instead of LinkObservation",
     ),
     "unpicklable": (lambda _: _with_notes(_Local("")), "_pickle.PicklingError: Can't"),
@@ -119,23 +117,18 @@ def install(site: Path, kinds: Iterable[str] = ()) -> dict[str, str]:
     """
     metadata = site / "hostile-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n"
-    )
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n")
     engines = {"hostile": f"{__name__}:Hostile"}
     for kind in kinds:
         made = f"{__name__}:make_{kind.replace('-', '_')}"
         engines[f"hostile-{kind}"] = UNLOADABLE.get(kind, (made, ""))[0]
     lines = (f"{name} = {value}\n" for name, value in engines.items())
     (metadata / "entry_points.txt").write_text(
-        f"[urdf_usd.engines]\n{''.join(lines)}"
-        f"[urdf_usd.converters]\nhostile = {__name__}:convert\n"
+        f"[urdf_usd.engines]\n{''.join(lines)}[urdf_usd.converters]\nhostile = {__name__}:convert\n"
     )
     for name, text in _MODULES.items():
         (site / f"{name}.py").write_text(text)
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])
-    }
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])}
 
 
 @dataclass(frozen=True)
@@ -198,7 +191,7 @@ class _Local(str):
 
 def convert(urdf: str, directory: str, _: dict[str, str]) -> str:
     """Misbehave; convert if the process continues."""
-    from urdf_usd.converter import convert as convert_robot  # noqa: PLC0415  # if need be
+    from urdf_usd.converter import convert as convert_robot  # if need be
 
     kind = Path(urdf).stem
     if kind != _FORK:

@@ -243,9 +243,7 @@ def usd_reading(
     return structs.replace(
         reading,
         engine="usd",
-        links=tuple(
-            structs.replace(link, body=body[link.name]) for link in reading.links
-        ),
+        links=tuple(structs.replace(link, body=body[link.name]) for link in reading.links),
         base=Base.FLOATING,
         articulation_roots=1,
         up=(0.0, 0.0, 1.0),
@@ -267,8 +265,7 @@ def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with one joint changed."""
     joints = tuple(
-        structs.replace(joint, **changes) if joint.name == name else joint
-        for joint in robot.joints
+        structs.replace(joint, **changes) if joint.name == name else joint for joint in robot.joints
     )
     return structs.replace(robot, joints=joints)
 
@@ -293,13 +290,10 @@ def restating_joint(reading: Observation, name: str, **changes: object) -> Obser
     return structs.replace(reading, joints=joints)
 
 
-def restating_mass(
-    reading: Observation, name: str, mass: MassProperties | None
-) -> Observation:
+def restating_mass(reading: Observation, name: str, mass: MassProperties | None) -> Observation:
     """Return an observation with the mass of one link changed."""
     links = tuple(
-        structs.replace(link, mass=mass) if link.name == name else link
-        for link in reading.links
+        structs.replace(link, mass=mass) if link.name == name else link for link in reading.links
     )
     return structs.replace(reading, links=links)
 
@@ -868,6 +862,4 @@ def _with_nan(link: str) -> Observation:
 
 
 def _changed_words() -> tuple[Word, ...]:
-    return tuple(
-        structs.replace(word, value=f"{word.value} ") for word in usd_reading().words
-    )
+    return tuple(structs.replace(word, value=f"{word.value} ") for word in usd_reading().words)

@@ -33,9 +33,7 @@ def rename_prims(
     paths = [prim.GetPath() for prim in Usd.PrimRange(flat.GetPrimAtPath(root))][1:]
     numbers = random.Random(seed).sample(range(10 * len(paths)), len(paths))
     names = {
-        path: f"n{number}"
-        for path, number in zip(paths, numbers, strict=True)
-        if loses(path.name)
+        path: f"n{number}" for path, number in zip(paths, numbers, strict=True) if loses(path.name)
     }
 
     def moved(path: Sdf.Path) -> Sdf.Path:
@@ -54,9 +52,7 @@ def rename_prims(
     return {str(path): str(moved(path)) for path in names}
 
 
-def _retarget(
-    prim: Sdf.PrimSpec, moved: Callable[[Sdf.Path], Sdf.Path], *, forget: bool
-) -> None:
+def _retarget(prim: Sdf.PrimSpec, moved: Callable[[Sdf.Path], Sdf.Path], *, forget: bool) -> None:
     """Update the targets of a prim, and remove its URDF names."""
     if forget:
         prim.ClearInfo("displayName")

@@ -91,9 +91,7 @@ class Run:
         chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
         return [*run, *chosen, *options]
 
-    def start(
-        self, command: Sequence[str], **variables: str
-    ) -> subprocess.CompletedProcess[str]:
+    def start(self, command: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
         """Run any command line of the program to its end."""
         program = "from urdf_usd.cli.main import main; main()"
         return subprocess.run(

@@ -12,9 +12,7 @@ from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservat
 from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
 
 
-def with_geometry(
-    robot: Robot, link: str, role: Role, index: int, geometry: Geometry
-) -> Robot:
+def with_geometry(robot: Robot, link: str, role: Role, index: int, geometry: Geometry) -> Robot:
     """Return a robot one of whose shapes is another."""
     links = []
     for one in robot.links:
@@ -26,9 +24,7 @@ def with_geometry(
             visuals[index] = structs.replace(visuals[index], geometry=geometry)
         else:
             collisions[index] = structs.replace(collisions[index], geometry=geometry)
-        links.append(
-            structs.replace(one, visuals=tuple(visuals), collisions=tuple(collisions))
-        )
+        links.append(structs.replace(one, visuals=tuple(visuals), collisions=tuple(collisions)))
     return structs.replace(robot, links=tuple(links))
 
 
@@ -83,12 +79,7 @@ def _turned_over(role: Role) -> Observation:
 
 
 def _miniatures(role: Role) -> tuple[Miniature, ...]:
-    wedge = next(
-        v.geometry
-        for link in ROBOT.links
-        for v in link.visuals[:1]
-        if link.name == "arm"
-    )
+    wedge = next(v.geometry for link in ROBOT.links for v in link.visuals[:1] if link.name == "arm")
     assert isinstance(wedge, MeshFile)
     unscaled = structs.replace(wedge, scale=(1.0, 1.0, 1.0))
     shapes, support = f"{role}.shapes", f"{role}.support"
@@ -165,11 +156,7 @@ def _flipped_mapping() -> Observation:
         )
         oriented = -look.mapping.oriented
         mapping = structs.replace(look.mapping, moments=moments, oriented=oriented)
-        return [
-            structs.replace(
-                own[0], appearances=(structs.replace(look, mapping=mapping),)
-            )
-        ]
+        return [structs.replace(own[0], appearances=(structs.replace(look, mapping=mapping),))]
 
     return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
 

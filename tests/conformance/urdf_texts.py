@@ -61,9 +61,7 @@ def _text(value: float) -> str:
 
 def _element(tag: str, attributes: Mapping[str, str | None], content: str = "") -> str:
     written = "".join(
-        f" {name}={quoteattr(value)}"
-        for name, value in attributes.items()
-        if value is not None
+        f" {name}={quoteattr(value)}" for name, value in attributes.items() if value is not None
     )
     return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
 
@@ -89,9 +87,9 @@ def _lengths(units: Units) -> st.SearchStrategy[float]:
 
 
 def _sizes(units: Units) -> st.SearchStrategy[float]:
-    return st.one_of(
-        _rounded(1e-2, 1.0), st.sampled_from([1.0, 1e-4, 50.0, 0.0, -0.1])
-    ).map(lambda value: value * units.length)
+    return st.one_of(_rounded(1e-2, 1.0), st.sampled_from([1.0, 1e-4, 50.0, 0.0, -0.1])).map(
+        lambda value: value * units.length
+    )
 
 
 def _angles() -> st.SearchStrategy[float]:
@@ -105,9 +103,7 @@ def _angles() -> st.SearchStrategy[float]:
 def _axes(units: Units) -> st.SearchStrategy[str]:
     odd = ["0 0 2", "1e-6 0 0", "0.707 0 0.707", "1e-9 0 1"]
     return st.one_of(
-        st.sampled_from(
-            ["1 0 0", "0 1 0", "0 0 1", "-1 0 0", "0 0 -1", "0 -1 0", "1 1 0"]
-        ),
+        st.sampled_from(["1 0 0", "0 1 0", "0 0 1", "-1 0 0", "0 0 -1", "0 -1 0", "1 1 0"]),
         st.tuples(_rounded(-1, 1), _rounded(-1, 1), _rounded(0.1, 1)).map(_vector),
         st.sampled_from(odd if units.valid else [*odd, "0 0 0"]),
     )
@@ -128,8 +124,7 @@ def _tensors(draw: st.DrawFn, units: Units) -> dict[str, str | None]:
     scale = units.mass * units.length**2 / 10
     kind = draw(
         st.sampled_from(
-            ["body"] * 3
-            + ["diagonal", "zero", "indefinite", "triangle", "huge", "tiny", "plate"]
+            ["body"] * 3 + ["diagonal", "zero", "indefinite", "triangle", "huge", "tiny", "plate"]
         )
     )
     moments = draw(st.tuples(*[_rounded(0.1, 1.0)] * 3))
@@ -160,10 +155,7 @@ def _tensors(draw: st.DrawFn, units: Units) -> dict[str, str | None]:
     values = {"ixx": a, "ixy": ixy, "ixz": ixz, "iyy": b, "iyz": iyz, "izz": c}
     names = ("ixy", "ixz", "iyz")
     left_out = draw(st.sampled_from([(), (), (), names if units.valid else ("izz",)]))
-    return {
-        name: None if name in left_out else _text(value)
-        for name, value in values.items()
-    }
+    return {name: None if name in left_out else _text(value) for name, value in values.items()}
 
 
 @st.composite
@@ -272,10 +264,7 @@ def _limits(draw: st.DrawFn, kind: str, units: Units) -> str:
     values = {"lower": least, "upper": greatest, "effort": effort, "velocity": velocity}
     return _element(
         "limit",
-        {
-            name: None if value is None else _text(value)
-            for name, value in values.items()
-        },
+        {name: None if value is None else _text(value) for name, value in values.items()},
     )
 
 
@@ -335,9 +324,7 @@ def urdf_texts(draw: st.DrawFn, *, most_links: int = 8) -> str:
     links = [name for name in draw(_names(count)) if name != _WORLD]
     joints = draw(_names(len(links)))
     # ``arms``: all joints of the root are fixed, as of several arms on a table.
-    base = draw(
-        st.sampled_from(["plain", "plain", "massless", "world", "undefined", "arms"])
-    )
+    base = draw(st.sampled_from(["plain", "plain", "massless", "world", "undefined", "arms"]))
     parts = []
     if base in {"world", "undefined"}:
         links = [_WORLD, *links]

@@ -201,9 +201,7 @@ def _measure(
         chosen = structs.replace(chosen, velocities=(), root=None)
         start = time.perf_counter()
         try:
-            expected = _expected(
-                MujocoEngine().observe(Request(str(path), chosen, packages))
-            )
+            expected = _expected(MujocoEngine().observe(Request(str(path), chosen, packages)))
         except AbstentionError as error:
             yield {"status": "refused by MuJoCo", "error": str(error)}
             return
@@ -213,9 +211,7 @@ def _measure(
             for variant in variants:
                 out = Path(scratch, variant)
                 base, usd, reason = _converted(parsed, out, variant)
-                yield from _compared(
-                    variant, usd, reason, base, expected, chosen, simulators
-                )
+                yield from _compared(variant, usd, reason, base, expected, chosen, simulators)
         tree = build_tree(parsed.robot)
         of_urdf = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE).base
         for other in others:
@@ -237,9 +233,7 @@ def _measure(
             )
 
 
-def _converted(
-    parsed: Parsed, out: Path, variant: str
-) -> tuple[str | None, Path | None, str]:
+def _converted(parsed: Parsed, out: Path, variant: str) -> tuple[str | None, Path | None, str]:
     try:
         with captured_diagnostics():
             done = convert_parsed(parsed, out, _options(variant))
@@ -305,9 +299,7 @@ def _compared(
             "simulator": simulator.name,
             "status": "refused" if "error" in answer else "observed",
             "seconds": answer.get("seconds"),
-            "messages": [
-                text.replace(str(usd.parent), "OUT") for text in answer["messages"]
-            ],
+            "messages": [text.replace(str(usd.parent), "OUT") for text in answer["messages"]],
         }
         if "error" in answer:
             yield row | {"error": answer["error"]}

@@ -44,14 +44,9 @@ def _observe(request: dict[str, Any]) -> dict[str, Any]:
         )
     }
     # The free joint of a floating base.
-    free = {
-        builder.joint_label[row] for row in roots if kinds[row] == newton.JointType.FREE
-    }
+    free = {builder.joint_label[row] for row in roots if kinds[row] == newton.JointType.FREE}
     dofs = [
-        (label, column)
-        for label, own in columns.items()
-        if label not in free
-        for column in own
+        (label, column) for label, own in columns.items() if label not in free for column in own
     ]
     answer: dict[str, Any] = {
         "articulations": model.articulation_count,
@@ -68,10 +63,7 @@ def _observe(request: dict[str, Any]) -> dict[str, Any]:
     matrix = warp.zeros((1, size, size), dtype=warp.float32, device=_DEVICE)
     force = warp.zeros(model.joint_dof_count, dtype=warp.float32, device=_DEVICE)
     start = model.joint_q.numpy()
-    position = {
-        label: builder.joint_q_start[row]
-        for row, label in enumerate(builder.joint_label)
-    }
+    position = {label: builder.joint_q_start[row] for row, label in enumerate(builder.joint_label)}
     chosen = [column for _, column in dofs]
     count = len(next(iter(request["positions"].values()), []))
     inertia, gravity = [], []
@@ -84,9 +76,7 @@ def _observe(request: dict[str, Any]) -> dict[str, Any]:
         warp.copy(state.joint_q, placed)
         warp.copy(state.joint_qd, rates)
         newton.eval_fk(model, state.joint_q, state.joint_qd, state)
-        newton.eval_inverse_dynamics_passive(
-            model, state, mass_matrix=matrix, gravity_force=force
-        )
+        newton.eval_inverse_dynamics_passive(model, state, mass_matrix=matrix, gravity_force=force)
         full = matrix.numpy()[0]
         inertia.append(full[np.ix_(chosen, chosen)].tolist())
         gravity.append(force.numpy()[chosen].tolist())

@@ -134,10 +134,7 @@ def _observed(
         return answer
     (articulation,) = fixed
     answer["dofs"] = scene.joint_of_dofs(articulation)
-    roots = {
-        name: dict(scene.read(whole, name))
-        for name in ("rootPosition", "rootOrientation")
-    }
+    roots = {name: dict(scene.read(whole, name)) for name in ("rootPosition", "rootOrientation")}
     # PhysX simulates a step before it accepts positions.
     scene.physx.warmup()
     scene.physx.wait_all()

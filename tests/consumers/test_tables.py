@@ -52,8 +52,6 @@ def test_refused_asset_agrees_in_nothing() -> None:
         ("warning: GPU broadphase requires a CUDA context manager", None),
     ],
 )
-def test_messages_are_counted_without_paths_and_numbers(
-    message: str, expected: str | None
-) -> None:
+def test_messages_are_counted_without_paths_and_numbers(message: str, expected: str | None) -> None:
     """Messages about the machine are left out."""
     assert normalised(message) == expected

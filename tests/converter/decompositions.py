@@ -15,9 +15,7 @@ import trimesh
 FlatBox: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
-def fake_coacd(
-    monkeypatch: pytest.MonkeyPatch, cache: Path, boxes: Sequence[FlatBox]
-) -> list[int]:
+def fake_coacd(monkeypatch: pytest.MonkeyPatch, cache: Path, boxes: Sequence[FlatBox]) -> list[int]:
     """Let every mesh be decomposed into boxes.
 
     Args:

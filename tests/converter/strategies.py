@@ -117,9 +117,7 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
     count = draw(st.integers(1, most_links))
     names = draw(
         st.lists(
-            st.text(
-                st.characters(codec="utf-8", categories=("L", "N", "P")), min_size=1
-            )
+            st.text(st.characters(codec="utf-8", categories=("L", "N", "P")), min_size=1)
             | st.sampled_from(["world", "1st", "a/b", "a b", "a_b", "Geometry"]),
             min_size=2 * count,
             max_size=2 * count,
@@ -135,9 +133,7 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
             tuple(
                 draw(
                     st.lists(
-                        st.builds(
-                            Visual, name=st.none(), origin=poses(), geometry=_SHAPES
-                        ),
+                        st.builds(Visual, name=st.none(), origin=poses(), geometry=_SHAPES),
                         max_size=2,
                     )
                 )
@@ -145,9 +141,7 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
             tuple(
                 draw(
                     st.lists(
-                        st.builds(
-                            Collision, name=st.none(), origin=poses(), geometry=_SHAPES
-                        ),
+                        st.builds(Collision, name=st.none(), origin=poses(), geometry=_SHAPES),
                         max_size=2,
                     )
                 )
@@ -167,9 +161,7 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
                 draw(poses()),
                 effort=draw(st.none() | st.floats(0, 1e3)),
                 velocity=draw(st.none() | st.floats(0, 1e2)),
-                dynamics=draw(
-                    st.none() | st.builds(Dynamics, st.floats(0, 10), st.floats(0, 10))
-                ),
+                dynamics=draw(st.none() | st.builds(Dynamics, st.floats(0, 10), st.floats(0, 10))),
                 mimic=draw(_mimics(joints, kind)),
             )
         )
@@ -207,9 +199,7 @@ def scaled(robot: Robot, length: float, mass: float) -> Robot:
                 return geometry
 
     def heavier(inertial: Inertial) -> Inertial:
-        ixx, ixy, ixz, iyy, iyz, izz = (
-            mass * length**2 * value for value in inertial.inertia
-        )
+        ixx, ixy, ixz, iyy, iyz, izz = (mass * length**2 * value for value in inertial.inertia)
         tensor = (ixx, ixy, ixz, iyy, iyz, izz)
         return Inertial(mass * inertial.mass, moved(inertial.origin), tensor)
 
@@ -226,24 +216,18 @@ def scaled(robot: Robot, length: float, mass: float) -> Robot:
                 link,
                 inertial=link.inertial and heavier(link.inertial),
                 visuals=tuple(
-                    structs.replace(
-                        v, origin=moved(v.origin), geometry=grown(v.geometry)
-                    )
+                    structs.replace(v, origin=moved(v.origin), geometry=grown(v.geometry))
                     for v in link.visuals
                 ),
                 collisions=tuple(
-                    structs.replace(
-                        c, origin=moved(c.origin), geometry=grown(c.geometry)
-                    )
+                    structs.replace(c, origin=moved(c.origin), geometry=grown(c.geometry))
                     for c in link.collisions
                 ),
             )
             for link in robot.links
         ),
         joints=tuple(
-            structs.replace(
-                joint, origin=moved(joint.origin), kind=reaching(joint.kind)
-            )
+            structs.replace(joint, origin=moved(joint.origin), kind=reaching(joint.kind))
             for joint in robot.joints
         ),
     )

@@ -35,8 +35,7 @@ _PLACE = '<origin xyz="0.1 -0.2 0.3" rpy="0.4 -0.5 0.6"/>'
 
 def _shape(file: str, role: str = "collision", scale: str = "0.1 0.1 0.2") -> str:
     return (
-        f'<{role}>{_PLACE}<geometry><mesh filename="{file}" scale="{scale}"/>'
-        f"</geometry></{role}>"
+        f'<{role}>{_PLACE}<geometry><mesh filename="{file}" scale="{scale}"/></geometry></{role}>'
     )
 
 
@@ -146,9 +145,7 @@ def test_primitives_replace_meshes_that_they_fit(tmp_path: Path) -> None:
         ("trunk", "Mesh", "convexHull"),
     ]
     cylinders = [p for p in stage.Traverse() if p.IsA(UsdGeom.Cylinder)]
-    sizes = [
-        [p.GetAttribute(name).Get() for name in ("radius", "height")] for p in cylinders
-    ]
+    sizes = [[p.GetAttribute(name).Get() for name in ("radius", "height")] for p in cylinders]
     np.testing.assert_allclose(sizes, [[0.1, 0.6], [0.1, 1.2]], rtol=5e-3)
     (text,) = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
     assert "cylinder for rod.stl" in text
@@ -170,9 +167,7 @@ def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("profile", "token"), [(Profile.GENERIC, "sdf"), (Profile.USDPHYSICS, "none")]
 )
-def test_triangles_are_marked_as_such(
-    tmp_path: Path, profile: Profile, token: str
-) -> None:
+def test_triangles_are_marked_as_such(tmp_path: Path, profile: Profile, token: str) -> None:
     """As one mesh for all groups, with a token that the profile's simulators read."""
     _, stage = _converted(tmp_path, "trunk=mesh", profile=profile)
 
@@ -211,16 +206,12 @@ def test_pieces_of_a_decomposition_are_colliders_and_cached(
     assert again.diagnostics == result.diagnostics
 
 
-def test_decomposition_needs_coacd(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decomposition_needs_coacd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra, and no asset is written."""
     monkeypatch.setitem(sys.modules, "coacd", None)
 
     with pytest.raises(ConversionError, match=r"\[coacd\]") as caught:
-        _converted(
-            tmp_path, "decomposition", rod=trimesh.creation.annulus(0.5, 1.0, 6.0)
-        )
+        _converted(tmp_path, "decomposition", rod=trimesh.creation.annulus(0.5, 1.0, 6.0))
 
     assert [d.rule for d in caught.value.diagnostics] == ["collider-decomposition"]
     assert not (tmp_path / "asset0").exists()
@@ -267,15 +258,12 @@ def test_progress_names_each_mesh_before_it_is_decomposed(
         for n, file in enumerate(("ring.stl", "ring.stl", "tube.stl"))
     )
     joints = "".join(
-        f'<joint name="j{n}" type="fixed"><parent link="l0"/><child link="l{n}"/>'
-        "</joint>"
+        f'<joint name="j{n}" type="fixed"><parent link="l0"/><child link="l{n}"/></joint>'
         for n in (1, 2)
     )
     urdf = tmp_path / "rings.urdf"
     urdf.write_text(f'<robot name="rings">{links}{joints}</robot>', encoding="utf-8")
-    options = ConvertOptions(
-        colliders=ColliderRules((ColliderRule.parse("decomposition"),))
-    )
+    options = ConvertOptions(colliders=ColliderRules((ColliderRule.parse("decomposition"),)))
     seen: list[tuple[str, int, int, int]] = []
 
     def show(mesh: str, number: int, total: int) -> None:

@@ -143,9 +143,7 @@ def test_failed_conversion_creates_no_folders(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["arm.urdf"]
 
 
-def test_working_folder_can_be_the_target(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_working_folder_can_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cannot be renamed, but its contents can."""
     urdf = _urdf(tmp_path)
     (tmp_path / "asset").mkdir()
@@ -157,9 +155,7 @@ def test_working_folder_can_be_the_target(
     assert {path.name for path in Path().iterdir()} == {"arm.usda", "payload"}
 
 
-def test_failed_move_is_rolled_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_move_is_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The former asset is complete, and the error gives the reason."""
     asset = tmp_path / "asset"
     urdf = _urdf(tmp_path)

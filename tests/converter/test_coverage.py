@@ -178,9 +178,7 @@ def _lost(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
         if diagnostic.rule in _LEFT_OUT and diagnostic.location
     }
     # Data lost with an omitted element is near the location of its diagnostic.
-    reported = " ".join(
-        line for place in places for line in lines[max(place - 12, 0) : place + 12]
-    )
+    reported = " ".join(line for place in places for line in lines[max(place - 12, 0) : place + 12])
     return Counter(
         {
             item: count
@@ -207,9 +205,7 @@ def _lost(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     ],
     ids=lambda file: file.name,
 )
-def test_attributes_and_elements_are_converted_or_kept(
-    file: Path, tmp_path: Path
-) -> None:
+def test_attributes_and_elements_are_converted_or_kept(file: Path, tmp_path: Path) -> None:
     """Every occurrence, with its text."""
     assert _lost(file, tmp_path / "usd") == Counter()
 

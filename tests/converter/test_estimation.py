@@ -40,8 +40,7 @@ def _urdf(folder: Path, *links: str, kind: str = "continuous") -> Path:
     """Write a chain of links, named from a onwards."""
     names = "abcdefgh"[: len(links)]
     bodies = "".join(
-        f'<link name="{name}">{content}</link>'
-        for name, content in zip(names, links, strict=True)
+        f'<link name="{name}">{content}</link>' for name, content in zip(names, links, strict=True)
     )
     joints = "".join(
         f'<joint name="{parent}{child}" type="{kind}"><parent link="{parent}"/>'
@@ -56,9 +55,7 @@ def _urdf(folder: Path, *links: str, kind: str = "continuous") -> Path:
 def _converted(
     urdf: Path, *, base: BaseOption = BaseOption.AUTO, density: float = 1000.0
 ) -> Conversion:
-    options = ConvertOptions(
-        inertia=InertiaOption.GEOMETRY, mass_density=density, base=base
-    )
+    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, mass_density=density, base=base)
     return convert(urdf, urdf.parent / "asset", options)
 
 
@@ -78,9 +75,7 @@ def _center(conversion: Conversion, link: str) -> list[float]:
 
 def _tensor(conversion: Conversion, link: str) -> NDArray[np.float64]:
     quat = _value(conversion, link, "physics:principalAxes")
-    turn = Rotation.from_quat(
-        [quat.real, *quat.imaginary], scalar_first=True
-    ).as_matrix()
+    turn = Rotation.from_quat([quat.real, *quat.imaginary], scalar_first=True).as_matrix()
     moments = np.array(_value(conversion, link, "physics:diagonalInertia"))
     tensor: NDArray[np.float64] = turn @ np.diag(moments) @ turn.T
     return tensor
@@ -116,9 +111,7 @@ def _placed_box() -> trimesh.Trimesh:
     ],
     ids=["zero", "rod", "triangle", "negative", "tiny", "products"],
 )
-def test_missing_or_impossible_inertia_is_that_of_the_shapes(
-    tmp_path: Path, tensor: str
-) -> None:
+def test_missing_or_impossible_inertia_is_that_of_the_shapes(tmp_path: Path, tensor: str) -> None:
     """Scaled to the mass of the link, whose centre of mass stays."""
     result = _converted(_urdf(tmp_path, _inertial(tensor) + _BOX))
 
@@ -140,8 +133,7 @@ def test_possible_inertia_is_kept(tmp_path: Path) -> None:
     kept = convert(urdf, tmp_path / "kept")
     for layer in ("Physics.usda", "Geometry.usda"):
         texts = [
-            (each.root_layer.parent / "payload" / layer).read_text()
-            for each in (result, kept)
+            (each.root_layer.parent / "payload" / layer).read_text() for each in (result, kept)
         ]
         assert texts[0] == texts[1]
     assert not result.diagnostics
@@ -154,9 +146,7 @@ def test_moving_link_without_mass_receives_that_of_its_shapes(tmp_path: Path) ->
     box = _placed_box()
     assert _mass(result, "b") == pytest.approx(2700.0 * box.volume, rel=1e-6)
     assert _center(result, "b") == pytest.approx([0.1, -0.2, 0.3], rel=1e-6)
-    np.testing.assert_allclose(
-        _tensor(result, "b"), 2700.0 * box.moment_inertia, rtol=0, atol=1e-4
-    )
+    np.testing.assert_allclose(_tensor(result, "b"), 2700.0 * box.moment_inertia, rtol=0, atol=1e-4)
     assert _marks(result, "b") == "mass"
     assert _marks(result, "a") is None
     assert _rules(result) == ["mass-estimated"]
@@ -210,13 +200,10 @@ def test_mesh_that_is_not_closed_counts_as_its_convex_hull(tmp_path: Path) -> No
     trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
     mesh.export(tmp_path / "closed.stl")
     shape = (
-        '<collision><geometry><mesh filename="{}.stl" scale="-0.1 0.2 0.3"/>'
-        "</geometry></collision>"
+        '<collision><geometry><mesh filename="{}.stl" scale="-0.1 0.2 0.3"/></geometry></collision>'
     )
 
-    result = _converted(
-        _urdf(tmp_path, _WHOLE, shape.format("open"), shape.format("closed"))
-    )
+    result = _converted(_urdf(tmp_path, _WHOLE, shape.format("open"), shape.format("closed")))
 
     assert [_mass(result, n) for n in "bc"] == pytest.approx([6.0, 6.0], rel=1e-6)
     texts = [one.message for one in result.diagnostics if one.rule == "mass-estimated"]
@@ -244,9 +231,7 @@ def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> N
     urdf = _urdf(tmp_path, _WHOLE, sphere)
     file = tmp_path / "arm.toml"
     file.write_text('[[joints]]\nmatch = "ab"\nnatural_frequency = 2.0\n')
-    options = ConvertOptions(
-        inertia=InertiaOption.GEOMETRY, simulation=load_description(file)
-    )
+    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, simulation=load_description(file))
 
     result = convert(urdf, tmp_path / "asset", options)
 

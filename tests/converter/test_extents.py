@@ -105,9 +105,7 @@ def test_reach_is_measured_from_the_centre_of_mass() -> None:
 
 def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> Robot:
     """Return a robot that shows one mesh at some scales."""
-    visuals = tuple(
-        Visual(None, TURNED, MeshFile("m.stl", str(path), scale)) for scale in scales
-    )
+    visuals = tuple(Visual(None, TURNED, MeshFile("m.stl", str(path), scale)) for scale in scales)
     return Robot("r", (Link("a", visuals=visuals),), ())
 
 
@@ -162,9 +160,7 @@ def test_reach_is_measured_over_all_points(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("points", [5, 40, 3000])
-def test_inner_and_outer_bounds_enclose_the_exact_hull(
-    tmp_path: Path, points: int
-) -> None:
+def test_inner_and_outer_bounds_enclose_the_exact_hull(tmp_path: Path, points: int) -> None:
     """In reach, volume and bounding box."""
     cloud = np.random.default_rng(points).normal(size=(points, 3)) * (0.3, 0.02, 0.1)
     hull = trimesh.convex.convex_hull(cloud)
@@ -195,9 +191,7 @@ def test_inner_and_outer_bounds_enclose_the_exact_hull(
 
 def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
     """Such as a ground plane."""
-    plane = trimesh.Trimesh(
-        [[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]]
-    )
+    plane = trimesh.Trimesh([[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]])
     plane.export(tmp_path / "m.stl")
     path = str(tmp_path / "m.stl")
     visual = Visual(None, Pose(), MeshFile("m.stl", path))
@@ -262,8 +256,6 @@ def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
     ("point", "distance"),
     [((0.5, 1.0, 1.5), 0.0), ((1.0, 2.0, 3.0), 0.0), ((4.0, 6.0, 2.0), 5.0)],
 )
-def test_distance_of_a_point_from_a_box(
-    point: tuple[float, float, float], distance: float
-) -> None:
+def test_distance_of_a_point_from_a_box(point: tuple[float, float, float], distance: float) -> None:
     """Zero inside; otherwise that to the nearest point of the box."""
     assert Bounds((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)).distance(point) == distance

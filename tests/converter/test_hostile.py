@@ -119,9 +119,7 @@ def test_extreme_numbers_give_no_nan_in_the_asset(
         "%s%n{0}",
     ],
 )
-def test_any_name_gives_a_valid_prim_and_a_display_name(
-    tmp_path: Path, name: str
-) -> None:
+def test_any_name_gives_a_valid_prim_and_a_display_name(tmp_path: Path, name: str) -> None:
     """For the robot, links, joints and materials."""
     text = ARM
     for former in ("arm", "base", "tip", "elbow", "m"):
@@ -142,16 +140,12 @@ def test_any_name_gives_a_valid_prim_and_a_display_name(
 
 
 @pytest.mark.parametrize("control", ["\0", "\x01", "\x1b[31m", "\x7f", "\ufffe"])
-def test_control_characters_give_an_asset_or_a_diagnostic(
-    tmp_path: Path, control: str
-) -> None:
+def test_control_characters_give_an_asset_or_a_diagnostic(tmp_path: Path, control: str) -> None:
     """XML forbids most of them, but files contain them."""
     stage = _convert_text(tmp_path, ARM.replace('"tip"', f'"t{control}ip"'))
 
     if stage:
-        assert all(
-            Sdf.Path.IsValidIdentifier(prim.GetName()) for prim in stage.Traverse()
-        )
+        assert all(Sdf.Path.IsValidIdentifier(prim.GetName()) for prim in stage.Traverse())
 
 
 def _chain(length: int) -> str:
@@ -208,9 +202,7 @@ def test_files_outside_the_package_are_reported(tmp_path: Path) -> None:
         assert sum(repr(reference) in message for message in messages) == 1
     contents = [p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()]
     assert not any(b"PRIVATE KEY" in content for content in contents)
-    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(
-        str(conversion.root_layer)
-    )
+    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(str(conversion.root_layer))
     assert not unresolved
     out = (tmp_path / "out").resolve()
     for path in (*(layer.realPath for layer in layers), *assets):

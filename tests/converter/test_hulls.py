@@ -60,9 +60,7 @@ def test_inner_volume_of_coplanar_points_is_zero() -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), depth=st.floats(0.0, 1.0))
-def test_share_of_the_hull_is_that_of_trimesh(
-    seed: int, depth: float, *, backwards: bool
-) -> None:
+def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwards: bool) -> None:
     """A polyhedron around the origin, with random dents."""
     random = np.random.default_rng(seed)
     sphere = trimesh.creation.icosphere(1, 0.3)
@@ -108,9 +106,7 @@ def test_least_hull_is_no_larger_than_that_of_scipy(
 
 
 @pytest.mark.parametrize("count", [20, 400])
-def test_concave_surface_needs_no_hull(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concave_surface_needs_no_hull(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two balls at a distance, of few and of many points."""
     ball = trimesh.creation.icosphere(0 if count == 20 else 3)
     beside = ball.copy()

@@ -56,9 +56,7 @@ def _exported(scene: Scene, folder: Path) -> Path:
 
 
 def _joints(stage: Usd.Stage) -> dict[str, Usd.Prim]:
-    return {
-        prim.GetName(): prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)
-    }
+    return {prim.GetName(): prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)}
 
 
 def _restored(urdf: Path) -> Usd.Stage:
@@ -132,9 +130,7 @@ def test_urdf_of_the_restored_joint_is_the_same(tmp_path: Path) -> None:
     again = export(usd, tmp_path / "again/r.urdf").urdf
 
     names = [
-        sorted(
-            line.strip() for line in path.read_text().splitlines() if "name=" in line
-        )
+        sorted(line.strip() for line in path.read_text().splitlines() if "name=" in line)
         for path in (first, again)
     ]
     assert names[0] == names[1]

@@ -55,9 +55,7 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(parent.glob(f"{PREFIX}*"))
 
 
-def test_conversion_removes_the_folder_of_a_killed_one(
-    robot: Path, tmp_path: Path
-) -> None:
+def test_conversion_removes_the_folder_of_a_killed_one(robot: Path, tmp_path: Path) -> None:
     """Also a conversion to another target in the same folder."""
     with _begun(robot, tmp_path / "first") as process:
         process.kill()
@@ -69,9 +67,7 @@ def test_conversion_removes_the_folder_of_a_killed_one(
     assert _folders(tmp_path) == []
 
 
-def test_conversion_keeps_the_folder_of_a_running_one(
-    robot: Path, tmp_path: Path
-) -> None:
+def test_conversion_keeps_the_folder_of_a_running_one(robot: Path, tmp_path: Path) -> None:
     """Also of one that is stopped; after its end it is removed."""
     with _begun(robot, tmp_path / "first") as process:
         os.kill(process.pid, signal.SIGSTOP)

@@ -51,9 +51,7 @@ def _exported(
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(
-            robot, tree, body_assignment, nesting, Path(folder), profile=profile
-        )
+        author_asset(robot, tree, body_assignment, nesting, Path(folder), profile=profile)
         urdf = Path(folder, "again.urdf")
         urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
         return parse(urdf).robot
@@ -135,9 +133,7 @@ def test_robot_is_equal_after_urdf_usd_urdf(
             {type(found.kind), type(joint.kind)} <= alike
         )
         assert _axis(found.kind) == pytest.approx(_axis(joint.kind), abs=1e-6)
-        assert _limits(found.kind) == pytest.approx(
-            _limits(joint.kind), rel=_SINGLE, abs=1e-36
-        )
+        assert _limits(found.kind) == pytest.approx(_limits(joint.kind), rel=_SINGLE, abs=1e-36)
         assert (found.effort, found.velocity) == (joint.effort, joint.velocity)
         assert found.dynamics == joint.dynamics
         assert found.mimic == joint.mimic

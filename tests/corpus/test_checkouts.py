@@ -16,9 +16,7 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
 def _git(folder: Path, *arguments: str) -> str:
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     command = ("git", *identity, *arguments)
-    done = subprocess.run(
-        command, cwd=folder, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 

@@ -21,9 +21,7 @@ from urdf_usd.corpus.identifiers import distinct, identifier
         ("file", "../../arm.urdf", "file--arm"),
     ],
 )
-def test_plain_reference_gives_a_readable_name(
-    scheme: str, target: str, expected: str
-) -> None:
+def test_plain_reference_gives_a_readable_name(scheme: str, target: str, expected: str) -> None:
     """A suffix is added only if characters were replaced."""
     assert identifier(scheme, target) == expected
 

@@ -50,9 +50,7 @@ def test_package_whose_manifest_has_entities_is_named_after_folder(
     tmp_path: Path,
 ) -> None:
     """Entities could expand beyond the available memory."""
-    document = (
-        '<!DOCTYPE package [<!ENTITY n "arm">]><package><name>&n;</name></package>'
-    )
+    document = '<!DOCTYPE package [<!ENTITY n "arm">]><package><name>&n;</name></package>'
     folder = _package(tmp_path / "odd", document)
 
     assert ros_packages(tmp_path) == (("odd", folder),)

@@ -117,9 +117,7 @@ def test_xacro_is_a_robot() -> None:
     )
 
 
-def test_unavailable_robot_is_a_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its reason, in addition to the available ones."""
     _write(tmp_path / "arm.urdf")
 
@@ -128,9 +126,7 @@ def test_unavailable_robot_is_a_result(
 
     monkeypatch.setattr(description_modules, "fetch", refuse)
 
-    found = resolve_corpora(
-        ["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent
-    )
+    found = resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
 
     assert [type(robot) for robot in found] == [RobotSource, UnavailableSource]
     assert found[1] == UnavailableSource(
@@ -143,9 +139,7 @@ def test_unavailable_robot_is_a_result(
     assert found[1].origin.license == "Apache-2.0"
 
 
-@pytest.mark.parametrize(
-    "text", ["no/such.urdf", "dir:no/such", "pybullet:no/such.urdf"]
-)
+@pytest.mark.parametrize("text", ["no/such.urdf", "dir:no/such", "pybullet:no/such.urdf"])
 def test_unknown_names_are_refused_before_any_work(text: str) -> None:
     """They are probably misspelt."""
     with pytest.raises(UnknownRobotError):
@@ -166,17 +160,13 @@ def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
         f"file:{tmp_path.name}/a/deep/leg.URDF",
         f"file:{tmp_path.name}/b/arm.urdf",
     ]
-    assert all(
-        isinstance(robot, RobotSource) and robot.packages == () for robot in robots
-    )
+    assert all(isinstance(robot, RobotSource) and robot.packages == () for robot in robots)
 
 
 @pytest.mark.parametrize(
     ("name", "reason"), [("nowhere", "no such folder"), ("empty", "no .urdf or .xacro")]
 )
-def test_folder_without_robots_is_refused(
-    tmp_path: Path, name: str, reason: str
-) -> None:
+def test_folder_without_robots_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     """Otherwise a gate over no robots would pass."""
     (tmp_path / "empty").mkdir()
 

@@ -59,9 +59,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=processors())
     options = parser.parse_args()
     sources = [
-        source
-        for source in resolve_corpora(options.corpus)
-        if isinstance(source, RobotSource)
+        source for source in resolve_corpora(options.corpus) if isinstance(source, RobotSource)
     ]
     if options.sample and options.sample < len(sources):
         step = len(sources) / options.sample
@@ -104,8 +102,7 @@ def _compared(
         if isinstance(pair, str):
             return {**row, "verdicts": [], "error": pair}
         records = [
-            _record(workers, source, usd, engines, pair.base)
-            for usd in (pair.whole, pair.stripped)
+            _record(workers, source, usd, engines, pair.base) for usd in (pair.whole, pair.stripped)
         ]
         shutil.rmtree(pair.whole.parents[1])
     changes = []
@@ -153,9 +150,7 @@ def _record(
         arguments=dict(source.arguments),
     )
     required = BaseOption(base) if base in list(BaseOption) else BaseOption.AUTO
-    record = examine_pair(
-        workers, subject, usd, lambda _=None: engines, Requirements(required)
-    )
+    record = examine_pair(workers, subject, usd, lambda _=None: engines, Requirements(required))
     if not isinstance(record, RobotRecord):
         raise TypeError(f"{source.reference} was read before: {record}")
     return record
@@ -184,9 +179,7 @@ def _print_unexplained(row: dict[str, Any]) -> bool:
     unexplained = [one for one in row.get("changes", ()) if not one["explained"]]
     for one in unexplained:
         message = "; ".join(one["findings"][:1])
-        _print(
-            f"unexplained: {row['robot']} {row['variant']} {one['check']}: {message}"
-        )
+        _print(f"unexplained: {row['robot']} {row['variant']} {one['check']}: {message}")
     return bool(unexplained)
 
 

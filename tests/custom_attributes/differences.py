@@ -24,9 +24,7 @@ class CheckChange:
     findings: tuple[str, ...]
 
 
-def differing_checks(
-    whole: RobotRecord, stripped: RobotRecord
-) -> tuple[CheckChange, ...]:
+def differing_checks(whole: RobotRecord, stripped: RobotRecord) -> tuple[CheckChange, ...]:
     """Return the checks that differ in grade, number of values or findings."""
     before = {check.id: check for check in whole.checks}
     after = {check.id: check for check in stripped.checks}
@@ -36,9 +34,7 @@ def differing_checks(
         if first != second:
             known = set(first[2])
             new = tuple(message for message in second[2] if message not in known)
-            changes.append(
-                CheckChange(name, (first[0], second[0]), (first[1], second[1]), new)
-            )
+            changes.append(CheckChange(name, (first[0], second[0]), (first[1], second[1]), new))
     return tuple(changes)
 
 

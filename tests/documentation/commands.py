@@ -40,9 +40,7 @@ def _command(name: str) -> click.Command:
     return command
 
 
-def _sections(
-    command: click.Command, context: click.Context, level: int
-) -> Iterator[str]:
+def _sections(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
     yield f"{'#' * level} {context.command_path}"
     yield from _body(command, context)
     if isinstance(command, click.Group):
@@ -57,13 +55,9 @@ def _body(command: click.Command, context: click.Context) -> Iterator[str]:
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
     yield fenced("text", usage)
     yield from _paragraphs(command.help or "")
-    options = (
-        one for one in command.get_params(context) if isinstance(one, click.Option)
-    )
+    options = (one for one in command.get_params(context) if isinstance(one, click.Option))
     records = filter(None, (one.get_help_record(context) for one in options))
-    yield "\n\n".join(
-        f"`{names}`\n:   {_text(text) or '&nbsp;'}" for names, text in records
-    )
+    yield "\n\n".join(f"`{names}`\n:   {_text(text) or '&nbsp;'}" for names, text in records)
     yield from _paragraphs(command.epilog or "")
 
 
@@ -71,8 +65,7 @@ def _text(words: str) -> str:
     """Return help as Markdown, with commands and options as code."""
     parts = re.split(r"(`[^`]+`|(?<![\w-])--[a-z][a-z-]*)", " ".join(words.split()))
     return "".join(
-        f"`{part.strip('`')}`" if index % 2 else escaped(part)
-        for index, part in enumerate(parts)
+        f"`{part.strip('`')}`" if index % 2 else escaped(part) for index, part in enumerate(parts)
     )
 
 

@@ -15,10 +15,7 @@ from tests.documentation.suite import CHAPTERS, chapter_page
 PAGES: dict[str, Callable[[], str]] = {
     **{path: partial(document_page, name) for name, path in DOCUMENTS.items()},
     "reference/commands/index.md": commands_page,
-    **{
-        f"reference/commands/{name}.md": partial(command_page, name)
-        for name in COMMANDS
-    },
+    **{f"reference/commands/{name}.md": partial(command_page, name) for name in COMMANDS},
     "reference/python.md": python_page,
     "reference/checks.md": checks_page,
     "reference/profiles.md": profiles_page,

@@ -66,9 +66,7 @@ def _asset(profile: Profile) -> Iterator[str]:
         done = convert(source, Path(folder, "asset"), options)
         root = done.root_layer.parent
         files = sorted(
-            file.relative_to(root).as_posix()
-            for file in root.rglob("*")
-            if file.is_file()
+            file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file()
         )
         yield fenced("text", "\n".join(files))
         stage = Usd.Stage.Open(str(done.root_layer))
@@ -105,7 +103,5 @@ def _schemas(prim: Usd.Prim) -> str:
 def _attributes(prim: Usd.Prim) -> str:
     names = (one.GetName() for one in prim.GetAuthoredProperties())
     return ", ".join(
-        f"`{name}`"
-        for name in names
-        if ":" in name and not any(part in name for part in _CORE)
+        f"`{name}`" for name in names if ":" in name and not any(part in name for part in _CORE)
     )

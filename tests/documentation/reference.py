@@ -112,7 +112,7 @@ def _type(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _type_text(value: Mapping[str, Any]) -> str:  # noqa: PLR0911  # one per kind
+def _type_text(value: Mapping[str, Any]) -> str:  # one per kind
     """Return a type of JSON Schema in words."""
     match value:
         case {"$ref": reference}:

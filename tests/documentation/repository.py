@@ -57,8 +57,7 @@ def with_site_links(text: str, name: str) -> str:
 
     parts = _CODE.split(text)
     return "".join(
-        part if index % 2 else _LINK.sub(changed, part)
-        for index, part in enumerate(parts)
+        part if index % 2 else _LINK.sub(changed, part) for index, part in enumerate(parts)
     )
 
 

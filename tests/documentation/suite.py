@@ -118,9 +118,7 @@ def _rows(case: Case) -> Iterator[tuple[str, str, str]]:
     """Return the expected values as rows: subject, quantity, value."""
     stated: dict[str, Any] = msgspec.to_builtins(case.expected)
     robot = ("name", "base", "links", "dofs", "total_mass", "articulation_roots")
-    yield from _value_rows(
-        "robot", {key: stated[key] for key in robot if key in stated}
-    )
+    yield from _value_rows("robot", {key: stated[key] for key in robot if key in stated})
     for rule in stated.get("diagnostics", ()):
         yield "`urdf-usd`", "reports the rule", f"`{rule}`"
     for name, joint in stated.get("joints", {}).items():
@@ -146,9 +144,7 @@ def _value_rows(
         yield subject, f"{before}{_NAMES.get(key, key)}{after}", _value(value, key)
 
 
-def _shape_rows(
-    subject: str, shapes: list[dict[str, Any]]
-) -> Iterator[tuple[str, str, str]]:
+def _shape_rows(subject: str, shapes: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     if not shapes:
         yield subject, "number", "0"
     for number, shape in enumerate(shapes, start=1):

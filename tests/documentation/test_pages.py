@@ -49,10 +49,7 @@ def test_navigation_names_every_page_once() -> None:
     """Files of docs/ and generated pages, and nothing else."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     settings = yaml.load(text, _Loader)  # noqa: S506  # a SafeLoader
-    files = [
-        file.relative_to(ROOT / "docs").as_posix()
-        for file in (ROOT / "docs").rglob("*.md")
-    ]
+    files = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
 
     assert sorted(_leaves(settings["nav"])) == sorted([*files, *PAGES])
 
@@ -72,16 +69,11 @@ def test_page_of_a_command_names_every_option(command: str) -> None:
     text = PAGES[f"reference/commands/{command}.md"]()
     inner = _help(command).partition("Commands:")[2]
     helps = [_help(command)]
-    helps += [
-        _help(command, name)
-        for name in re.findall(r"^  ([a-z]+)  ", inner, re.MULTILINE)
-    ]
+    helps += [_help(command, name) for name in re.findall(r"^  ([a-z]+)  ", inner, re.MULTILINE)]
     options = {
         option
         for one in helps
-        for line in re.findall(
-            r"^  (-.*?)(?:  |$)", one.partition("Options:")[2], re.MULTILINE
-        )
+        for line in re.findall(r"^  (-.*?)(?:  |$)", one.partition("Options:")[2], re.MULTILINE)
         for option in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line)
     }
 
@@ -113,8 +105,7 @@ def test_profiles_are_shown_with_their_schemas() -> None:
     """Those that the README states."""
     text = PAGES["reference/profiles.md"]()
     sections = {
-        profile: text.partition(f"## {profile}\n")[2].partition("\n## ")[0]
-        for profile in Profile
+        profile: text.partition(f"## {profile}\n")[2].partition("\n## ")[0] for profile in Profile
     }
 
     assert all("payload" in section for section in sections.values())
@@ -162,9 +153,7 @@ def test_case_shows_what_is_in_its_files() -> None:
         ("docs/decisions.md", "#xacro", "#xacro"),
     ],
 )
-def test_links_lead_to_pages_of_the_site(
-    document: str, link: str, changed: str
-) -> None:
+def test_links_lead_to_pages_of_the_site(document: str, link: str, changed: str) -> None:
     """Outside of code."""
     text = with_site_links(f"[a]({link}) and `[a](README.md)`", document)
 
@@ -173,17 +162,13 @@ def test_links_lead_to_pages_of_the_site(
 
 def _anchors(file: Path) -> set[str]:
     """Return the anchors that GitHub gives to headings."""
-    text = re.sub(
-        r"^ *```.*?^ *```$", "", file.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
-    )
+    text = re.sub(r"^ *```.*?^ *```$", "", file.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.strip().replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize(
-    "document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix()
-)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_anchors_of_links_exist(document: Path) -> None:
     """In the same document and in others."""
     links = re.findall(r"\]\(([^)\s:#]*)#([^)\s]+)\)", document.read_text("utf-8"))

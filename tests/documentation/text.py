@@ -29,9 +29,7 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
     """Return what a Google docstring says of a class and of each of its attributes."""
     about, _, rest = docstring.partition("Attributes:\n")
     lines = rest.splitlines()
-    indent = min(
-        (len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0
-    )
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     plain = "\n".join(line[indent:] for line in lines)
     fields = {name: " ".join(text.split()) for name, text in _FIELD.findall(plain)}
     return "\n".join(line.strip() for line in about.splitlines()).strip(), fields

@@ -43,9 +43,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     options = parser.parse_args()
     name = options.target
-    corpus, findings = (
-        options.work.absolute() / name / part for part in ("corpus", "findings")
-    )
+    corpus, findings = (options.work.absolute() / name / part for part in ("corpus", "findings"))
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
 

@@ -86,9 +86,7 @@ def _set_value(element: Element, chance: random.Random) -> None:
 def mutate_stl(data: bytes, chance: random.Random) -> bytes:
     """Change a number of a binary file, and correct its header."""
     count = max(len(data) - _STL_START, 0) // _STL_TRIANGLE
-    body = bytearray(
-        data[: _STL_START + count * _STL_TRIANGLE].ljust(_STL_START, b"\0")
-    )
+    body = bytearray(data[: _STL_START + count * _STL_TRIANGLE].ljust(_STL_START, b"\0"))
     if count:
         at = _STL_START + _STL_TRIANGLE * chance.randrange(count)
         struct.pack_into("<f", body, at + 4 * chance.randrange(12), _number(chance))

@@ -66,9 +66,7 @@ def fuzz_urdf(data: bytes) -> None:
             _require_return(parsed.robot, path)
         tree = build_tree(parsed.robot)
         try:
-            body_assignment = assign_bodies(
-                tree, BaseOption.AUTO, MasslessOption.REGULARISE
-            )
+            body_assignment = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE)
         except ConversionError:
             return
         if share % _AUTHORED_SHARE:
@@ -162,9 +160,7 @@ def _check(mesh: PolygonMesh) -> None:
     for sentence in mesh.skipped:
         _require_printable(sentence)
     stage = Usd.Stage.CreateInMemory()
-    write_mesh(
-        stage.GetRootLayer(), Sdf.Path("/Mesh"), mirrored(mesh, (True, False, False))
-    )
+    write_mesh(stage.GetRootLayer(), Sdf.Path("/Mesh"), mirrored(mesh, (True, False, False)))
     for attribute in stage.GetPrimAtPath("/Mesh").GetAuthoredAttributes():
         value = attribute.Get()
         if isinstance(value, Vt.Vec2fArray | Vt.Vec3fArray):

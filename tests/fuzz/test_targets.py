@@ -16,9 +16,7 @@ _MUTANTS = 40
 
 def _cases() -> list[tuple[str, str]]:
     return [
-        (target, file.name)
-        for target in TARGETS
-        for file in sorted((CASES / target).iterdir())
+        (target, file.name) for target in TARGETS for file in sorted((CASES / target).iterdir())
     ]
 
 

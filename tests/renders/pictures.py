@@ -146,9 +146,7 @@ def _actor(surface: Surface) -> vtk.vtkActor:
     normals.SetName("Normals")
     data.GetPointData().SetNormals(normals)
     if surface.colors is not None:
-        colors = numpy_to_vtk(
-            (_encoded(surface.colors) * 255).astype(np.uint8), deep=True
-        )
+        colors = numpy_to_vtk((_encoded(surface.colors) * 255).astype(np.uint8), deep=True)
         data.GetPointData().SetScalars(colors)
     actor = vtk.vtkActor()
     if surface.image is not None and surface.coordinates is not None:

@@ -174,9 +174,7 @@ def _look(owner: Usd.Prim, prim: Usd.Prim, faces: _Faces) -> dict[str, Any]:
     return found
 
 
-def _coordinates(
-    prim: Usd.Prim, texture: UsdShade.Shader, faces: _Faces
-) -> Array | None:
+def _coordinates(prim: Usd.Prim, texture: UsdShade.Shader, faces: _Faces) -> Array | None:
     (source, *_), _ = texture.GetInput("st").GetConnectedSources()
     reader = UsdShade.Shader(source.source.GetPrim())
     turn, translation = np.eye(2), np.zeros(2)
@@ -227,14 +225,10 @@ def _turned(profile: list[tuple[float, float]]) -> Array:
     """Turn a profile (radius, height) about the Z axis."""
     turns = np.linspace(0, 2 * np.pi, _SEGMENTS + 1)
     ring = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    rows = np.array(
-        [[[r * x, r * y, z] for x, y in ring] for r, z in profile], dtype=float
-    )
+    rows = np.array([[[r * x, r * y, z] for x, y in ring] for r, z in profile], dtype=float)
     low, high = rows[:-1], rows[1:]
     a, b, c, d = low[:, :-1], low[:, 1:], high[:, 1:], high[:, :-1]
-    return np.concatenate(
-        [np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)]
-    ).reshape(-1, 3)
+    return np.concatenate([np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)]).reshape(-1, 3)
 
 
 def _box() -> Array:

@@ -85,9 +85,7 @@ def _surface(mesh: Any, matrix: Array, urdf: tuple[float, float, float]) -> Surf
     normals = normals / np.where(lengths > 0, lengths, 1)
     material = getattr(mesh.visual, "material", None)
     uv = getattr(mesh.visual, "uv", None)
-    image = getattr(material, "image", None) or getattr(
-        material, "baseColorTexture", None
-    )
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
     if isinstance(image, Image.Image) and uv is not None:
         pixels = np.asarray(image.convert("RGB"))
         white = (1.0, 1.0, 1.0)

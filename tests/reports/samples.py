@@ -41,12 +41,8 @@ def position(
         bound=2.1e-7,
         tolerance=1e-5,
         differences=(
-            DifferenceRecord(
-                engine="reference", compared=272, largest=worst, subject=subject
-            ),
-            DifferenceRecord(
-                engine="mujoco", compared=272, largest=worst * 1.1, subject=subject
-            ),
+            DifferenceRecord(engine="reference", compared=272, largest=worst, subject=subject),
+            DifferenceRecord(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
             DifferenceRecord(
                 engine="pybullet",
                 compared=0,
@@ -57,9 +53,7 @@ def position(
     )
 
 
-def mass(
-    grade: Grade = Grade.EXACT, findings: tuple[FindingRecord, ...] = ()
-) -> CheckRecord:
+def mass(grade: Grade = Grade.EXACT, findings: tuple[FindingRecord, ...] = ()) -> CheckRecord:
     """Build the check of masses, in which pybullet deviates."""
     return CheckRecord(
         id="mass.link",
@@ -125,9 +119,7 @@ def simulated(unequal: int = 0) -> CheckRecord:
             DifferenceRecord(engine="reference", compared=7, largest=0.0),
             DifferenceRecord(engine="mujoco", compared=0, reason="no limits"),
             DifferenceRecord(engine="openusd", side="usd", compared=7, largest=0.0),
-            DifferenceRecord(
-                engine="newton-usd", side="usd", compared=7, unequal=unequal
-            ),
+            DifferenceRecord(engine="newton-usd", side="usd", compared=7, unequal=unequal),
         ),
     )
 
@@ -146,9 +138,7 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
         bound=1.4e-7,
         tolerance=1e-5,
         differences=(
-            DifferenceRecord(
-                engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"
-            ),
+            DifferenceRecord(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
         ),
         findings=(
             FindingRecord(
@@ -191,9 +181,7 @@ MISPLACED = FindingRecord(
 )
 
 ENGINES = (
-    EngineRecord(
-        name="reference", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"
-    ),
+    EngineRecord(name="reference", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"),
     EngineRecord(
         name="mujoco",
         side="urdf",
@@ -208,9 +196,7 @@ ENGINES = (
         version="3.2.7",
         reason="refuses a revolute joint without <limit>",
     ),
-    EngineRecord(
-        name="openusd", side="usd", status=EngineStatus.OBSERVED, version="26.11"
-    ),
+    EngineRecord(name="openusd", side="usd", status=EngineStatus.OBSERVED, version="26.11"),
 )
 
 DEVIATION = DeviationRecord(
@@ -237,7 +223,7 @@ def robot(
     verdict: Verdict = Verdict.EXACT,
     *,
     name: str = "Arm",
-    id: str | None = None,  # noqa: A002  # named as in the record
+    id: str | None = None,  # named as in the record
     reference: str | None = None,
     reason: str = "All values agree.",
     checks: tuple[CheckRecord, ...] | None = None,
@@ -249,9 +235,7 @@ def robot(
     return RobotRecord(
         id=name.lower().replace(" ", "-") if id is None else id,
         name=name,
-        source=SourceRecord(
-            reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10
-        ),
+        source=SourceRecord(reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
         converter="urdf-usd",
         verdict=verdict,
         reason=reason,
@@ -352,9 +336,7 @@ def corpus() -> tuple[RobotRecord, ...]:
 def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
     """Summarise robots as a run does."""
     headings = {
-        check.id: CheckHeading(
-            id=check.id, title=check.title, group=check.group, unit=check.unit
-        )
+        check.id: CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
         for one in robots
         for check in one.checks
     }
@@ -371,11 +353,7 @@ def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
                 verdict=one.verdict,
                 reason=one.reason,
                 grades={check.id: check.grade for check in one.checks},
-                worst={
-                    check.id: check.worst
-                    for check in one.checks
-                    if check.worst is not None
-                },
+                worst={check.id: check.worst for check in one.checks if check.worst is not None},
                 engines={w.name: w.status for w in one.engines},
                 compared=one.compared,
             )

@@ -10,9 +10,7 @@ import pytest
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.records.record import Grade, Verdict
 
-_STYLE = (
-    resources.files("urdf_usd.reports.html") / "templates" / "style.css"
-).read_text("utf-8")
+_STYLE = (resources.files("urdf_usd.reports.html") / "templates" / "style.css").read_text("utf-8")
 _LIGHT, _DARK = re.findall(r":root \{(.*?)\n *\}", _STYLE, re.DOTALL)[:2]
 
 
@@ -22,9 +20,7 @@ def _colours(block: str) -> dict[str, str]:
 
 def _luminance(colour: str) -> float:
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
-    ]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -57,9 +53,7 @@ def test_every_appearance_has_a_style_rule(value: Grade | Verdict) -> None:
 def test_text_has_sufficient_contrast(theme: str) -> None:
     """WCAG 2.2, 1.4.3: at least 4.5 to 1, computed by its formula."""
     colours = _colours(theme)
-    pairs = [
-        (ink, page) for ink in ("ink", "muted", "link") for page in ("page", "surface")
-    ]
+    pairs = [(ink, page) for ink in ("ink", "muted", "link") for page in ("page", "surface")]
     tones = [name.removesuffix("-tint") for name in colours if name.endswith("-tint")]
     assert len(tones) == 7
     for tone in tones:

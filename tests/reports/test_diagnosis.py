@@ -60,8 +60,7 @@ def test_fault_of_a_simulator_alone_names_it() -> None:
 
     assert found is not None
     assert found.fault == (
-        "USD: OpenUSD reads the value of the URDF, and newton-usd computes another "
-        "from it"
+        "USD: OpenUSD reads the value of the URDF, and newton-usd computes another from it"
     )
 
 
@@ -96,9 +95,7 @@ def test_fault_of_a_missing_file_names_it() -> None:
 
 def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
     """The line of the first error, not of an earlier warning."""
-    warning = DiagnosticRecord(
-        rule="x", severity="warning", message="odd", file="a.urdf", line=3
-    )
+    warning = DiagnosticRecord(rule="x", severity="warning", message="odd", file="a.urdf", line=3)
     error = structs.replace(warning, severity="error", line=7)
     robot = samples.robot(Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
     found = diagnose(robot)
@@ -106,9 +103,7 @@ def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
     assert "a.urdf:7" in found.remedy
 
 
-@pytest.mark.parametrize(
-    "verdict", [one for one in Verdict if not one.conforms], ids=str
-)
+@pytest.mark.parametrize("verdict", [one for one in Verdict if not one.conforms], ids=str)
 def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
     """Also without any check."""
     found = diagnose(samples.robot(verdict, checks=()))
@@ -130,9 +125,7 @@ def test_longest_matching_prefix_gives_the_place() -> None:
     assert not place_to_look("unheard.of")
 
 
-@pytest.mark.parametrize(
-    "reason", ["no answer after 120 s", "the memory limit was reached"]
-)
+@pytest.mark.parametrize("reason", ["no answer after 120 s", "the memory limit was reached"])
 def test_exceeded_limit_suggests_to_raise_it(reason: str) -> None:
     """Neither the robot nor an engine is at fault."""
     died = structs.replace(

@@ -17,12 +17,9 @@ from urdf_usd.reports.records.record import (
 
 def _check(identifier: str, *subjects: str) -> CheckRecord:
     findings = tuple(
-        FindingRecord(subject=one, message=f"{one}: differs", grade=Grade.FAILS)
-        for one in subjects
+        FindingRecord(subject=one, message=f"{one}: differs", grade=Grade.FAILS) for one in subjects
     )
-    return structs.replace(
-        samples.position(Grade.FAILS, findings=findings), id=identifier
-    )
+    return structs.replace(samples.position(Grade.FAILS, findings=findings), id=identifier)
 
 
 def _robot(*checks: CheckRecord) -> RobotRecord:
@@ -57,9 +54,7 @@ def test_joints_with_different_faults_are_independent() -> None:
 
     def joint(name: str, fault: str) -> FindingRecord:
         message = f"joint {name}: {fault}; link hand differs by 1 m at 'zero'"
-        return FindingRecord(
-            subject=f"joint {name}", message=message, grade=Grade.FAILS
-        )
+        return FindingRecord(subject=f"joint {name}", message=message, grade=Grade.FAILS)
 
     check = _check("kinematics.position")
     faults = (

@@ -76,9 +76,7 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
     """A refused URDF is skipped with its diagnostic; a crash is an error."""
     root = _written(samples.corpus(), tmp_path)
     outcomes = {
-        str(suite.get("name")): {
-            outcome.tag for outcome in suite.iterfind("testcase/*")
-        }
+        str(suite.get("name")): {outcome.tag for outcome in suite.iterfind("testcase/*")}
         for suite in root
     }
     assert outcomes == {
@@ -92,9 +90,7 @@ def test_outcomes_follow_verdicts_and_grades(tmp_path: Path) -> None:
         "fatal": {"error"},
     }
     (skipped,) = root.xpath("testsuite[@name='broken']//skipped")
-    assert (
-        "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
-    )
+    assert "broken.urdf:12:3: error: mismatched tag </link> [xml-syntax]" in skipped.text
     (reason,) = root.xpath("testsuite[@name='quiet']//skipped/@message")
     assert reason == "the USD engine computes the inertia of every link"
 
@@ -139,8 +135,7 @@ def test_output_is_deterministic(tmp_path: Path) -> None:
 def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
     """At most twenty are listed."""
     findings = tuple(
-        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
-        for i in range(25)
+        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS) for i in range(25)
     )
     check = samples.position(Grade.FAILS, findings=findings)
     root = _written((samples.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
@@ -178,8 +173,7 @@ def test_expected_failure_is_skipped_with_its_reason(tmp_path: Path) -> None:
     root = etree.parse(path).getroot()
 
     skipped = {
-        case.get("name"): case.findtext("skipped") is not None
-        for case in root.iter("testcase")
+        case.get("name"): case.findtext("skipped") is not None for case in root.iter("testcase")
     }
     assert skipped == {
         "kinematics.position": True,

@@ -88,9 +88,7 @@ def test_every_diagnostic_is_a_sarif_result(tmp_path: Path) -> None:
 def test_sarif_includes_lint_findings_and_remedies(tmp_path: Path) -> None:
     """Rules have their remedy as help text."""
     robot = structs.replace(
-        _diagnosed(
-            DiagnosticRecord(rule="name-missing", severity="error", message="no name")
-        ),
+        _diagnosed(DiagnosticRecord(rule="name-missing", severity="error", message="no name")),
         lint=(
             DiagnosticRecord(
                 rule="joint-limit-degrees",
@@ -157,9 +155,7 @@ def test_expected_failures_are_suppressed_in_sarif(tmp_path: Path) -> None:
 def test_sarif_escapes_lone_surrogates(tmp_path: Path) -> None:
     """UTF-8 cannot encode them."""
     robot = _diagnosed(
-        DiagnosticRecord(
-            rule="x", severity="error", message="\ud800", file="\ud800.urdf"
-        )
+        DiagnosticRecord(rule="x", severity="error", message="\ud800", file="\ud800.urdf")
     )
     (result,) = _sarif((robot,), tmp_path)["results"]
     assert result["level"] == "error"

@@ -33,8 +33,7 @@ def test_summary_has_counts_failures_and_largest_differences(tmp_path: Path) -> 
     assert "| ✗ | fails | 1 |" in lines
     start = lines.index("### Robots that do not conform")
     assert lines[start + 4] == (
-        "| <code>pybullet:Shifted.urdf</code> | ✗ fails "
-        "| link wrist: position differs by 3.1 mm |"
+        "| <code>pybullet:Shifted.urdf</code> | ✗ fails | link wrist: position differs by 3.1 mm |"
     )
     worst = next(line for line in lines if line.startswith("| link position"))
     assert "3.1\N{NO-BREAK SPACE}mm" in worst
@@ -66,9 +65,7 @@ def test_names_are_escaped_in_table_cells(tmp_path: Path) -> None:
 
 def test_summary_fits_into_a_github_comment(tmp_path: Path) -> None:
     """GitHub refuses more than 65,536 characters."""
-    robots = tuple(
-        samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
-    )
+    robots = tuple(samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400))
     lines = _written(robots, tmp_path)
     assert "and 350 more." in lines
     assert sum(map(len, lines)) < 2 * 65_536
@@ -114,6 +111,4 @@ def test_summary_lists_new_worse_and_fixed_results(tmp_path: Path) -> None:
         "| ✗ new | <code>a&#124;b&#60;i&#62;</code> | mass.link.mass "
         "| nothing | fails | link hand: off by 50 % |"
     ) in lines
-    assert (
-        "| ✓ fixed | <code>zeta</code> | mass.link.mass | close | passes | upstream |"
-    ) in lines
+    assert ("| ✓ fixed | <code>zeta</code> | mass.link.mass | close | passes | upstream |") in lines

@@ -12,9 +12,7 @@ from urdf_usd.reports.quantities import exact, quantity, unit_symbol
 
 
 def _typed(text: str) -> str:
-    return text.replace("\N{NO-BREAK SPACE}", " ").replace(
-        "\N{MULTIPLICATION SIGN}", "x"
-    )
+    return text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MULTIPLICATION SIGN}", "x")
 
 
 @pytest.mark.parametrize(
@@ -56,9 +54,7 @@ def _typed(text: str) -> str:
         (math.nan, "1", "nan"),
     ],
 )
-def test_quantity_has_two_digits_and_a_prefix(
-    value: float, unit: str, text: str
-) -> None:
+def test_quantity_has_two_digits_and_a_prefix(value: float, unit: str, text: str) -> None:
     """With a no-break space before the unit."""
     assert _typed(quantity(value, unit)) == text
 

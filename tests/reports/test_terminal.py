@@ -18,9 +18,7 @@ from urdf_usd.reports.records.record import (
 from urdf_usd.reports.terminal import terminal_summary
 
 
-def _shown(
-    robots: tuple[RobotRecord, ...], *, terminal: bool = False, width: int = 100
-) -> str:
+def _shown(robots: tuple[RobotRecord, ...], *, terminal: bool = False, width: int = 100) -> str:
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -68,9 +66,7 @@ def test_last_lines_name_engines_that_took_no_part(
 ) -> None:
     """An engine that is not installed is in no record."""
     robots = tuple(
-        structs.replace(
-            robot, engines=tuple(e for e in robot.engines if e.name not in absent)
-        )
+        structs.replace(robot, engines=tuple(e for e in robot.engines if e.name not in absent))
         for robot in samples.corpus()
     )
     last = _shown(robots).splitlines()[-1].strip()
@@ -94,9 +90,7 @@ def test_single_robot_fits_into_a_narrow_terminal() -> None:
         subject="joint elbow", message="joint elbow: " + "off " * 40, grade=Grade.FAILS
     )
     checks = tuple(
-        structs.replace(
-            samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}"
-        )
+        structs.replace(samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}")
         for n in range(8)
     )
     robot = samples.robot(Verdict.FAILS, checks=checks)
@@ -135,16 +129,12 @@ def test_incomplete_and_close_robots_are_listed_with_their_reason() -> None:
     """After those that do not conform."""
     robots = (
         samples.robot(Verdict.CLOSE, name="Near", id="near", reason="a rounded mass"),
-        samples.robot(
-            Verdict.INCOMPLETE, name="Part", id="part", reason="arm.stl is not found"
-        ),
+        samples.robot(Verdict.INCOMPLETE, name="Part", id="part", reason="arm.stl is not found"),
         samples.robot(Verdict.FAILS, name="Wrong", id="wrong", reason="a lost link"),
         samples.robot(name="Same", id="same"),
     )
     lines = [" ".join(line.split()) for line in _shown(robots).splitlines()]
-    found = [
-        line for line in lines if line.startswith(("✗", "◐", "≈", "Robots", "Inc"))
-    ]
+    found = [line for line in lines if line.startswith(("✗", "◐", "≈", "Robots", "Inc"))]
 
     assert "Robots that do not conform" in lines
     assert found.index("Robots that do not conform") < found.index("Incomplete robots")
@@ -157,9 +147,7 @@ def test_files_in_deep_folders_are_told_apart() -> None:
     """Their names are often equal, and their folders differ late."""
     folder = f"file:downloads/{'assets/' * 8}"
     robots = tuple(
-        samples.robot(
-            Verdict.CLOSE, id=place, reference=f"{folder}{place}/urdf/robot.urdf"
-        )
+        samples.robot(Verdict.CLOSE, id=place, reference=f"{folder}{place}/urdf/robot.urdf")
         for place in ("left_hand", "right_hand")
     )
     text = _shown(robots)
@@ -171,9 +159,7 @@ def test_files_in_deep_folders_are_told_apart() -> None:
 def test_references_that_fit_are_whole() -> None:
     """They can be passed to a command."""
     references = ("file:robots/arm.urdf", "file:robots/hand.urdf")
-    robots = tuple(
-        samples.robot(Verdict.CLOSE, id=one, reference=one) for one in references
-    )
+    robots = tuple(samples.robot(Verdict.CLOSE, id=one, reference=one) for one in references)
     text = _shown(robots)
 
     assert all(f"{reference}  " in text for reference in references)

@@ -57,9 +57,7 @@ def main() -> None:
     waived: Counter[str] = Counter()
     failed = validated = 0
     kinds = tuple(
-        itertools.product(
-            options.profiles or [Profile.GENERIC], options.layouts or list(Layout)
-        )
+        itertools.product(options.profiles or [Profile.GENERIC], options.layouts or list(Layout))
     )
     for profile, layout in kinds:
         for source in sources:
@@ -74,14 +72,10 @@ def main() -> None:
                 moved = Path(folder, "elsewhere", "an asset")
                 moved.parent.mkdir()
                 Path(folder, "asset").rename(moved)
-                asset = moved / conversion.root_layer.relative_to(
-                    Path(folder, "asset").resolve()
-                )
+                asset = moved / conversion.root_layer.relative_to(Path(folder, "asset").resolve())
                 found += [one for opener in openers for one in opener.issues(asset)]
                 found += [*openusd_issues(asset), *nvidia.issues(asset)]
-                failed += _judge(
-                    f"{source.id} ({profile}, {layout})", found, conversion, waived
-                )
+                failed += _judge(f"{source.id} ({profile}, {layout})", found, conversion, waived)
     for rule, count in sorted(waived.items()):
         _say(f"waived: {rule}: {count}")
     _say(f"{validated} assets: {failed} with issues")
@@ -128,9 +122,7 @@ class _Opener:
             yield Issue("opening", f"{self._name}: {sentence}")
 
 
-def _judge(
-    name: str, found: Sequence[Issue], conversion: Conversion, waived: Counter[str]
-) -> bool:
+def _judge(name: str, found: Sequence[Issue], conversion: Conversion, waived: Counter[str]) -> bool:
     """Print and count issues; return whether one of them is not waived."""
     rules = frozenset(diagnostic.rule for diagnostic in conversion.diagnostics)
     bad = False

@@ -36,9 +36,7 @@ def main() -> None:
                 continue
             compared += 1
             command = (options.reader, str(_LISTS), str(conversion.root_layer))
-            ending = subprocess.run(
-                command, capture_output=True, text=True, check=False
-            )
+            ending = subprocess.run(command, capture_output=True, text=True, check=False)
         problems = ending.stdout.splitlines()
         if ending.returncode:
             problems.append(ending.stderr)

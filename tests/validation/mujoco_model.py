@@ -42,9 +42,7 @@ def _model(asset: str) -> dict[str, Any]:
     builder = newton.ModelBuilder()
     newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
     resolvers = [newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()]
-    builder.add_usd(
-        stage, schema_resolvers=resolvers, load_sites=False, load_visual_shapes=False
-    )
+    builder.add_usd(stage, schema_resolvers=resolvers, load_sites=False, load_visual_shapes=False)
     solver = newton.solvers.SolverMuJoCo(
         builder.finalize(device="cpu"), use_mujoco_cpu=True, disable_contacts=True
     )

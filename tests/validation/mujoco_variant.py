@@ -133,9 +133,7 @@ def _known(refusal: str, stated: Mapping[str, ET.Element], asset: str) -> str | 
     stage = Usd.Stage.Open(asset)
     if _IMPOSSIBLE in refusal and any(map(_is_thin, stage.Traverse())):
         return "an inertia at or beyond the triangle inequality"
-    if _NO_JOINT in refusal and all(
-        one.get("type") == "fixed" for one in stated.values()
-    ):
+    if _NO_JOINT in refusal and all(one.get("type") == "fixed" for one in stated.values()):
         return "having no joint"
     return None
 
@@ -198,9 +196,7 @@ def _problems(
         yield f"{model['actuators']} actuators for {len(name_of)} joints"
 
 
-def _coupling(
-    name: str, stated: Mapping[str, ET.Element]
-) -> tuple[str, float, float] | None:
+def _coupling(name: str, stated: Mapping[str, ET.Element]) -> tuple[str, float, float] | None:
     """Return the start of the chain of a joint, and offset and multiplier.
 
     None without a coupling, or with one of a joint that is missing.
@@ -215,9 +211,7 @@ def _coupling(
     return None if leader == name else (leader, offset, multiplier)
 
 
-def _is_same(
-    one: tuple[str, float, float] | None, other: tuple[str, float, float] | None
-) -> bool:
+def _is_same(one: tuple[str, float, float] | None, other: tuple[str, float, float] | None) -> bool:
     if one is None or other is None:
         return one is other
     return one[0] == other[0] and all(

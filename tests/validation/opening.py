@@ -26,13 +26,11 @@ def main() -> None:
         if newton:
             # Messages about the machine are not about assets.
             with _captured([]):
-                import warp  # noqa: PLC0415  of the interpreter that runs this
+                import warp
 
                 warp.init()
         for line in sys.stdin:
-            answers.write(
-                json.dumps(messages_of(line.rstrip("\n"), newton=newton)) + "\n"
-            )
+            answers.write(json.dumps(messages_of(line.rstrip("\n"), newton=newton)) + "\n")
             answers.flush()
 
 
@@ -57,7 +55,7 @@ def messages_of(path: str, *, newton: bool = False) -> list[str]:
 
 
 def _opened(path: str) -> Iterator[str]:
-    from pxr import Sdf, Usd, UsdUtils  # noqa: PLC0415  its import may print messages
+    from pxr import Sdf, Usd, UsdUtils
 
     stage = Usd.Stage.Open(path, Usd.Stage.LoadAll)
     yield from (str(error) for error in stage.GetCompositionErrors())
@@ -77,7 +75,7 @@ def _opened(path: str) -> Iterator[str]:
 
 def _build(path: str) -> None:
     # Of the interpreter that runs this, which may not have it.
-    import newton  # noqa: PLC0415
+    import newton
 
     builder: Any = newton.ModelBuilder()
     builder.add_usd(path)

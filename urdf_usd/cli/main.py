@@ -75,9 +75,7 @@ class _Program(HelpfulGroup):
         return name, command, rest
 
 
-def _default_map(
-    ctx: click.Context, name: str, command: click.Command
-) -> dict[str, Any] | None:
+def _default_map(ctx: click.Context, name: str, command: click.Command) -> dict[str, Any] | None:
     if ctx.params["isolated"]:
         return None
     file = ctx.params["config"]
@@ -93,9 +91,7 @@ def _default_map(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
     epilog=f"The --help of each command shows examples. {EXIT_CODES}",
 )
-@click.version_option(
-    None, "--version", package_name=DISTRIBUTION, prog_name="urdf-usd"
-)
+@click.version_option(None, "--version", package_name=DISTRIBUTION, prog_name="urdf-usd")
 @click.option("--debug", is_flag=True, help="Show the traceback of failures.")
 @click.option(
     "--config",

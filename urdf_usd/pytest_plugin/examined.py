@@ -57,9 +57,7 @@ class Examined(Struct, frozen=True):
             AssertionError: It does not; the message has the worst findings.
         """
         __tracebackhide__ = True
-        found = failures(
-            (self.record,), fail_on=FailOn(fail_on), strict=True, unreadable=True
-        )
+        found = failures((self.record,), fail_on=FailOn(fail_on), strict=True, unreadable=True)
         if found:
             raise AssertionError(failure_message(self.record, found))
         if self.verdict is Verdict.INCOMPLETE:

@@ -72,9 +72,7 @@ class Examiner:
         """Stop all processes."""
         self._open.close()
 
-    def examine(
-        self, source: Resolved, options: ConvertOptions = _DEFAULTS
-    ) -> RobotRecord:
+    def examine(self, source: Resolved, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
         """Convert and check a robot.
 
         Args:

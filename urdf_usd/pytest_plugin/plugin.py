@@ -70,9 +70,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark, and let one worker run all tests of a robot."""
-    config.addinivalue_line(
-        "markers", "conformance(robot, group): checks of one robot of a corpus"
-    )
+    config.addinivalue_line("markers", "conformance(robot, group): checks of one robot of a corpus")
     is_suite = config.getoption(_DEST) or any(SUITE in word for word in config.args)
     if is_suite and getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadgroup"
@@ -84,8 +82,8 @@ def conformance_examiner(
 ) -> Iterator[Examiner]:
     """Convert and check robots, each once in a session."""
     # Imports engines, so only in sessions that use the fixture.
-    from urdf_usd.conformance.execution.workers.limits import processors  # noqa: PLC0415
-    from urdf_usd.pytest_plugin.examiner import Examiner  # noqa: PLC0415
+    from urdf_usd.conformance.execution.workers.limits import processors
+    from urdf_usd.pytest_plugin.examiner import Examiner
 
     # The workers of pytest-xdist share the processors.
     sessions = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -97,14 +95,12 @@ def conformance_examiner(
 
 
 @pytest.fixture
-def conformance(
-    request: pytest.FixtureRequest, conformance_examiner: Examiner
-) -> Conformance:
+def conformance(request: pytest.FixtureRequest, conformance_examiner: Examiner) -> Conformance:
     """Convert and check a robot: ``conformance("robot.urdf").assert_conforms()``.
 
     ``usd`` is an existing USD of the robot. Paths are relative to the folder of the
     test. Further keywords are the fields of ``converter.ConvertOptions``.
     """
-    from urdf_usd.pytest_plugin.fixture import Conformance  # noqa: PLC0415
+    from urdf_usd.pytest_plugin.fixture import Conformance
 
     return Conformance(conformance_examiner, Path(request.path).parent)

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 DEFAULT_CORPUS = "pybullet"
 # Group of the test that the robot is converted at all.
 CONVERSION = "conversion"
-_GROUP_OF = {
-    check.id: check.group for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
-}
+_GROUP_OF = {check.id: check.group for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)}
 _GROUP_OF[VERDICT] = CONVERSION
 _NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 
@@ -88,8 +86,7 @@ class Case(Struct, frozen=True):
         fixed = sorted(known.keys() - {failure.check for failure in failing})
         if fixed:
             pytest.fail(
-                f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n"
-                f"{text}",
+                f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n{text}",
                 pytrace=False,
             )
         raise KnownFailure(text)
@@ -157,9 +154,7 @@ def _mark(group: str) -> str:
     return f"conformance_{group.replace('-', '_').replace(' ', '_')}"
 
 
-def _expected(
-    baseline: Baseline | None, robot: str, group: str
-) -> tuple[Expectation, ...]:
+def _expected(baseline: Baseline | None, robot: str, group: str) -> tuple[Expectation, ...]:
     return tuple(
         one
         for one in (baseline.expectations if baseline else ())

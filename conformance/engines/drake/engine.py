@@ -117,17 +117,13 @@ class DrakeEngine(Struct, frozen=True):
         blocked = unreachable_joints(joints, request.configurations)
         held = {joint.name for joint in joints}
         # A dropped joint is floating: links below it are not reachable anyway.
-        reach = reachable_links(
-            robot.root, joints, [name for name in blocked if name in held]
-        )
+        reach = reachable_links(robot.root, joints, [name for name in blocked if name in held])
         return Observation(
             engine=self.name,
             robot=None if urdf.robot_unnamed else robot.name,
             root=robot.root,
             states=_STATES,
-            links=tuple(
-                LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies
-            ),
+            links=tuple(LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies),
             joints=joints,
             frames=_frames(robot, joints, reach, request.configurations),
             unread_masses=urdf.unread_masses,
@@ -159,8 +155,8 @@ class _Robot(Struct, frozen=True, eq=False):
 
 def _read(urdf: UrdfText) -> _Robot:
     # Imported here because it need not be installed.
-    from pydrake.multibody.parsing import Parser  # noqa: PLC0415
-    from pydrake.multibody.plant import MultibodyPlant  # noqa: PLC0415
+    from pydrake.multibody.parsing import Parser
+    from pydrake.multibody.plant import MultibodyPlant
 
     plant = MultibodyPlant(time_step=0.0)
     with _warnings() as messages:

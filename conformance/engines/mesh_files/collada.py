@@ -98,11 +98,7 @@ def read_dae(content: bytes, folder: str) -> LoadedMesh:
         mesh,
         materials=materials,
         has_coordinates=has_coordinates,
-        has_normals=True
-        if with_normals == len(found)
-        else None
-        if with_normals
-        else False,
+        has_normals=True if with_normals == len(found) else None if with_normals else False,
     )
 
 
@@ -113,9 +109,7 @@ def _document(content: bytes) -> collada.Collada:
     """
     document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
     root = document.xmlnode.getroot()
-    named = {
-        one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text
-    }
+    named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
     missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
     if not missing or root.find(".//{*}library_effects") is None:
         return document
@@ -202,9 +196,7 @@ class _Scene:
         """Refuse a node of which pycollada leaves something out, or misreads it."""
         if isinstance(node, collada.scene.NodeNode):
             node = node.node
-        transforms = [
-            one for one in node.xmlnode if _local_name(one.tag) in _TRANSFORMS
-        ]
+        transforms = [one for one in node.xmlnode if _local_name(one.tag) in _TRANSFORMS]
         shown = [
             one
             for one in node.xmlnode
@@ -258,9 +250,7 @@ class _Scene:
                 coordinates = _corner_values(
                     surface.texcoordset[0], surface.texcoord_indexset[0], 2
                 )
-            part = MeshPart(
-                points, triangles, transform, material, normals, coordinates
-            )
+            part = MeshPart(points, triangles, transform, material, normals, coordinates)
             yield part, bool(sets)
 
 
@@ -325,9 +315,7 @@ def _material(effect: collada.material.Effect, folder: str) -> FileMaterial:
             *both_sides(effect.double_sided),
             *emitting(light([float(c) for c in glow])),
         ),
-        unread=_UNREAD
-        | ({"emissiveColor"} if is_map else set())
-        | _sampler_inputs(effect),
+        unread=_UNREAD | ({"emissiveColor"} if is_map else set()) | _sampler_inputs(effect),
     )
 
 

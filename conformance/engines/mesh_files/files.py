@@ -101,7 +101,7 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(read_ply(content, folder))
         case "dae":
             # Importing it takes 0.3 s.
-            from urdf_usd.conformance.engines.mesh_files.collada import read_dae  # noqa: PLC0415
+            from urdf_usd.conformance.engines.mesh_files.collada import read_dae
 
             return _Read(read_dae(content, folder))
         case "obj":

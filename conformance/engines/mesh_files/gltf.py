@@ -102,9 +102,7 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
     try:
         document, binary = _opened(content)
         primitives = [
-            primitive
-            for mesh in document.get("meshes", ())
-            for primitive in mesh["primitives"]
+            primitive for mesh in document.get("meshes", ()) for primitive in mesh["primitives"]
         ]
         _require_readable(document, primitives)
         _require_bounded(document, primitives)
@@ -127,9 +125,7 @@ def read_gltf(content: bytes, folder: str) -> LoadedMesh:
         message = f"trimesh reads {scene.geometries} of {len(read)} primitives"
         raise UnreadMeshError(message)
     mesh = joined_parts(
-        structs.replace(
-            part, transform=_UPRIGHT @ part.transform, material=read[number]
-        )
+        structs.replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
         for number, part in scene.parts
     )
     return structs.replace(
@@ -188,9 +184,7 @@ def _require_bounded(document: Json, primitives: list[Json]) -> None:
         if number is not None
     ]
     for read in (accessors, used):
-        numbers = sum(
-            one.get("count", 0) * _COMPONENTS.get(one.get("type"), 1) for one in read
-        )
+        numbers = sum(one.get("count", 0) * _COMPONENTS.get(one.get("type"), 1) for one in read)
         if numbers > MOST_NUMBERS:
             raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
 

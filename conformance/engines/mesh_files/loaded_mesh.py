@@ -120,9 +120,7 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
             normals.append(turned.astype(np.float32))
         absent = np.full((len(faces), 3, 2), np.nan, np.float32)
         coordinates.append(
-            absent
-            if part.coordinates is None
-            else part.coordinates[:, order].astype(np.float32)
+            absent if part.coordinates is None else part.coordinates[:, order].astype(np.float32)
         )
         points.append(moved(part.points, part.transform))
         triangles.append(faces + start)

@@ -107,8 +107,7 @@ def read_obj(content: bytes) -> ObjFile:
     if not stated.faces:
         raise UnreadMeshError("it holds no triangles")
     points, coordinates, normals = (
-        np.concatenate([np.empty((0, width)), *stated.rows[kind]])
-        for kind, width in _ROWS.items()
+        np.concatenate([np.empty((0, width)), *stated.rows[kind]]) for kind, width in _ROWS.items()
     )
     corners = np.concatenate([each.corners for each in stated.faces])
     # Faces may precede the rows that they refer to.

@@ -86,9 +86,7 @@ def read_ply(content: bytes, folder: str) -> LoadedMesh:
             np.float64,
         ).reshape(-1, 3)
         faces = elements.get("face", [])
-        rows = [
-            row[_CORNERS[1] if _CORNERS[1] in row else _CORNERS[0]] for row in faces
-        ]
+        rows = [row[_CORNERS[1] if _CORNERS[1] in row else _CORNERS[0]] for row in faces]
         images = [
             ImageFile(name.decode("utf-8", "replace").strip(), folder)
             for name in _IMAGES.findall(header)
@@ -165,10 +163,7 @@ def _elements(content: bytes) -> dict[str, list[_Row]]:
     if form == "ascii":
         lines = iter([line for line in body.splitlines() if line.strip()])
         return {
-            kind.name: [
-                _text_row(line.split(), kind.properties)
-                for line in _exactly(lines, kind)
-            ]
+            kind.name: [_text_row(line.split(), kind.properties) for line in _exactly(lines, kind)]
             for kind in types
         }
     # One line end follows: CR LF, LF or CR.

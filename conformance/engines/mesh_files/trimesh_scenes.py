@@ -47,7 +47,7 @@ def read_scene(
     """
     with reading_by("trimesh"):
         # Importing it takes 0.3 s.
-        import trimesh  # noqa: PLC0415
+        import trimesh
 
         scene = trimesh.load_scene(
             io.BytesIO(content),
@@ -85,7 +85,7 @@ def _coordinates(mesh: trimesh.Trimesh) -> NDArray[np.floating] | None:
 
 
 def _bounded_resolver(folder: str) -> trimesh.resolvers.FilePathResolver:
-    import trimesh  # noqa: PLC0415  # as above
+    import trimesh  # as above
 
     class Resolver(trimesh.resolvers.FilePathResolver):
         """Reads files that are regular and not too large."""

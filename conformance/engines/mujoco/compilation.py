@@ -84,9 +84,7 @@ def compile_urdf(urdf: UrdfText) -> Compiled:
     )
 
 
-def compile_freed(
-    urdf: UrdfText, held: Compiled
-) -> tuple[mujoco.MjModel, frozenset[str]]:
+def compile_freed(urdf: UrdfText, held: Compiled) -> tuple[mujoco.MjModel, frozenset[str]]:
     """Compile a copy again, with a root that moves freely.
 
     Mass and inertia that the compiler rejects are in the model as MuJoCo read them. A
@@ -197,9 +195,7 @@ def _refusal(error: Exception) -> AbstentionError:
 def _root(model: mujoco.MjModel, bodies: Mapping[str, int]) -> str:
     # The world body is its own parent, and a link only if the file has one ``world``.
     worlds = [link for link, index in bodies.items() if index == 0]
-    roots = worlds or [
-        link for link, index in bodies.items() if model.body_parentid[index] == 0
-    ]
+    roots = worlds or [link for link, index in bodies.items() if model.body_parentid[index] == 0]
     if len(roots) != 1:
         raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
     return roots[0]

@@ -68,7 +68,7 @@ def _is_thin(solid: Solid) -> bool:
         return False
     # The least singular value is zero for a plane.
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    return bool(len(points) < 4 or spread[-1] < _FLAT)  # noqa: PLR2004  a tetrahedron
+    return bool(len(points) < 4 or spread[-1] < _FLAT)
 
 
 def _add(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:

@@ -178,9 +178,7 @@ def _links(compiled: Compiled) -> tuple[LinkObservation, ...]:
     )
 
 
-def _mass(
-    compiled: Compiled, link: str, axes: NDArray[np.float64]
-) -> MassProperties | None:
+def _mass(compiled: Compiled, link: str, axes: NDArray[np.float64]) -> MassProperties | None:
     model, index = compiled.model, compiled.bodies[link]
     mass, moments = float(model.body_mass[index]), model.body_inertia[index]
     if link in compiled.mass_unknown or (mass == 0 and not moments.any()):
@@ -188,9 +186,7 @@ def _mass(
     return MassProperties(
         mass=mass,
         center=vec3(model.body_ipos[index]),
-        inertia=None
-        if link in compiled.inertia_unknown
-        else tensor_along_link(moments, axes),
+        inertia=None if link in compiled.inertia_unknown else tensor_along_link(moments, axes),
     )
 
 
@@ -198,17 +194,13 @@ def _joints(compiled: Compiled) -> tuple[JointObservation, ...]:
     link_of_body = {index: link for link, index in compiled.bodies.items()}
     mimics = _mimics(compiled.model)
     return tuple(
-        _joint(
-            compiled, link, link_of_body[compiled.model.body_parentid[index]], mimics
-        )
+        _joint(compiled, link, link_of_body[compiled.model.body_parentid[index]], mimics)
         for link, index in compiled.bodies.items()
         if link != compiled.root
     )
 
 
-def _joint_order(
-    compiled: Compiled, joints: tuple[JointObservation, ...]
-) -> tuple[str, ...]:
+def _joint_order(compiled: Compiled, joints: tuple[JointObservation, ...]) -> tuple[str, ...]:
     """Sort moving joints by their first degree of freedom in MuJoCo's ``qvel``."""
     first = {
         joint.name: int(compiled.model.body_dofadr[compiled.bodies[joint.child]])
@@ -304,9 +296,7 @@ def _places(
     joints: tuple[JointObservation, ...],
 ) -> tuple[JointPlace, ...]:
     return tuple(
-        joint_place(
-            model, joint.name, joint.type, model.body_jntadr[bodies[joint.child]]
-        )
+        joint_place(model, joint.name, joint.type, model.body_jntadr[bodies[joint.child]])
         for joint in joints
         if joint.type is not JointType.FIXED
     )

@@ -74,9 +74,7 @@ def with_motion(
 def build(
     observation: Observation,
     configurations: Configurations,
-    prepare: Callable[
-        [mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None
-    ]
+    prepare: Callable[[mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None]
     | None = None,
 ) -> Mechanism:
     """Make a model of an observation, its root free to move from the world's origin.
@@ -113,9 +111,7 @@ def build(
         if joint is None:
             bodies[name].add_freejoint()
         elif joint.type is not JointType.FIXED:
-            _add_joint(
-                bodies[name], joint, str(len(moving)), at_zero.get(joint.name, 0.0)
-            )
+            _add_joint(bodies[name], joint, str(len(moving)), at_zero.get(joint.name, 0.0))
             moving.append(joint)
     _add_couplings(spec, moving, at_zero)
     if prepare:
@@ -128,9 +124,7 @@ def build(
     model.body_mass[1:], model.body_inertia[1:] = inertials.masses, inertials.moments
     body_of = {name: body for body, name in enumerate(order, start=1)}
     places = tuple(
-        joint_place(
-            model, joint.name, joint.type, int(model.body_jntadr[body_of[joint.child]])
-        )
+        joint_place(model, joint.name, joint.type, int(model.body_jntadr[body_of[joint.child]]))
         for joint in moving
     )
     for joint, place in zip(moving, places, strict=True):
@@ -149,9 +143,7 @@ def _first_positions(configurations: Configurations) -> dict[str, float]:
     """
     return {
         name: float(positions[0, 0])
-        for name, positions in zip(
-            configurations.joints, configurations.positions, strict=True
-        )
+        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
         if positions.shape[1] == 1
     }
 
@@ -172,9 +164,7 @@ def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
     return order
 
 
-def _relative(
-    frames: Frames, order: Mapping[str, JointObservation | None]
-) -> NDArray[np.float64]:
+def _relative(frames: Frames, order: Mapping[str, JointObservation | None]) -> NDArray[np.float64]:
     """Return (L, 4, 4) frames of links in their parents', in the first configuration.
 
     The first is the root, which has no parent.
@@ -270,9 +260,7 @@ def _add_joint(
     if COORDINATES[joint.type] == 1:
         slides = joint.type is JointType.PRISMATIC
         kind = kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE
-        body.add_joint(
-            name=name, type=kind, axis=_axis(joint), pos=joint.anchor, ref=reference
-        )
+        body.add_joint(name=name, type=kind, axis=_axis(joint), pos=joint.anchor, ref=reference)
         return
     directions = np.eye(3)
     if joint.type is JointType.PLANAR:
@@ -317,9 +305,7 @@ def _add_couplings(
     Their polynomials are relative to the initial poses of the bodies.
     """
     index = {
-        joint.name: place
-        for place, joint in enumerate(moving)
-        if COORDINATES[joint.type] == 1
+        joint.name: place for place, joint in enumerate(moving) if COORDINATES[joint.type] == 1
     }
     for name, place in index.items():
         mimic = moving[place].mimic

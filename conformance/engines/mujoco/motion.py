@@ -164,13 +164,11 @@ def joints_moving(reading: Observation, links: Collection[str]) -> frozenset[str
     for link in links:
         while joint := joint_to.get(link):
             found.add(joint.name)
-            link = joint.parent  # noqa: PLW2901  walks up from each
+            link = joint.parent
     return frozenset(found)
 
 
-def equations_of_motion(
-    mechanism: Mechanism, configurations: Configurations
-) -> Dynamics:
+def equations_of_motion(mechanism: Mechanism, configurations: Configurations) -> Dynamics:
     """Compute the equations of motion.
 
     Degrees of freedom that depend on unknown mass properties are left out.
@@ -197,8 +195,7 @@ def equations_of_motion(
     # Most joints have the same rates.
     distinct = {rates.tobytes(): rates for _, rates in blocks}
     inverse = {
-        key: np.asarray(np.linalg.pinv(rates), np.float64).T
-        for key, rates in distinct.items()
+        key: np.asarray(np.linalg.pinv(rates), np.float64).T for key, rates in distinct.items()
     }
     inverses = [(dofs, inverse[rates.tobytes()]) for dofs, rates in blocks]
     velocities = _multiplied(qvel, inverses)
@@ -306,7 +303,7 @@ def _limit(
         the integration fails.
     """
     # It takes a while to import, and is needed only besides a simulator.
-    from scipy.integrate import solve_ivp  # noqa: PLC0415
+    from scipy.integrate import solve_ivp
 
     joints = mechanism.joints
     if any(COORDINATES[joint.type] > 1 for joint in joints):
@@ -382,12 +379,10 @@ def _leads(mechanism: Mechanism, model: mujoco.MjModel) -> NDArray[np.float64] |
             float(model.eq_data[index, 1]),
         )
         for index in range(model.neq)
-        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
-        and model.eq_obj2id[index] >= 0
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
     }
     row_of = {
-        int(model.dof_jntid[joint.dofs.start]): row
-        for row, joint in enumerate(mechanism.joints)
+        int(model.dof_jntid[joint.dofs.start]): row for row, joint in enumerate(mechanism.joints)
     }
     heads = [number for number in row_of if number not in multipliers]
     matrix = np.zeros((len(row_of), len(heads)))
@@ -415,9 +410,7 @@ def _states(
     model.opt.tolerance = _SOLVED
     model.opt.iterations = 20
     flags = mujoco.mjtDisableBit
-    model.opt.disableflags |= (
-        flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
-    )
+    model.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
     held = np.zeros(model.nv, dtype=bool)
     held[:_ROOT_FREEDOMS] = mechanism.free_root
     for joint in mechanism.joints:
@@ -484,8 +477,7 @@ def _couple_to_heads(model: mujoco.MjModel) -> None:
     coupling_of = {
         int(model.eq_obj1id[index]): index
         for index in range(model.neq)
-        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
-        and model.eq_obj2id[index] >= 0
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
     }
     coupling_data = {
         follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2])

@@ -129,8 +129,7 @@ def _shape(
         kind, places, factors = _KINDS[int(model.geom_type[index])]
         own = model.geom_size[index]
         size = tuple(
-            float(own[place]) * factor
-            for place, factor in zip(places, factors, strict=True)
+            float(own[place]) * factor for place, factor in zip(places, factors, strict=True)
         )
         surface = primitive_surface(kind, size, transform)
     return ShapeObservation(

@@ -105,8 +105,8 @@ def build(
         AbstentionError: Newton refuses the model.
     """
     # Imported here because they need not be installed.
-    import newton  # noqa: PLC0415
-    import warp  # noqa: PLC0415
+    import newton
+    import warp
 
     warp.config.quiet = True
     builder = newton.ModelBuilder()
@@ -177,9 +177,7 @@ def joint_of(robot: NewtonModel, name: str) -> JointObservation | None:
 def loose_joints(robot: NewtonModel) -> frozenset[str]:
     """Return joints in no articulation, which Newton's forward kinematics ignores."""
     articulation = robot.builder.joint_articulation
-    return frozenset(
-        name for name, index in robot.joints.items() if articulation[index] < 0
-    )
+    return frozenset(name for name, index in robot.joints.items() if articulation[index] < 0)
 
 
 def _type(robot: NewtonModel, index: int) -> JointType | None:
@@ -243,7 +241,7 @@ def poses(
         configurations: The configurations.
         still: Pose of the root, if it is part of the world instead of a body.
     """
-    import warp  # noqa: PLC0415  likewise
+    import warp
 
     model = robot.model
     state = model.state()
@@ -289,7 +287,7 @@ def equations_of_motion(
         None if there are no velocities, a joint has several degrees of freedom, or
         there is not exactly one articulation.
     """
-    import warp  # noqa: PLC0415  likewise
+    import warp
 
     model, sampled = robot.model, configurations.for_motion
     moving = [joint for joint in joints if COORDINATES[joint.type]]
@@ -345,9 +343,7 @@ def equations_of_motion(
     return Dynamics(tuple(joint.name for joint in moving), *arrays)
 
 
-def simulation_of(
-    robot: NewtonModel, joints: Sequence[JointObservation]
-) -> SimulationObservation:
+def simulation_of(robot: NewtonModel, joints: Sequence[JointObservation]) -> SimulationObservation:
     """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
     drives, armatures, positions = [], [], []

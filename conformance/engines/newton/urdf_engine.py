@@ -98,9 +98,7 @@ class NewtonEngine(Struct, frozen=True):
             robot=None if urdf.robot_unnamed else _robot_name(robot.builder),
             root=root,
             states=_STATES,
-            links=tuple(
-                LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies
-            ),
+            links=tuple(LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies),
             joints=joints,
             joint_order=moving_joints(joints),
             frames=poses(robot, joints, reach, request.configurations),
@@ -130,10 +128,7 @@ def _names(builder: newton.ModelBuilder) -> tuple[dict[str, int], dict[str, int]
     """Return bodies, the root first, and joints without the one of the root."""
     prefix = f"{_robot_name(builder)}/"
     root = builder.joint_child[0]
-    bodies = {
-        label.removeprefix(prefix): index
-        for index, label in enumerate(builder.body_label)
-    }
+    bodies = {label.removeprefix(prefix): index for index, label in enumerate(builder.body_label)}
     return (
         dict(sorted(bodies.items(), key=lambda item: item[1] != root)),
         {
@@ -149,9 +144,7 @@ def _joints(robot: NewtonModel) -> tuple[JointObservation, ...]:
     for name in robot.joints:
         joint = joint_of(robot, name)
         if joint is None:
-            raise AbstentionError(
-                f"Newton reads joint {name} as a type that URDF lacks"
-            )
+            raise AbstentionError(f"Newton reads joint {name} as a type that URDF lacks")
         stated.append(joint)
     return tuple(stated)
 

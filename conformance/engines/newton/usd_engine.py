@@ -85,8 +85,7 @@ _BY_SCHEMA = frozenset(
     }
 )
 _NO_SCHEMA = (
-    "Newton states no efforts, speeds, damping, friction and couplings: no joint uses "
-    "its schemas."
+    "Newton states no efforts, speeds, damping, friction and couplings: no joint uses its schemas."
 )
 _NO_SPEED = "Newton states no speeds: MuJoCo's schemas have none."
 _SI = Units(1.0, 1.0)
@@ -137,11 +136,7 @@ class NewtonUsdEngine(Struct, frozen=True):
             request.configurations,
         )
         reach = reachable_links(names.root, names.joints, blocked)
-        dynamics = (
-            None
-            if blocked
-            else equations_of_motion(robot, joints, request.configurations)
-        )
+        dynamics = None if blocked else equations_of_motion(robot, joints, request.configurations)
         return Observation(
             engine=self.name,
             robot=names.robot,
@@ -223,7 +218,7 @@ def _read(path: str, physics: Physics, links: LinkPrims) -> NewtonModel:
 def _mujoco_schemas(builder: newton.ModelBuilder) -> dict[str, Any]:
     """Return arguments of the importer for which it reads MuJoCo's schemas first."""
     # Imported here because it need not be installed.
-    import newton  # noqa: PLC0415
+    import newton
 
     # Required by the resolver.
     newton.solvers.SolverMuJoCo.register_custom_attributes(builder)

@@ -60,9 +60,7 @@ _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
 # Purposes of bindings, apart from the one for all purposes.
 _PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
 # Nodes of MaterialX: their inputs by the input of the preview surface.
-_PREVIEW_INPUTS = (
-    *("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior"),
-)
+_PREVIEW_INPUTS = (*("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior"),)
 _MATERIALX = {
     "ND_open_pbr_surface_surfaceshader": {
         "diffuseColor": "base_color",
@@ -346,9 +344,7 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
     return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
 
 
-def _shown(
-    material: UsdShade.Material, part: _Part, materials: Materials
-) -> Appearance:
+def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Appearance:
     """State what a material shows; no colour if it has no preview surface."""
     gprim = part.gprim
     color = _displayed_color(gprim)
@@ -392,14 +388,11 @@ def node_inputs(identifier: str) -> dict[str, object]:
     if not node:
         return {}
     return {
-        name: node.GetShaderInput(name).GetDefaultValue()
-        for name in node.GetShaderInputNames()
+        name: node.GetShaderInput(name).GetDefaultValue() for name in node.GetShaderInputNames()
     }
 
 
-def _surface_properties(
-    shader: UsdShade.Shader, look: Appearance
-) -> Iterator[Property]:
+def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[Property]:
     """Yield the inputs of a preview surface whose values have another effect."""
     opaque = look.mask is None and look.opacity == 1.0
     specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
@@ -575,9 +568,7 @@ def _image_properties(
     return mapping, found
 
 
-def _coordinates(
-    node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces
-) -> NDArray[np.floating]:
+def _coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces) -> NDArray[np.floating]:
     """Return the (M, 3, 2) coordinates that an image, or a placement, receives.
 
     Raises:
@@ -596,9 +587,7 @@ def _coordinates(
         scale = np.array(_value(source, "scale"), np.float64)
         moved = np.array(_value(source, "translation"), np.float64)
         angle = math.radians(float(str(_value(source, "rotation"))))
-        turn = np.array(
-            [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
-        )
+        turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
         placed: NDArray[np.floating] = (given * scale) @ turn.T + moved
         return placed
     value = sources[0].Get()

@@ -68,9 +68,7 @@ def couplings_of(physics: Physics) -> Couplings:
     )
 
 
-def coupling(
-    name: str, couplings: Couplings, remarks: list[str]
-) -> MimicObservation | None:
+def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObservation | None:
     """Return the effective coupling of a joint, or the custom one if no schema can.
 
     Args:
@@ -83,18 +81,12 @@ def coupling(
     stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
     for mimic_schema in _SCHEMAS:
         if (mimic := mimic_schema.of(name, couplings)) is not None:
-            head = head_coupling(
-                name, partial(mimic_schema.acting, couplings=couplings)
-            )
+            head = head_coupling(name, partial(mimic_schema.acting, couplings=couplings))
             stated.append((mimic_schema.schema, mimic, head))
         elif (
-            custom
-            and custom_head
-            and mimic_schema.is_missing(name, custom, custom_head, couplings)
+            custom and custom_head and mimic_schema.is_missing(name, custom, custom_head, couplings)
         ):
-            remarks.append(
-                f"urdf:mimic names {custom.leader}, but {mimic_schema.schema} does not"
-            )
+            remarks.append(f"urdf:mimic names {custom.leader}, but {mimic_schema.schema} does not")
             return None
     if not stated:
         return custom
@@ -292,9 +284,7 @@ def _read_mujoco(
     """
     if _MUJOCO not in applied_schemas(prim):
         return None
-    leader = _target(prim, "newton:mimicJoint", couplings) or _target(
-        prim, "mjc:target", couplings
-    )
+    leader = _target(prim, "newton:mimicJoint", couplings) or _target(prim, "mjc:target", couplings)
     if not leader or prim.GetAttribute("newton:mimicEnabled").Get() is False:
         return None
     multiplier = number_attribute(prim, "newton:mimicCoef1")

@@ -155,9 +155,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         joints=stated,
         frames=_frames(links, tree, world, request.configurations, root),
         base=_base(physics, joints),
-        articulation_roots=sum(
-            len(found.rootPrims) for found in physics.articulations.values()
-        ),
+        articulation_roots=sum(len(found.rootPrims) for found in physics.articulations.values()),
         notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
         departures=tuple(d for mass in masses.values() for d in mass.departures),
         assembly=gaps,
@@ -188,11 +186,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
 def _prims(links: LinkPrims, tree: BodyTree) -> tuple[tuple[str, str], ...]:
     """Return the prim of every link and joint; that of a weld is its link's."""
     found = {f"link {link.name}": link.path for link in links.by_name.values()}
-    found |= {
-        f"joint {link.weld.joint}": link.path
-        for link in links.by_name.values()
-        if link.weld
-    }
+    found |= {f"joint {link.weld.joint}": link.path for link in links.by_name.values() if link.weld}
     found |= {f"joint {one.name}": one.path for one in (*tree.joints, *tree.loops)}
     return tuple(found.items())
 
@@ -210,8 +204,7 @@ def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
 def _is_tied(joints: Sequence[Connection]) -> bool:
     """Whether a joint other than a floating one connects a body to the world."""
     return any(
-        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING
-        for joint in joints
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING for joint in joints
     )
 
 
@@ -279,12 +272,9 @@ def _frames(
     )
 
 
-def _structure_notes(
-    physics: Physics, links: LinkPrims, tree: BodyTree, root: str
-) -> list[str]:
+def _structure_notes(physics: Physics, links: LinkPrims, tree: BodyTree, root: str) -> list[str]:
     notes = [
-        f"body {path} is named by its path: another body has its name"
-        for path in links.shadowed
+        f"body {path} is named by its path: another body has its name" for path in links.shadowed
     ]
     if adrift := tuple(root for root in tree.roots if root != tree.base):
         notes.append(f"no joint connects {_listed(adrift)}")
@@ -303,9 +293,7 @@ def _structure_notes(
         and not _groups_shapes(physics.default.GetStage().GetPrimAtPath(link.path))
     ]
     if unnamed:
-        notes.append(
-            f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
-        )
+        notes.append(f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry")
     return notes
 
 
@@ -321,8 +309,7 @@ def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
     held = {
         joint.bodies[joint.child]
         for joint in tree.joints
-        if joint.bodies[joint.parent] == WORLD
-        and joint.mobility.type is not JointType.FLOATING
+        if joint.bodies[joint.parent] == WORLD and joint.mobility.type is not JointType.FLOATING
     }
     notes += (
         f"the articulation starts at body {path}, as if floating, but a joint connects "
@@ -348,9 +335,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def state_links(
-    links: LinkPrims, masses: Mapping[str, BodyMass]
-) -> tuple[LinkObservation, ...]:
+def state_links(links: LinkPrims, masses: Mapping[str, BodyMass]) -> tuple[LinkObservation, ...]:
     """State every link candidate; a frame has no own mass.
 
     A body whose name another body has is named by its path, and is no link.

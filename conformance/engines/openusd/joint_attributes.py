@@ -155,10 +155,7 @@ class _FamilySources(Struct, frozen=True):
         applied = applied_schemas(prim)
         for source in self.sources:
             name = source.attribute.format(freedom.instance)
-            if (
-                source.schema is None
-                or source.schema.format(freedom.instance) in applied
-            ):
+            if source.schema is None or source.schema.format(freedom.instance) in applied:
                 return name, number_attribute(prim, name)
         return name, None
 

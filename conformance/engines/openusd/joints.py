@@ -212,12 +212,8 @@ def _connection(
         bodies=(str(descriptor.body0), str(descriptor.body1)),
         targets=(str(descriptor.rel0), str(descriptor.rel1)),
         anchors=(
-            _anchor(
-                descriptor.localPose0Position, descriptor.localPose0Orientation, units
-            ),
-            _anchor(
-                descriptor.localPose1Position, descriptor.localPose1Orientation, units
-            ),
+            _anchor(descriptor.localPose0Position, descriptor.localPose0Orientation, units),
+            _anchor(descriptor.localPose1Position, descriptor.localPose1Orientation, units),
         ),
         mobility=mobility,
         articulated=not descriptor.excludeFromArticulation,
@@ -262,9 +258,7 @@ def _anchor(position: Gf.Vec3f, quat: Gf.Quatf, units: Units) -> Array:
     return transforms(rotations(wxyz), np.array(position, np.float64) * units.length)
 
 
-def _floating_body(
-    link: LinkPrim, links: LinkPrims, world: WorldTransforms
-) -> Connection:
+def _floating_body(link: LinkPrim, links: LinkPrims, world: WorldTransforms) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
     weld = link.weld
     assert weld is not None  # noqa: S101  the caller selects links with a weld
@@ -293,9 +287,7 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
             return _along(_AXES[descriptor.axis], descriptor.limit, units)
         case kinds.SphericalJoint:
             limited = descriptor.limit.enabled
-            return Mobility(
-                JointType.SPHERICAL, note="its cone is limited" if limited else None
-            )
+            return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
         case kinds.D6Joint:
             return _six(descriptor, units)
     return Mobility(None, note="it is a distance joint")
@@ -332,11 +324,7 @@ def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     A degree of freedom without a limit, or with a disabled one, is free; it is locked
     if lower is above upper, or both are zero.
     """
-    limits = {
-        pair.first: pair.second
-        for pair in descriptor.jointLimits
-        if pair.second.enabled
-    }
+    limits = {pair.first: pair.second for pair in descriptor.jointLimits if pair.second.enabled}
 
     def is_free(freedom: UsdPhysics.JointDOF) -> bool:
         limit = limits.get(freedom)
@@ -366,9 +354,7 @@ def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
             found = Mobility(_AXISLESS.get((len(slides), len(spins))))
     free = [_TRANSLATIONS[a] for a in slides] + [_ROTATIONS[a] for a in spins]
     if found.type is None:
-        return structs.replace(
-            found, note=f"it leaves {', '.join(f.name for f in free)} free"
-        )
+        return structs.replace(found, note=f"it leaves {', '.join(f.name for f in free)} free")
     if any(freedom in limits for freedom in free):
         return structs.replace(found, note="some of its free axes have limits")
     return found

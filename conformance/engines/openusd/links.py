@@ -90,9 +90,7 @@ def find_links(physics: Physics) -> LinkPrims:
     return LinkPrims(
         by_name={link.name: link for link in kept},
         by_path={link.path: link for link in kept},
-        shadowed=tuple(
-            link.path for link in found if link.is_body and link not in kept
-        ),
+        shadowed=tuple(link.path for link in found if link.is_body and link not in kept),
     )
 
 
@@ -124,11 +122,7 @@ def _rank(link: LinkPrim) -> tuple[bool, bool]:
 def _candidates(physics: Physics) -> list[LinkPrim]:
     found: dict[str, LinkPrim] = {}
     # Shapes hold no frames, but a body below one is simulated.
-    above = {
-        prefix
-        for path in physics.bodies
-        for prefix in Sdf.Path(path).GetPrefixes()[:-1]
-    }
+    above = {prefix for path in physics.bodies for prefix in Sdf.Path(path).GetPrefixes()[:-1]}
     prims = iter(Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()))
     for prim in prims:
         path = str(prim.GetPath())

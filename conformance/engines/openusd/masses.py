@@ -102,9 +102,7 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
         notes.append(f"the inertia of {name} is not finite")
     x, y, z = (float(value) * units.length for value in center)
     return BodyMass(
-        MassProperties(
-            float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None
-        ),
+        MassProperties(float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None),
         tuple(departures),
         _restated(name, inertia, prim, units) if finite else None,
         invented,
@@ -158,9 +156,7 @@ def _is_blocked(prim: Usd.Prim, attribute: str) -> bool:
 def _authored_mass(prim: Usd.Prim) -> bool:
     attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
     return bool(
-        _applies_mass_schema(prim)
-        and attribute.HasAuthoredValue()
-        and attribute.Get() > 0.0
+        _applies_mass_schema(prim) and attribute.HasAuthoredValue() and attribute.Get() > 0.0
     )
 
 
@@ -216,9 +212,7 @@ class _Colliders:
         self._placement = world
         self._body = body
 
-    def mass_information(
-        self, prim: Usd.Prim
-    ) -> UsdPhysics.RigidBodyAPI.MassInformation:
+    def mass_information(self, prim: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
         """Return the ``MassInformation`` of a collider, in stage units."""
         path = str(prim.GetPath())
         descriptor = self._physics.shapes.get(path)
@@ -238,9 +232,7 @@ class _Colliders:
         return _mass_information(solid, rigid_part(matrix))
 
 
-def _mass_information(
-    solid: Solid, pose: Array
-) -> UsdPhysics.RigidBodyAPI.MassInformation:
+def _mass_information(solid: Solid, pose: Array) -> UsdPhysics.RigidBodyAPI.MassInformation:
     information = UsdPhysics.RigidBodyAPI.MassInformation()
     information.volume = solid.volume
     information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
@@ -265,9 +257,7 @@ def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
         kinds.CapsuleShape: capsule,
         kinds.ConeShape: cone,
     }[descriptor.type]
-    return build(
-        abs(descriptor.radius), abs(descriptor.halfHeight), _AXES[descriptor.axis]
-    )
+    return build(abs(descriptor.radius), abs(descriptor.halfHeight), _AXES[descriptor.axis])
 
 
 def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:

@@ -71,20 +71,14 @@ def named_prims(usd: str) -> NamedPrims:
                     closes_loop=joint in tree.loops,
                 )
                 for joint in sorted(
-                    (
-                        joint
-                        for joint in (*tree.joints, *tree.loops)
-                        if joint.path in order
-                    ),
+                    (joint for joint in (*tree.joints, *tree.loops) if joint.path in order),
                     key=lambda joint: order[joint.path],
                 )
             ),
         )
 
 
-def _named_prim(
-    link: LinkPrim, physics: Physics, world: WorldTransforms, body: Array
-) -> NamedPrim:
+def _named_prim(link: LinkPrim, physics: Physics, world: WorldTransforms, body: Array) -> NamedPrim:
     """Return a candidate, given the (4, 4) pose of the body that carries it."""
     pose = body
     if not link.is_body:

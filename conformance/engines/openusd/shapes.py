@@ -124,9 +124,7 @@ class _Placed(Struct, frozen=True, eq=False):
     to_link: Array
 
 
-def _placed(
-    physics: Physics, links: LinkPrims, world: WorldTransforms
-) -> Iterator[_Placed]:
+def _placed(physics: Physics, links: LinkPrims, world: WorldTransforms) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
     known: dict[tuple[int, int], list[_Geometry]] = {}
     for prim in Usd.PrimRange(physics.default, proxies):
@@ -152,10 +150,7 @@ def _roles(prim: Usd.Prim) -> Iterator[Role]:
         if enabled.Get() is not False:
             yield Role.COLLISION
     image = UsdGeom.Imageable(prim)
-    if (
-        image.ComputePurpose() in _SHOWN
-        and image.ComputeVisibility() != UsdGeom.Tokens.invisible
-    ):
+    if image.ComputePurpose() in _SHOWN and image.ComputeVisibility() != UsdGeom.Tokens.invisible:
         yield Role.VISUAL
 
 
@@ -240,9 +235,7 @@ def _geometry(prim: Usd.Prim) -> _Geometry:
     )
 
 
-def _once(
-    geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]
-) -> _Geometry:
+def _once(geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]) -> _Geometry:
     """Return an equal mesh that was read before, else this one.
 
     Args:
@@ -383,9 +376,7 @@ def _in_role(
             faces = _faces(placed, found[1]) if found else None
         return structs.replace(
             stated,
-            appearances=state_appearances(
-                prim, stated.surface.area, faces, measured.materials
-            ),
+            appearances=state_appearances(prim, stated.surface.area, faces, measured.materials),
             shading=state_shading(prim, faces) if faces else None,
         )
     token = None
@@ -397,13 +388,9 @@ def _in_role(
         stated,
         role=role,
         surface=(
-            _hull_surface(placed, stated.surface)
-            if is_hull and stated.surface
-            else stated.surface
+            _hull_surface(placed, stated.surface) if is_hull and stated.surface else stated.surface
         ),
-        hull_volume=(
-            _hull_volume(placed, measured) if is_mesh and stated.surface else None
-        ),
+        hull_volume=(_hull_volume(placed, measured) if is_mesh and stated.surface else None),
         problem=stated.problem or _BOUNDING.get(token),
         hull=is_hull,
     )

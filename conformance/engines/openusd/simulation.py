@@ -60,12 +60,9 @@ def observe_simulation(
     ]
     newton = SchemaFamily.NEWTON in used_families(physics)
     drives = (_drive(name, prim, freedom, physics) for name, prim, freedom in single)
-    armatures = (
-        (name, _armature(prim, freedom, physics)) for name, prim, freedom in single
-    )
+    armatures = ((name, _armature(prim, freedom, physics)) for name, prim, freedom in single)
     positions = (
-        (name, _position(prim, freedom, physics, newton=newton))
-        for name, prim, freedom in single
+        (name, _position(prim, freedom, physics, newton=newton)) for name, prim, freedom in single
     )
     # Without Newton's schemas, limits are hard.
     springs = {
@@ -126,9 +123,7 @@ def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | Non
     return _agreed([number_attribute(prim, name) for name in names], unit)
 
 
-def _spring(
-    prim: Usd.Prim, freedom: Freedom, physics: Physics, part: str
-) -> float | None:
+def _spring(prim: Usd.Prim, freedom: Freedom, physics: Physics, part: str) -> float | None:
     """Return a gain of the spring at the limits of a joint, which Newton reads."""
     value = number_attribute(prim, f"newton:limit{part}")
     if value is None:
@@ -138,9 +133,7 @@ def _spring(
     return value * force / place
 
 
-def _position(
-    prim: Usd.Prim, freedom: Freedom, physics: Physics, *, newton: bool
-) -> float | None:
+def _position(prim: Usd.Prim, freedom: Freedom, physics: Physics, *, newton: bool) -> float | None:
     """Return the initial position, NaN if PhysX and Newton start elsewhere."""
     instance = freedom.instance
     unit = math.radians(1.0) if freedom.angular else physics.units.length
@@ -167,9 +160,7 @@ def _pairs(parts: Parts) -> Iterator[tuple[str, str]]:
     every = tuple(parts.physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     for pair, _ in filtered_pairs(every, parts):
         names = [
-            parts.links.by_path[path].name
-            for path in sorted(pair)
-            if path in parts.links.by_path
+            parts.links.by_path[path].name for path in sorted(pair) if path in parts.links.by_path
         ]
         if len(names) > 1:
             first, second = sorted(names)

@@ -411,9 +411,7 @@ def _declared_types(prim: Usd.Prim) -> Callable[[str], Sdf.ValueTypeName | None]
     return declared
 
 
-def _of_another_type(
-    attribute: Usd.Attribute, declared: Sdf.ValueTypeName | None
-) -> Iterator[str]:
+def _of_another_type(attribute: Usd.Attribute, declared: Sdf.ValueTypeName | None) -> Iterator[str]:
     """Describe the first authored type whose values typed consumers do not read.
 
     Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from
@@ -466,8 +464,7 @@ def _faults(
 
 def _has_default(attribute: Usd.Attribute) -> bool:
     return any(
-        spec.HasDefaultValue()
-        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
+        spec.HasDefaultValue() for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
     )
 
 

@@ -74,9 +74,7 @@ def span_tree(
     """
     seconds = {joint.bodies[1] for joint in joints}
     # The child of a floating joint is the root of a mechanism, but not of the robot.
-    adrift = {
-        joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING
-    }
+    adrift = {joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING}
     starts = [body for body in preferred if body in bodies and body not in adrift]
     starts += [body for body in bodies if body not in seconds]
     starts += bodies
@@ -93,9 +91,7 @@ def span_tree(
     return BodyTree(tuple(ordered), loops, tuple(roots))
 
 
-def _grow(
-    joints: Sequence[Connection], start: str, placed: set[str]
-) -> list[Connection]:
+def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Connection]:
     """Add bodies that are reachable from a body to ``placed``; return the joints used.
 
     Joints that are excluded from articulations close loops, so they are used last.
@@ -130,9 +126,9 @@ def place_bodies(
     poses |= {root: np.tile(world.rigid(root), (count, 1, 1)) for root in tree.roots}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     for joint in tree.joints:
-        poses[joint.bodies[joint.child]] = poses[
-            joint.bodies[joint.parent]
-        ] @ _relative(joint, positions, count)
+        poses[joint.bodies[joint.child]] = poses[joint.bodies[joint.parent]] @ _relative(
+            joint, positions, count
+        )
     return poses
 
 
@@ -184,9 +180,7 @@ def _in_joint_frame(motion_of_child: Array, anchor: Array) -> Array:
     return moved
 
 
-def _planar_motion(
-    anchor: Array, axis: int, displacements: Array, angles: Array
-) -> Array:
+def _planar_motion(anchor: Array, axis: int, displacements: Array, angles: Array) -> Array:
     """Return motions with displacements projected on the plane.
 
     Args:
@@ -201,9 +195,7 @@ def _planar_motion(
     return motions
 
 
-def assembly_gaps(
-    joints: Sequence[Connection], world: WorldTransforms
-) -> tuple[AssemblyGap, ...]:
+def assembly_gaps(joints: Sequence[Connection], world: WorldTransforms) -> tuple[AssemblyGap, ...]:
     """Compare both frames of every joint at the authored poses."""
     gaps = []
     for joint in joints:
@@ -217,11 +209,7 @@ def assembly_gaps(
 
 def articulated_bodies(physics: Physics) -> tuple[str, ...]:
     """Return the bodies that articulations start from."""
-    starts = (
-        str(path)
-        for found in physics.articulations.values()
-        for path in found.rootPrims
-    )
+    starts = (str(path) for found in physics.articulations.values() for path in found.rootPrims)
     return tuple(path for path in starts if path in physics.bodies)
 
 
@@ -277,9 +265,7 @@ def at_world(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
 def _listed(physics: Physics) -> set[str]:
     """Paths of the joints that the parser lists for an articulation."""
     return {
-        str(path)
-        for found in physics.articulations.values()
-        for path in found.articulatedJoints
+        str(path) for found in physics.articulations.values() for path in found.articulatedJoints
     }
 
 

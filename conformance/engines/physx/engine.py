@@ -173,10 +173,7 @@ class PhysxEngine(Struct, frozen=True):
         with captured_diagnostics():
             physics = read_physics(request.path)
             links = find_links(physics)
-            joints = {
-                urdf_name(physics.stage.GetPrimAtPath(path)): path
-                for path in physics.joints
-            }
+            joints = {urdf_name(physics.stage.GetPrimAtPath(path)): path for path in physics.joints}
             families = used_families(physics)
             by_schema = bool(_FAMILIES & families)
             root = links.by_name.get(names.root)
@@ -184,9 +181,7 @@ class PhysxEngine(Struct, frozen=True):
         if physics.units != _SI:
             raise AbstentionError(_NOT_SI)
         types = {joint.name: joint.type for joint in names.joints}
-        movable = [
-            name for name, kind in types.items() if kind in _ONE_AXIS and name in joints
-        ]
+        movable = [name for name, kind in types.items() if kind in _ONE_AXIS and name in joints]
         paths = {name: joints[name] for name in movable}
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
             usd = Path(folder, "passive.usda")
@@ -288,9 +283,7 @@ def _positions_at(
     configurations: Configurations, row: int, joints: Sequence[JointObservation]
 ) -> _Array:
     given = dict(zip(configurations.joints, configurations.positions, strict=True))
-    return np.array(
-        [given[joint.name][row, 0] if joint.name in given else 0.0 for joint in joints]
-    )
+    return np.array([given[joint.name][row, 0] if joint.name in given else 0.0 for joint in joints])
 
 
 def _iterations(joints: Iterable[JointObservation]) -> int:
@@ -421,16 +414,13 @@ def _rollout(
             limits.append(_EXTRAPOLATION @ values[-3:])
             for same in (angular, ~angular):
                 change, size = (
-                    each[..., same].max(initial=0.0)
-                    for each in (changes, np.abs(values))
+                    each[..., same].max(initial=0.0) for each in (changes, np.abs(values))
                 )
                 correction[same] = np.maximum(correction[same], change)
                 largest[same] = np.maximum(largest[same], size)
         if not np.isfinite([*limits, correction]).all():
             break
-        positions, velocities = (
-            tuple((value,) for value in values.tolist()) for values in limits
-        )
+        positions, velocities = (tuple((value,) for value in values.tolist()) for values in limits)
         states.append(RolloutState(plan.steps[row] * plan.step, positions, velocities))
         iterations = _iterations(moving) * count[-3:]
         collected = np.abs(_EXTRAPOLATION) @ iterations * SINGLE_PRECISION
@@ -449,9 +439,7 @@ def _request_values(
     configurations = request.configurations
     names = [name for name in configurations.joints if name in paths]
 
-    def columns(
-        values: tuple[NDArray[np.float64], ...], count: int
-    ) -> list[list[float]]:
+    def columns(values: tuple[NDArray[np.float64], ...], count: int) -> list[list[float]]:
         by_name = dict(zip(configurations.joints, values, strict=False))
         table = np.zeros((count, len(names)))
         for column, name in enumerate(names):
@@ -504,7 +492,7 @@ class _Program:
         self._printed = tempfile.TemporaryFile(  # noqa: SIM115  until it ends
             "w+", encoding="utf-8", errors="replace"
         )
-        self._process = subprocess.Popen(  # noqa: S603  our own program
+        self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -684,7 +672,7 @@ def _couplings(
     return found
 
 
-def _limit(value: float, angular: bool) -> float:  # noqa: FBT001  of two kinds of unit
+def _limit(value: float, angular: bool) -> float:
     """Return a limit in SI units; infinity where PhysX has none."""
     value = float(value)
     if abs(value) >= _UNLIMITED:
@@ -723,7 +711,7 @@ def _dynamics(
     answer: _Answer,
     names: Mapping[str, str],
     request: Request,
-    fixed: bool,  # noqa: FBT001  a property of the robot
+    fixed: bool,
 ) -> Dynamics | None:
     """Equations of motion of the joints; the root's own velocities are left out."""
     joints = tuple(names.get(path, path) for path in answer.paths["dofs"])

@@ -356,9 +356,7 @@ def _observe(request: Request) -> dict[str, np.ndarray]:
     return answer
 
 
-def _configurations(
-    scene: Scene, request: Request, links: list[str]
-) -> dict[str, np.ndarray]:
+def _configurations(scene: Scene, request: Request, links: list[str]) -> dict[str, np.ndarray]:
     articulation = SimObjectType.ARTICULATION
     root = scene.read_root()
     # PhysX simulates a step before it accepts positions.

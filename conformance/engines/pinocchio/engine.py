@@ -151,7 +151,7 @@ class _Robot(Struct, frozen=True, eq=False):
 
 def _read(urdf: UrdfText) -> _Robot:
     # Imported here because it need not be installed.
-    import pinocchio  # noqa: PLC0415
+    import pinocchio
 
     with captured() as printed:
         try:
@@ -163,9 +163,7 @@ def _read(urdf: UrdfText) -> _Robot:
     links = {frame.name: i for i, frame in frames if frame.type == kinds.BODY}
     # The first frame is the universe.
     joints = {
-        frame.name: i
-        for i, frame in frames[1:]
-        if frame.type in {kinds.JOINT, kinds.FIXED_JOINT}
+        frame.name: i for i, frame in frames[1:] if frame.type in {kinds.JOINT, kinds.FIXED_JOINT}
     }
     roots = [name for name, i in links.items() if model.frames[i].parentFrame == 0]
     if len(roots) != 1:
@@ -223,12 +221,10 @@ def _mass(
 
 def _joints(robot: _Robot, urdf: UrdfText) -> tuple[JointObservation, ...]:
     child = {
-        robot.model.frames[index].parentFrame: link
-        for link, index in robot.frame_of_link.items()
+        robot.model.frames[index].parentFrame: link for link, index in robot.frame_of_link.items()
     }
     return tuple(
-        _joint(robot, name, child[index], urdf)
-        for name, index in robot.frame_of_joint.items()
+        _joint(robot, name, child[index], urdf) for name, index in robot.frame_of_joint.items()
     )
 
 

@@ -108,9 +108,7 @@ def _numbers(text: str, count: int) -> tuple[float, ...]:
     return numbers
 
 
-def _vector(
-    element: UrdfElement | None, name: str, absent: tuple[float, ...]
-) -> tuple[float, ...]:
+def _vector(element: UrdfElement | None, name: str, absent: tuple[float, ...]) -> tuple[float, ...]:
     text = None if element is None else element.get(name)
     return absent if text is None else _numbers(text, len(absent))
 
@@ -161,8 +159,7 @@ def _weightless(robot: UrdfElement, base: str) -> frozenset[str]:
             head = {name: new if top == old else top for name, top in head.items()}
     root = next((name for name in links if name not in children), "")
     is_world = root == _WORLD and not (
-        root in massive
-        or any(links[root].find(tag) is not None for tag in ("visual", "collision"))
+        root in massive or any(links[root].find(tag) is not None for tag in ("visual", "collision"))
     )
     is_auto = base == "auto"
     if is_auto and not is_world and not massive and not moves:
@@ -223,9 +220,7 @@ def _parts(shape: UrdfElement) -> Iterator[Integrals]:
             case "capsule":
                 yield from _round(place, element, caps=True)
             case "mesh":
-                yield from _of_file(
-                    element, place, is_collider=shape.tag == "collision"
-                )
+                yield from _of_file(element, place, is_collider=shape.tag == "collision")
 
 
 def _placement(origin: UrdfElement | None) -> Array:
@@ -287,9 +282,7 @@ def _round(place: Array, element: UrdfElement, *, caps: bool) -> Iterator[Integr
     yield from _primitive(place, sizes, volume, [across, across, along])
 
 
-def _of_file(
-    element: UrdfElement, place: Array, *, is_collider: bool
-) -> Iterator[Integrals]:
+def _of_file(element: UrdfElement, place: Array, *, is_collider: bool) -> Iterator[Integrals]:
     """Yield the solids of a mesh file; each group of a collider is one."""
     scale = np.array(_vector(element, "scale", (1.0, 1.0, 1.0)))
     try:

@@ -21,9 +21,7 @@ def leave_out(tag: str, reason: str) -> Step:
 
     def leave(robot: UrdfElement) -> Change | None:
         found = [
-            (joint, element)
-            for joint in robot.iterfind("joint")
-            for element in joint.findall(tag)
+            (joint, element) for joint in robot.iterfind("joint") for element in joint.findall(tag)
         ]
         for joint, element in found:
             joint.remove(element)
@@ -39,9 +37,7 @@ _COUPLED = frozenset({"revolute", "continuous", "prismatic"})
 
 def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
     """Leave out couplings of or to a joint that has not exactly one coordinate."""
-    types = {
-        joint.get("name", ""): joint.get("type") for joint in robot.iterfind("joint")
-    }
+    types = {joint.get("name", ""): joint.get("type") for joint in robot.iterfind("joint")}
     idle = [
         (joint, mimic)
         for joint in robot.iterfind("joint")
@@ -53,9 +49,7 @@ def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
     if not idle:
         return None
     names = sorted({joint.get("name", "") for joint, _ in idle})
-    return Change(
-        f"<mimic> of or to a joint without one coordinate left out: {', '.join(names)}."
-    )
+    return Change(f"<mimic> of or to a joint without one coordinate left out: {', '.join(names)}.")
 
 
 def leave_out_empty_dynamics(robot: UrdfElement) -> Change | None:
@@ -113,9 +107,7 @@ def leave_out_reversed_bounds(robot: UrdfElement) -> Change | None:
                 changed.add(joint.get("name", ""))
     if not changed:
         return None
-    return Change(
-        f"Bounds with lower above upper were left out: {', '.join(sorted(changed))}."
-    )
+    return Change(f"Bounds with lower above upper were left out: {', '.join(sorted(changed))}.")
 
 
 def _reversed(limit: UrdfElement) -> bool:

@@ -132,9 +132,7 @@ def find_mesh(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path |
     return None if is_large else found
 
 
-def _candidates(
-    reference: str, folder: Path, packages: Mapping[str, str]
-) -> Iterator[Path]:
+def _candidates(reference: str, folder: Path, packages: Mapping[str, str]) -> Iterator[Path]:
     """Yield candidate paths of a mesh file, the most likely first."""
     scheme = next((s for s in _PACKAGED if reference.startswith(s)), None)
     if scheme is None:

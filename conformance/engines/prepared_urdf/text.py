@@ -17,7 +17,7 @@ from msgspec import Struct
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
 # lxml's own name for this type is private.
-UrdfElement: TypeAlias = etree._Element  # noqa: SLF001
+UrdfElement: TypeAlias = etree._Element
 
 
 class Change(Struct, frozen=True):
@@ -226,10 +226,7 @@ def strip_shapes(robot: UrdfElement) -> Change | None:
     """Leave out everything but kinematics and mass."""
     strangers = [child for child in robot if child.tag not in {"link", "joint"}]
     strangers += [
-        child
-        for link in robot.iterfind("link")
-        for child in link
-        if child.tag != "inertial"
+        child for link in robot.iterfind("link") for child in link if child.tag != "inertial"
     ]
     for child in strangers:
         parent = child.getparent()
@@ -311,8 +308,7 @@ def add_missing_limits(robot: UrdfElement) -> Change | None:
     if not added:
         return None
     return Change(
-        f"A missing <limit> was added, and the limits are not stated:"
-        f" {_listed(added)}.",
+        f"A missing <limit> was added, and the limits are not stated: {_listed(added)}.",
         limits=frozenset(added),
     )
 

@@ -76,9 +76,7 @@ from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObserv
 from urdf_usd.installation import distribution_of
 
 # The wheels of `pybullet` are for Python 3.11 alone.
-_INSTALL = (
-    "pip install pybullet (Python 3.11) or pybullet-arm64 (the same for later versions)"
-)
+_INSTALL = "pip install pybullet (Python 3.11) or pybullet-arm64 (the same for later versions)"
 _STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
 _IMMOVABLE = frozenset({JointType.PLANAR})
@@ -293,9 +291,7 @@ def _joint(
 def _note(*, unlimited: bool, effort: float, velocity: float) -> str | None:
     notes = []
     if unlimited:
-        notes.append(
-            "PyBullet does not distinguish continuous and unlimited revolute joints."
-        )
+        notes.append("PyBullet does not distinguish continuous and unlimited revolute joints.")
     if not effort or not velocity:
         notes.append("PyBullet reads an absent effort or velocity as 0.")
     return " ".join(notes) or None
@@ -316,9 +312,7 @@ def _mass(
     return MassProperties(
         mass=row.mass,
         center=vec3(row.center),
-        inertia=None
-        if link in urdf.inertia_unknown
-        else tensor_along_link(row.moments, axes),
+        inertia=None if link in urdf.inertia_unknown else tensor_along_link(row.moments, axes),
     )
 
 

@@ -127,9 +127,7 @@ class Body(Struct, frozen=True, eq=False):
     def colliders(self, link: int) -> list[ShapeRow]:
         """Return the collision shapes of the link of an index."""
         pybullet = _pybullet()
-        rows = pybullet.getCollisionShapeData(
-            self.index, link, physicsClientId=self.client
-        )
+        rows = pybullet.getCollisionShapeData(self.index, link, physicsClientId=self.client)
         return [_shape_row(pybullet, row) for row in rows]
 
     def hulls(self, link: int) -> tuple[Points, ...]:
@@ -179,9 +177,7 @@ class Body(Struct, frozen=True, eq=False):
             )
         return position, quat_xyzw
 
-    def set_joints(
-        self, joints: Sequence[int], targets: Sequence[Sequence[float]]
-    ) -> None:
+    def set_joints(self, joints: Sequence[int], targets: Sequence[Sequence[float]]) -> None:
         """Set the positions of joints by their indices.
 
         Raises:
@@ -234,8 +230,7 @@ def loaded(urdf: UrdfText) -> Iterator[Body]:
             index = pybullet.loadURDF(
                 str(copy),
                 # Cylinders would be read as meshes, whose surface is not stated.
-                flags=pybullet.URDF_USE_INERTIA_FROM_FILE
-                | pybullet.URDF_USE_IMPLICIT_CYLINDER,
+                flags=pybullet.URDF_USE_INERTIA_FROM_FILE | pybullet.URDF_USE_IMPLICIT_CYLINDER,
                 physicsClientId=client,
             )
         except pybullet.error as error:
@@ -267,7 +262,7 @@ def _pose_errors() -> Iterator[ModuleType]:
 
 def _pybullet() -> ModuleType:
     # Importing it prints to standard output.
-    import pybullet  # noqa: PLC0415
+    import pybullet
 
     module: ModuleType = pybullet
     return module

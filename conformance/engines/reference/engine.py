@@ -117,9 +117,7 @@ class ReferenceEngine:
         """
         try:
             parsed = read_kept(request.path, request.packages)
-            reading = observe_robot(
-                parsed.robot, request.configurations, parsed.diagnostics
-            )
+            reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
         except SourceError as error:
             raise AbstentionError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
@@ -198,9 +196,7 @@ def observe_robot(
         robot=robot.name,
         root=tree.root,
         states=frozenset(Quantity),
-        links=tuple(
-            LinkObservation(link.name, _mass_properties(link)) for link in robot.links
-        ),
+        links=tuple(LinkObservation(link.name, _mass_properties(link)) for link in robot.links),
         joints=joints,
         joint_order=moving_joints(joints),
         frames=frames,
@@ -228,9 +224,7 @@ def _joint(joint: Joint) -> JointObservation:
     # A mimic coupling has an effect only on joints with one coordinate.
     joint_type = _TYPES[type(joint.kind)]
     if joint.mimic and COORDINATES[joint_type] == 1:
-        mimic = MimicObservation(
-            joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset
-        )
+        mimic = MimicObservation(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
     return JointObservation(
         name=joint.name,
         type=joint_type,
@@ -253,9 +247,7 @@ def _mass_properties(link: Link) -> MassProperties | None:
         return None
     rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return MassProperties(
-        inertial.mass, inertial.origin.position, inertia_values(tensor)
-    )
+    return MassProperties(inertial.mass, inertial.origin.position, inertia_values(tensor))
 
 
 class _Moved:
@@ -351,9 +343,7 @@ def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...
     """Name the links and joints with ambiguous text."""
     parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
     starts = sorted(
-        (part.location.line, part.location.column, part.name)
-        for part in parts
-        if part.location
+        (part.location.line, part.location.column, part.name) for part in parts if part.location
     )
     found: dict[str, None] = {}
     for diagnostic in diagnostics:

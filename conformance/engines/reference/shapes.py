@@ -113,9 +113,7 @@ def _convex_pieces(
     )
 
 
-def _with_appearance(
-    stated: ShapeObservation, shape: Shape, meshes: Meshes
-) -> ShapeObservation:
+def _with_appearance(stated: ShapeObservation, shape: Shape, meshes: Meshes) -> ShapeObservation:
     """Add the appearance of a visual."""
     if not isinstance(shape, Visual) or stated.surface is None:
         return stated
@@ -165,9 +163,7 @@ def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
     return tuple(drawing for drawing in drawings if drawing)
 
 
-def _drawing(
-    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
-) -> Drawing | None:
+def _drawing(link: str, role: Role, source: str, shape: Shape, meshes: Meshes) -> Drawing | None:
     geometry = shape.geometry
     matrix = transform_from_pose(shape.origin)
     if not isinstance(geometry, MeshFile):
@@ -200,9 +196,7 @@ def _by_role(
     yield Role.COLLISION, collisions
 
 
-def _shape(
-    link: str, role: Role, source: str, shape: Shape, meshes: Meshes
-) -> ShapeObservation:
+def _shape(link: str, role: Role, source: str, shape: Shape, meshes: Meshes) -> ShapeObservation:
     geometry = shape.geometry
     if isinstance(geometry, MeshFile):
         unstated = ShapeObservation(
@@ -226,9 +220,7 @@ def _shape(
         size=size,
         position=shape.origin.position,
         surface=primitive_surface(kind, size, transform),
-        problem=None
-        if all(value > 0 for value in size)
-        else "its size is not positive",
+        problem=None if all(value > 0 for value in size) else "its size is not positive",
     )
 
 
@@ -282,9 +274,7 @@ def _placement(shape: Shape, geometry: MeshFile) -> Array:
 
 
 @lru_cache(maxsize=_KEPT)
-def _measured_at(
-    content: LoadedMesh, transform: tuple[float, ...]
-) -> tuple[Surface, Array] | None:
+def _measured_at(content: LoadedMesh, transform: tuple[float, ...]) -> tuple[Surface, Array] | None:
     """Measure a placed mesh; cached, as most are both visual and collider."""
     matrix = np.array(transform).reshape(4, 4)
     return measured_mesh(content.points, content.triangles, matrix)
@@ -343,9 +333,7 @@ def _parts(mesh: LoadedMesh, area: float, areas: Array) -> Iterator[tuple[int, f
         yield material, float(areas[mesh.material_of == material].sum())
 
 
-def _part_center(
-    mesh: LoadedMesh, material: int, areas: Array, placed: Array
-) -> Vec3 | None:
+def _part_center(mesh: LoadedMesh, material: int, areas: Array, placed: Array) -> Vec3 | None:
     part = mesh.material_of == material
     if part.all() or not len(areas):
         return None

@@ -18,10 +18,7 @@ def state_words(robot: Robot) -> tuple[Word, ...]:
         for shape in link.shapes:
             words += _custom(("", f"link {link.name}"), shape.custom)
     for joint in robot.joints:
-        words += (
-            Word((f"joint {joint.name}",), name, value)
-            for name, value in _numbers(joint)
-        )
+        words += (Word((f"joint {joint.name}",), name, value) for name, value in _numbers(joint))
         words += _custom((f"joint {joint.name}",), joint.custom)
     return tuple(words)
 

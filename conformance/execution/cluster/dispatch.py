@@ -118,9 +118,7 @@ def examined_on(
         ClusterError: The cluster cannot be used, or is gone.
     """
     with _connected(address) as client, _install_pools(client, pool.memory):
-        dispatch = _Dispatch(
-            client, pool, threads, interrupts, announce, jobs=jobs, shared=shared
-        )
+        dispatch = _Dispatch(client, pool, threads, interrupts, announce, jobs=jobs, shared=shared)
         try:
             yield from dispatch.results(iter(assignments))
         finally:

@@ -163,9 +163,7 @@ def _moved(assignment: Assignment, root: Path, out: Path) -> Assignment:
         ),
         options=structs.replace(
             options,
-            packages=tuple(
-                (name, str(_below(root, folder))) for name, folder in options.packages
-            ),
+            packages=tuple((name, str(_below(root, folder))) for name, folder in options.packages),
         ),
         out=out,
         root=root,

@@ -41,7 +41,5 @@ def export_within(
         ConversionError: The robot cannot be read within the limits, or cannot be
             written; nothing was changed.
     """
-    prepare = partial(
-        prepare_export, root=root, loops=loops, variants=variants, strict=strict
-    )
+    prepare = partial(prepare_export, root=root, loops=loops, variants=variants, strict=strict)
     return write_export(call_on_usd(prepare, usd, urdf, limits=limits), force=force)

@@ -164,9 +164,7 @@ def root_layer_in(folder: Path, names: Sequence[str]) -> Path:
             folders = tuple(dict.fromkeys(file.parent.name for file in files))
             named = _called(files, (*names, *folders))
             return _only(named or files, folder)
-        level = sorted(
-            inner for place in level for inner in place.iterdir() if inner.is_dir()
-        )
+        level = sorted(inner for place in level for inner in place.iterdir() if inner.is_dir())
     raise NoUsdError("it wrote no USD")
 
 
@@ -183,9 +181,7 @@ def files_of(root_layer: Path, shared: Path) -> list[Path]:
 
 def _usds(folder: Path) -> list[Path]:
     return sorted(
-        file
-        for file in folder.iterdir()
-        if file.suffix.lower() in _SUFFIXES and file.is_file()
+        file for file in folder.iterdir() if file.suffix.lower() in _SUFFIXES and file.is_file()
     )
 
 
@@ -213,15 +209,13 @@ def _only(files: Sequence[Path], folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _started(
-    line: list[str], folder: str, sink: int
-) -> Iterator[subprocess.Popen[bytes]]:
+def _started(line: list[str], folder: str, sink: int) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program, which is killed when the block is left.
 
     What it starts itself stays in the process group of this worker, and is killed with
     that.
     """
-    process = subprocess.Popen(  # noqa: S603  # the user's own command
+    process = subprocess.Popen(  # the user's own command
         line, cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
     )
     try:

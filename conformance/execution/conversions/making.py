@@ -100,9 +100,7 @@ class Unwritten(Struct, frozen=True):
     output: str | None = None
 
 
-def make_usd(
-    workers: RobotWorkers, candidate: Candidate, order: Order
-) -> Written | Unwritten:
+def make_usd(workers: RobotWorkers, candidate: Candidate, order: Order) -> Written | Unwritten:
     """Convert a robot: with our converter as a step, with another in a worker.
 
     Args:
@@ -115,9 +113,7 @@ def make_usd(
         return _outcome(candidate, order, workers.call(convert_robot, *arguments))
     # Ready USDs are only looked up.
     if isinstance(candidate, ReadyUsds):
-        return _outcome(
-            candidate, order, workers.call(convert_foreign, candidate, order)
-        )
+        return _outcome(candidate, order, workers.call(convert_foreign, candidate, order))
     ending = workers.request(_WORKER, convert_foreign, candidate, order)()
     # Nothing that a converter left running may write to the asset from now on.
     workers.stop(_WORKER)
@@ -127,9 +123,7 @@ def make_usd(
 def _outcome(
     candidate: Candidate,
     order: Order,
-    ending: Completed[Converted | ConversionError]
-    | Completed[Made | NoUsdError]
-    | Crashed,
+    ending: Completed[Converted | ConversionError] | Completed[Made | NoUsdError] | Crashed,
 ) -> Written | Unwritten:
     if isinstance(ending, Crashed):
         reason = f"{CONVERTER_CRASHED}: {ending.reason}"
@@ -148,9 +142,7 @@ def _outcome(
                 diagnostics=found,
             )
         case Made(root_layer, output):
-            return _foreign_outcome(
-                candidate, order, root_layer, output, ending.seconds
-            )
+            return _foreign_outcome(candidate, order, root_layer, output, ending.seconds)
         case ConverterCrashError() as error:
             reason = f"{CONVERTER_CRASHED}: {error}"
             return Unwritten(Verdict.CRASHED, reason, output=error.output)
@@ -189,9 +181,7 @@ def convert_foreign(candidate: _Foreign, order: Order) -> Made | NoUsdError:
             case RegisteredConverter(name):
                 # Entry points of this group are such callables.
                 make = cast("Callable[..., str]", load_registered(name))
-                return call_registered(
-                    make, order.plain, order.directory, order.packages
-                )
+                return call_registered(make, order.plain, order.directory, order.packages)
             case ReadyUsds():
                 return find_ready(candidate, order.names)
             case _:
@@ -218,9 +208,7 @@ def _whole(root_layer: Path, folder: Path) -> AssetRecord:
 def _asset(root_layer: Path, folder: Path, files: Sequence[Path]) -> AssetRecord:
     own = root_layer.is_relative_to(folder)
     return AssetRecord(
-        root_layer=(
-            root_layer.relative_to(folder).as_posix() if own else root_layer.name
-        ),
+        root_layer=(root_layer.relative_to(folder).as_posix() if own else root_layer.name),
         files=len(files),
         size=sum(file.stat().st_size for file in files),
     )

@@ -101,9 +101,7 @@ def subject_of(assignment: Assignment) -> Subject:
         searched=source.searched,
         included=source.included,
         mirrored=source.mirrored,
-        profile=(
-            assignment.options.profile.value if assignment.candidate == OWN else None
-        ),
+        profile=(assignment.options.profile.value if assignment.candidate == OWN else None),
     )
 
 

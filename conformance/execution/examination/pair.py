@@ -38,7 +38,7 @@ from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.reports.records.record import RobotRecord
 
 
-def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
+def examine_pair(  # a return for each step that ends it
     workers: RobotWorkers,
     subject: Subject,
     usd: Path,
@@ -103,9 +103,7 @@ def examine_pair(  # noqa: PLR0911  # a return for each step that ends it
     if isinstance(compared, RobotRecord):
         return compared
     packages, configurations = compared.packages, compared.configurations
-    requests.append(
-        engine_set.request(Side.USD, Path(composed.usd), packages, configurations)
-    )
+    requests.append(engine_set.request(Side.USD, Path(composed.usd), packages, configurations))
     results = engine_set.observe(requests, packages, configurations)
     base = requirements.base
     promise = Promise(

@@ -116,9 +116,7 @@ def examine_isolated(
     timeout = assignment.limits.time
     begin = time.perf_counter()
     with RobotWorkers(pool, timeout, variables, parallel=parallel) as workers:
-        result = record_errors(
-            subject_of(assignment), lambda: examine(workers, assignment)
-        )
+        result = record_errors(subject_of(assignment), lambda: examine(workers, assignment))
     source = assignment.source
     if isinstance(result, RobotRecord) and source.case and result.case is None:
         ending = CaseOutcome.CRASHED, result.reason
@@ -130,9 +128,7 @@ def examine_isolated(
     return result
 
 
-def record_errors(
-    subject: Subject, work: Callable[[], _Result]
-) -> _Result | RobotRecord:
+def record_errors(subject: Subject, work: Callable[[], _Result]) -> _Result | RobotRecord:
     """Return the result of some work, or the record of a robot that crashed.
 
     What engines and converters of others return may lead to any error.
@@ -265,9 +261,7 @@ class _Examination(Struct, frozen=True):
             record = with_output(record, linted, made.output)
             crashed = made.verdict is Verdict.CRASHED
             return _Examined(record, None if crashed else made.reason)
-        if made.seconds is not None and (
-            self.assignment.compared or self.assignment.timed
-        ):
+        if made.seconds is not None and (self.assignment.compared or self.assignment.timed):
             write_seconds(out, place, made.seconds)
         diagnostics = made.diagnostics
         composed = ComposedUsd(str(made.root_layer))
@@ -278,9 +272,7 @@ class _Examination(Struct, frozen=True):
                 return _Examined(with_output(foreign, subject, made.output))
             composed = foreign
             diagnostics = (*reading.diagnostics, *composed.diagnostics)
-        here = self.engine_set.request(
-            Side.USD, Path(composed.usd), packages, configurations
-        )
+        here = self.engine_set.request(Side.USD, Path(composed.usd), packages, configurations)
         results = self.engine_set.observe((there, here), packages, configurations)
         base = None
         if own:
@@ -314,9 +306,7 @@ class _Examination(Struct, frozen=True):
                 record = structs.replace(record, verdict=made.verdict, reason=reason)
                 return _Examined(record)
             return _Examined(record, made.reason)
-        record = with_output(
-            structs.replace(record, asset=made.asset), subject, made.output
-        )
+        record = with_output(structs.replace(record, asset=made.asset), subject, made.output)
         usd = self.engine_set.request(Side.USD, made.root_layer, subject.packages)
         results = self.engine_set.observe((usd,), subject.packages)
         return _Examined(record, results=results)
@@ -354,34 +344,24 @@ class _Examination(Struct, frozen=True):
         )
         return _case_record(source, where, case, ending, readings)
 
-    def _outcomes_at_poses(
-        self, expected: Expected, results: EngineResults
-    ) -> dict[str, Outcome]:
+    def _outcomes_at_poses(self, expected: Expected, results: EngineResults) -> dict[str, Outcome]:
         """Observe a USD at the configurations of a case, with every engine."""
         if not expected.poses:
             requests = results.outcomes
         else:
             file = results.files[Side.USD]
             # Loads numpy, which a run without such cases may not need.
-            from urdf_usd.conformance.expectations.poses import (  # noqa: PLC0415
+            from urdf_usd.conformance.expectations.poses import (
                 configurations_of,
             )
 
             packages = subject_of(self.assignment).packages
             configurations = configurations_of(expected)
-            requests = self.engine_set.request(
-                Side.USD, file, packages, configurations
-            ).outcomes()
+            requests = self.engine_set.request(Side.USD, file, packages, configurations).outcomes()
         sides = {engine.name: engine.side for engine in results.engines}
-        return {
-            name: outcome
-            for name, outcome in requests.items()
-            if sides[name] is Side.USD
-        }
+        return {name: outcome for name, outcome in requests.items() if sides[name] is Side.USD}
 
-    def _unreadable(
-        self, subject: Subject, diagnostics: Sequence[Diagnostic]
-    ) -> RobotRecord:
+    def _unreadable(self, subject: Subject, diagnostics: Sequence[Diagnostic]) -> RobotRecord:
         """Record a URDF that our reader refuses, and which engines read it."""
         urdf = self.assignment.source.path
         if is_xacro(str(urdf)):
@@ -389,9 +369,7 @@ class _Examination(Struct, frozen=True):
             rules = [found.rule for found in diagnostics]
             verdict = Verdict.UNREADABLE
             if subject.searched and is_part(rules, included=subject.included):
-                record = unread_record(
-                    subject, Verdict.NOT_AVAILABLE, reason, diagnostics
-                )
+                record = unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
                 return structs.replace(record, part=True)
             if subject.mirrored and "xacro-file-missing" in rules:
                 verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"

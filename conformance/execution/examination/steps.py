@@ -79,11 +79,7 @@ def identified(
         ledger = reading.ledger if own else ()
         return structs.replace(subject, inputs=reading.inputs, ledger=ledger)
     digest = workers.call(file_digest, str(subject.urdf))
-    return (
-        subject
-        if isinstance(digest, Crashed)
-        else structs.replace(subject, digest=digest.value)
-    )
+    return subject if isinstance(digest, Crashed) else structs.replace(subject, digest=digest.value)
 
 
 def crashed_record(subject: Subject, what: str, crash: Crashed) -> RobotRecord:
@@ -231,9 +227,7 @@ def compared_urdf(
         return crashed_record(subject, _ESTIMATION_CRASHED, ending)
     if isinstance(ending.value, str):
         reason = f"mass cannot be computed from shapes: {ending.value}"
-        return unread_record(
-            subject, Verdict.NOT_COMPARABLE, reason, reading.diagnostics
-        )
+        return unread_record(subject, Verdict.NOT_COMPARABLE, reason, reading.diagnostics)
     found = ending.value
     return _ComparedUrdf(copy, packages, found.configurations, found.links)
 

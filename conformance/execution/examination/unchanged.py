@@ -88,9 +88,7 @@ def begin_reading(
     reading = []
     for number, part in enumerate(parts):
         requests = [read_request(source, options) for source in part]
-        call = partial(
-            pool.begin, read_former_inputs, requests, timeout=limits.time, spawned=True
-        )
+        call = partial(pool.begin, read_former_inputs, requests, timeout=limits.time, spawned=True)
         wait = call() if number < jobs else partial(_begin_and_wait, call)
         reading.append(FormerReading(tuple(source.id for source in part), wait))
     return tuple(reading)
@@ -152,16 +150,12 @@ def fingerprints(
     options = conversion_options(assignment)
 
     def fingerprint_of(limits: Limits | None) -> str:
-        return fingerprint(
-            robot, options, assignment.engines, limits, assignment.programs
-        )
+        return fingerprint(robot, options, assignment.engines, limits, assignment.programs)
 
     return fingerprint_of(assignment.limits), fingerprint_of(None)
 
 
-def _read_of(
-    subject: Subject, reading: Reading | SourceError, root: Path | None
-) -> _Read:
+def _read_of(subject: Subject, reading: Reading | SourceError, root: Path | None) -> _Read:
     """Return what a robot was read as, without paths of this machine.
 
     Diagnostics depend on more than the content of files: where they are, and which are

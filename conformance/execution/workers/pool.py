@@ -112,9 +112,7 @@ class WorkerPool:
 
         return finish
 
-    def start_worker(
-        self, purpose: str, *, fresh: bool = False, spawned: bool = False
-    ) -> Worker:
+    def start_worker(self, purpose: str, *, fresh: bool = False, spawned: bool = False) -> Worker:
         """Return a worker for some purpose, which has to be released.
 
         Args:
@@ -271,9 +269,7 @@ class RobotWorkers:
         timeout: float,
     ) -> Completed[_Result] | Crashed:
         worker = self._worker(purpose)
-        ending = worker.call(
-            function, *arguments, timeout=timeout, variables=self._variables
-        )
+        ending = worker.call(function, *arguments, timeout=timeout, variables=self._variables)
         if isinstance(ending, Crashed) and worker.robots > 1:
             worker.end()
             return self._call(purpose, function, arguments, timeout)

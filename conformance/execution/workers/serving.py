@@ -46,9 +46,7 @@ _TIMED_OUT = "printed-at-time-limit.txt"
 _ALLOCATION_FAILED = "std::bad_alloc"
 # In tracebacks, the frames of this module and those below, and the thread that waits
 # for the end of the parent.
-_OWN_FRAMES = re.compile(
-    r'\n +File \S*workers.serving\.py", line \d+ in \w+(?:\n +File .*)*'
-)
+_OWN_FRAMES = re.compile(r'\n +File \S*workers.serving\.py", line \d+ in \w+(?:\n +File .*)*')
 _OWN_THREAD = re.compile(
     r"(?:Current t|T)hread 0x\S+ \(most recent call first\):\n"
     r"(?: +File .*\n)*? +File .* in _kill_when_parent_ends\n(?: +File .*\n)*\n?"
@@ -191,9 +189,7 @@ def _answer(call: bytes, environment: Mapping[str, str], directory: str) -> byte
     return pickle.dumps(pickled) if isinstance(pickled, Crashed) else pickled.value
 
 
-def attempt(
-    function: Callable[..., _Result], *arguments: object
-) -> Completed[_Result] | Crashed:
+def attempt(function: Callable[..., _Result], *arguments: object) -> Completed[_Result] | Crashed:
     """Call a function; whatever it raises is a crash."""
     begin = time.perf_counter()
     try:
@@ -216,9 +212,7 @@ def _peak_memory() -> int:
     return peak
 
 
-def crash_reason(
-    folder: Path, exitcode: int | None, timeout: float, *, expired: bool
-) -> Crashed:
+def crash_reason(folder: Path, exitcode: int | None, timeout: float, *, expired: bool) -> Crashed:
     """Return why there is no answer, and the end of the output; the parent calls this.
 
     Args:

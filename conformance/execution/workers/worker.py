@@ -67,9 +67,7 @@ class Worker:
         memory: Peak of its memory at its last answer [MiB].
     """
 
-    def __init__(
-        self, folder: Path, memory: int | None, *, spawned: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, memory: int | None, *, spawned: bool = False) -> None:
         self.running = True
         self.robots = 0
         self.memory = 0

@@ -229,8 +229,7 @@ def _value(value: Any) -> _Result:  # noqa: ANN401  a field of any descriptor
     elif hasattr(value, "__len__") and not isinstance(value, str):
         # Pairs are limits or drives of degrees of freedom.
         pairs = [
-            (str(one.first), _value(one.second)) if hasattr(one, "first") else one
-            for one in value
+            (str(one.first), _value(one.second)) if hasattr(one, "first") else one for one in value
         ]
         result = tuple(
             sorted(
@@ -315,26 +314,21 @@ class _Contacts:
             if isinstance(one, UsdPhysics.ShapeDesc) and one.collisionEnabled
         }
         self._every = every
-        self._joints = [
-            one for one in every.values() if isinstance(one, UsdPhysics.JointDesc)
-        ]
+        self._joints = [one for one in every.values() if isinstance(one, UsdPhysics.JointDesc)]
 
     def pairs(self) -> set[tuple[str, str]]:
         """Return the pairs, each sorted."""
         bodies = sorted(set(self._shapes.values()))
         part = self._rigid_parts()
         apart = {
-            (str(one.body0), str(one.body1))
-            for one in self._joints
-            if not one.collisionEnabled
+            (str(one.body0), str(one.body1)) for one in self._joints if not one.collisionEnabled
         }
         apart |= set(self._filtered())
         apart |= {(other, one) for one, other in apart}
         return {
             pair
             for pair in combinations(bodies, 2)
-            if pair not in apart
-            and part.get(pair[0], pair[0]) != part.get(pair[1], pair[1])
+            if pair not in apart and part.get(pair[0], pair[0]) != part.get(pair[1], pair[1])
         }
 
     def _rigid_parts(self) -> dict[str, str]:
@@ -343,8 +337,7 @@ class _Contacts:
         for joint in self._joints:
             if isinstance(joint, UsdPhysics.FixedJointDesc):
                 one, other = (
-                    part.setdefault(str(body), str(body))
-                    for body in (joint.body0, joint.body1)
+                    part.setdefault(str(body), str(body)) for body in (joint.body0, joint.body1)
                 )
                 part.update({name: one for name, of in part.items() if of == other})
         return part

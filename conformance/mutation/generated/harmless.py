@@ -37,9 +37,7 @@ _RESTATED = "it states nothing that no other schema states"
 _SAME = "OpenUSD computes the same physics"
 
 
-def harmless_because(
-    seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage
-) -> str | None:
+def harmless_because(seed: SchemaSeed, good: Usd.Stage, changed: Usd.Stage) -> str | None:
     """Return why a change is harmless, or None if it matters.
 
     Args:
@@ -76,11 +74,7 @@ def _reason_of_values(
     reasons = [_reason_of_value(name, value, after) for name, value in seed.values]
     if not reasons or not all(reasons):
         return None
-    return (
-        reasons[0]
-        if same or (before and seed.schema in applied_schemas(before))
-        else None
-    )
+    return reasons[0] if same or (before and seed.schema in applied_schemas(before)) else None
 
 
 def _reason_of_value(name: str, value: object, prim: Usd.Prim) -> str | None:
@@ -88,8 +82,7 @@ def _reason_of_value(name: str, value: object, prim: Usd.Prim) -> str | None:
     if reason := harmless_reason(name, value):
         return reason
     if name in SUPERSEDED and any(
-        one.split(":", maxsplit=1)[0] == SUPERSEDED[name]
-        for one in applied_schemas(prim)
+        one.split(":", maxsplit=1)[0] == SUPERSEDED[name] for one in applied_schemas(prim)
     ):
         return f"{SUPERSEDED[name]} takes precedence"
     if name in COUPLED:

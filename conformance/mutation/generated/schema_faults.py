@@ -93,9 +93,7 @@ class _Wrong(Struct, frozen=True, eq=False):
     value: object
 
 
-def schema_seeds(
-    stage: Usd.Stage, *, registered: bool = True
-) -> tuple[SchemaSeed, ...]:
+def schema_seeds(stage: Usd.Stage, *, registered: bool = True) -> tuple[SchemaSeed, ...]:
     """Return all seeds of a good stage; each has another key.
 
     Args:
@@ -168,9 +166,7 @@ class _Generator(Struct, frozen=True, eq=False):
         if not prim.IsA(UsdShade.Material):
             return Site(path)
         colliders = [
-            str(one.GetPath())
-            for one in self.prims
-            if one.HasAPI(UsdPhysics.CollisionAPI)
+            str(one.GetPath()) for one in self.prims if one.HasAPI(UsdPhysics.CollisionAPI)
         ]
         return Site(path, collider=next(iter(colliders), None))
 
@@ -183,9 +179,7 @@ class _Generator(Struct, frozen=True, eq=False):
         yield from self._valued(schema, "added", every, added, no_edit)
         for kind, prim in self.kinds.items():
             if prim.GetTypeName() != schema and is_related(prim, schema):
-                yield self._at(prim).seed(
-                    schema, f"type of a {kind}", typing_as(schema)
-                )
+                yield self._at(prim).seed(schema, f"type of a {kind}", typing_as(schema))
 
     def _of_api(self, schema: str, instance: str = "") -> Iterator[SchemaSeed]:
         applied = f"{schema}:{instance}" if instance else schema
@@ -199,9 +193,7 @@ class _Generator(Struct, frozen=True, eq=False):
             for kind, prim in self.kinds.items()
             if applied not in applied_schemas(prim) and can_have(prim, schema, instance)
         }
-        sites = [
-            self._at(prim) for prim in self.prims if applied in applied_schemas(prim)
-        ]
+        sites = [self._at(prim) for prim in self.prims if applied in applied_schemas(prim)]
         sites = sites or [
             self._at(prim)
             for prim in without.values()
@@ -254,18 +246,14 @@ class _Generator(Struct, frozen=True, eq=False):
         """
         for at, one in enumerate(properties):
             wrong = {site: self._wrong(one, site) for site in sites}
-            titles = list(
-                dict.fromkeys(title for edits in wrong.values() for title in edits)
-            )
+            titles = list(dict.fromkeys(title for edits in wrong.values() for title in edits))
             attribute = schema_attribute(one.name)
             if harmless_reason(attribute):
                 titles = titles[:1]
             for turn, title in enumerate(titles):
                 turned = (at + turn) % len(sites)
                 site = next(
-                    site
-                    for site in (*sites[turned:], *sites[:turned])
-                    if title in wrong[site]
+                    site for site in (*sites[turned:], *sites[:turned]) if title in wrong[site]
                 )
                 chosen = wrong[site][title]
                 yield site.seed(
@@ -314,9 +302,7 @@ class _Generator(Struct, frozen=True, eq=False):
             found["blocked"] = _Wrong(partial(block, one.name), one.fallback)
         return found
 
-    def _wrong_targets(
-        self, name: str, prim: Usd.Prim | None, site: Site
-    ) -> dict[str, _Wrong]:
+    def _wrong_targets(self, name: str, prim: Usd.Prim | None, site: Site) -> dict[str, _Wrong]:
         """Return wrong targets of a relationship: others, none, and a missing one."""
         relationship = prim.GetRelationship(name) if prim else None
         current = relationship.GetTargets() if relationship else []
@@ -343,8 +329,7 @@ class _Generator(Struct, frozen=True, eq=False):
         root = self.stage.GetDefaultPrim().GetPath()
         targets["to nothing"] = [f"{root}/{EXTRA_PRIM}_target"]
         return {
-            title: _Wrong(partial(retarget, name, paths), None)
-            for title, paths in targets.items()
+            title: _Wrong(partial(retarget, name, paths), None) for title, paths in targets.items()
         }
 
     def _of_prims(self) -> Iterator[SchemaSeed]:
@@ -401,8 +386,7 @@ def _unregistered_schema(prim: Usd.Prim, name: str) -> str:
         (
             schema
             for schema in applied_schemas(prim)
-            if schema not in registered
-            and schema.split(":")[0].lower() == f"{namespace}api"
+            if schema not in registered and schema.split(":")[0].lower() == f"{namespace}api"
         ),
         "",
     )

@@ -39,17 +39,15 @@ def family_schemas() -> tuple[str, ...]:
         for plugin in Plug.Registry().GetAllPlugins()
         if plugin.name.startswith(FAMILIES) and "Types" in plugin.metadata
     )
-    return tuple(
-        schema for plugin in plugins for schema in sorted(plugin_schemas(plugin))
-    )
+    return tuple(schema for plugin in plugins for schema in sorted(plugin_schemas(plugin)))
 
 
 def definition_of(schema: str) -> Usd.PrimDefinition:
     """Return the definition of a schema; None if it is not registered."""
     registry = Usd.SchemaRegistry()
-    return registry.FindConcretePrimDefinition(
+    return registry.FindConcretePrimDefinition(schema) or registry.FindAppliedAPIPrimDefinition(
         schema
-    ) or registry.FindAppliedAPIPrimDefinition(schema)
+    )
 
 
 @cache
@@ -79,9 +77,7 @@ def own_properties(schema: str) -> tuple[SchemaProperty, ...]:
     """Return the properties of a schema that no schema has from which it derives."""
     bases = {
         str(info.identifier)
-        for base in Usd.SchemaRegistry.GetTypeFromSchemaTypeName(
-            schema
-        ).GetAllAncestorTypes()
+        for base in Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema).GetAllAncestorTypes()
         if (info := Usd.SchemaRegistry.FindSchemaInfo(base))
     }
     built_in = set(definition_of(schema).GetAppliedAPISchemas())
@@ -112,17 +108,13 @@ def instanced(one: SchemaProperty, instance: str) -> SchemaProperty:
 def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
     """Return the applied schemas of a prim, also those that are not registered."""
     return tuple(
-        dict.fromkeys(
-            (*prim.GetAppliedSchemas(), *prim.GetPrimTypeInfo().GetAppliedAPISchemas())
-        )
+        dict.fromkeys((*prim.GetAppliedSchemas(), *prim.GetPrimTypeInfo().GetAppliedAPISchemas()))
     )
 
 
 def physics_schemas(prim: Usd.Prim) -> tuple[str, ...]:
     """Return the applied and the typed schemas of a prim that are of the families."""
-    found = [
-        name for name in applied_schemas(prim) if name.split(":")[0] in family_schemas()
-    ]
+    found = [name for name in applied_schemas(prim) if name.split(":")[0] in family_schemas()]
     return tuple([str(prim.GetTypeName())] * is_family_type(prim) + sorted(found))
 
 
@@ -163,9 +155,7 @@ def is_related(prim: Usd.Prim, schema: str) -> bool:
     types = [
         {
             base
-            for base in Usd.SchemaRegistry.GetTypeFromSchemaTypeName(
-                name
-            ).GetAllAncestorTypes()
+            for base in Usd.SchemaRegistry.GetTypeFromSchemaTypeName(name).GetAllAncestorTypes()
             if (info := Usd.SchemaRegistry.FindSchemaInfo(base))
             and str(info.identifier) in family_schemas()
         }

@@ -77,9 +77,7 @@ class Site(Struct, frozen=True):
             prim = stage.GetPrimAtPath(self.path)
         if self.collider:
             # Without a physics schema the binding makes no difference.
-            binding = UsdShade.MaterialBindingAPI.Apply(
-                stage.GetPrimAtPath(self.collider)
-            )
+            binding = UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(self.collider))
             binding.Bind(UsdShade.Material(prim), materialPurpose=_PHYSICS)
         edit(prim)
 

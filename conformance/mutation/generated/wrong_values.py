@@ -18,11 +18,7 @@ def wrong_values(value: object, allowed: Iterable[str]) -> dict[str, object]:
         value: The right value, of a type of attributes.
         allowed: Allowed tokens, where a schema lists them.
     """
-    return {
-        title: wrong
-        for title, wrong in _variants(value, allowed)
-        if not is_same(value, wrong)
-    }
+    return {title: wrong for title, wrong in _variants(value, allowed) if not is_same(value, wrong)}
 
 
 def _variants(value: object, allowed: Iterable[str]) -> Iterator[tuple[str, object]]:

@@ -129,9 +129,7 @@ def _without_schema(schema: _MimicSchema, asset: GoodAsset) -> Iterator[Seed]:
 
 def _disabled(asset: GoodAsset) -> Iterator[Seed]:
     for site in _coupled(_NEWTON, asset):
-        yield Seed(
-            site.subject, on_prim(site.path, set_value("newton:mimicEnabled", False))
-        )
+        yield Seed(site.subject, on_prim(site.path, set_value("newton:mimicEnabled", False)))
 
 
 def _others(asset: GoodAsset, site: JointSite) -> list[JointSite]:
@@ -143,8 +141,7 @@ def _others(asset: GoodAsset, site: JointSite) -> list[JointSite]:
     return [
         other
         for other in asset.joints
-        if other.name not in chain
-        and other.prim.GetTypeName() == site.prim.GetTypeName()
+        if other.name not in chain and other.prim.GetTypeName() == site.prim.GetTypeName()
     ]
 
 
@@ -311,18 +308,14 @@ def _custom_dropped(asset: GoodAsset) -> Iterator[Seed]:
 def _custom_negated(asset: GoodAsset) -> Iterator[Seed]:
     for site in _following(asset):
         if good := site.value(_CUSTOM_MULTIPLIER):
-            yield Seed(
-                site.subject, on_prim(site.path, set_value(_CUSTOM_MULTIPLIER, -good))
-            )
+            yield Seed(site.subject, on_prim(site.path, set_value(_CUSTOM_MULTIPLIER, -good)))
 
 
 def _custom_led_by_another(asset: GoodAsset) -> Iterator[Seed]:
     for site in _following(asset):
         if others := _others(asset, site):
             name = others[0].name
-            yield Seed(
-                site.subject, on_prim(site.path, set_value(_CUSTOM_LEADER, name))
-            )
+            yield Seed(site.subject, on_prim(site.path, set_value(_CUSTOM_LEADER, name)))
 
 
 def _mujoco_faults() -> Iterator[Fault]:

@@ -119,9 +119,7 @@ def _without_schema(value: _Value, asset: GoodAsset) -> Iterator[Seed]:
             yield Seed(site.subject, on_prim(site.path, block(*schemas)))
 
 
-def _unapplied(
-    value: _Value, schemas: tuple[str, ...], asset: GoodAsset
-) -> Iterator[Seed]:
+def _unapplied(value: _Value, schemas: tuple[str, ...], asset: GoodAsset) -> Iterator[Seed]:
     """Remove schemas, so that their attributes are ignored."""
     for site, names in _stating(asset, value):
         if any(name in value.schemas for name in names):
@@ -316,9 +314,5 @@ DRIVE_FAULTS = (
     *_schematic_faults("physx"),
     *_physx_faults(),
     *_mujoco_faults(),
-    *(
-        fault
-        for value in _values("usdphysics")
-        for fault in _faults("usdphysics", value)
-    ),
+    *(fault for value in _values("usdphysics") for fault in _faults("usdphysics", value)),
 )

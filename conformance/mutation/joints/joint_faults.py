@@ -50,10 +50,7 @@ def _reordered(frames: JointFrames) -> JointFrames:
     """Read a quaternion xyzw as wxyz."""
     return structs.replace(
         frames,
-        turns=tuple(
-            Rotation.from_quat(turn.as_quat(), scalar_first=True)
-            for turn in frames.turns
-        ),
+        turns=tuple(Rotation.from_quat(turn.as_quat(), scalar_first=True) for turn in frames.turns),
     )
 
 
@@ -94,9 +91,7 @@ def _exchanged(asset: GoodAsset) -> Iterator[Seed]:
             yield Seed(site.subject, edit)
 
 
-def _seeds(
-    asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
-) -> Iterator[Seed]:
+def _seeds(asset: GoodAsset, change: Callable[[JointFrames], JointFrames]) -> Iterator[Seed]:
     """Change every joint; those whose child stays where it was are equivalent."""
     for site in asset.joints:
         good = read_frames(site)
@@ -108,21 +103,13 @@ def _seeds(
         )
 
 
-def _moving(
-    asset: GoodAsset, change: Callable[[JointFrames], JointFrames]
-) -> Iterator[Seed]:
+def _moving(asset: GoodAsset, change: Callable[[JointFrames], JointFrames]) -> Iterator[Seed]:
     """Change joints that have an axis."""
-    paths = {
-        f"joint {site.name}"
-        for site in asset.joints
-        if read_frames(site).motion != "none"
-    }
+    paths = {f"joint {site.name}" for site in asset.joints if read_frames(site).motion != "none"}
     return (seed for seed in _seeds(asset, change) if seed.subject in paths)
 
 
-def _sized(
-    asset: GoodAsset, change: Callable[[JointFrames, float], JointFrames]
-) -> Iterator[Seed]:
+def _sized(asset: GoodAsset, change: Callable[[JointFrames, float], JointFrames]) -> Iterator[Seed]:
     for site in asset.joints:
         apply = partial(_author_sized, site.path, read_frames(site), change)
         yield Seed(site.subject, apply)
@@ -163,9 +150,7 @@ def _frame(
     identifier: str,
     title: str,
     change: Callable[[JointFrames], JointFrames],
-    seeds: Callable[
-        [GoodAsset, Callable[[JointFrames], JointFrames]], Iterator[Seed]
-    ] = _seeds,
+    seeds: Callable[[GoodAsset, Callable[[JointFrames], JointFrames]], Iterator[Seed]] = _seeds,
 ) -> Fault:
     return Fault(
         f"joint.{identifier}",

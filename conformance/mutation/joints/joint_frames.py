@@ -36,9 +36,7 @@ class JointFrames(Struct, frozen=True, eq=False):
     motion: str
     swapped: bool = False
 
-    def child_poses(
-        self, positions: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], Rotation]:
+    def child_poses(self, positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], Rotation]:
         """Return (K, 3) origins and K rotations of the child in its parent."""
         along = np.eye(3)[self.axis]
         angles = positions if self.motion == "angular" else np.zeros_like(positions)

@@ -93,9 +93,7 @@ def _fault(
     *types: JointType,
 ) -> Fault:
     both = (JointType.REVOLUTE, JointType.PRISMATIC)
-    return Fault(
-        f"limit.{identifier}", title, _LIMITS, partial(_changed, change, types or both)
-    )
+    return Fault(f"limit.{identifier}", title, _LIMITS, partial(_changed, change, types or both))
 
 
 def _sized(identifier: str, title: str, side: int, motion: str) -> Fault:
@@ -122,18 +120,12 @@ LIMIT_FAULTS = (
     ),
     _fault("lower-dropped", "lower limit dropped", lambda _, upper: (None, upper)),
     _fault("upper-dropped", "upper limit dropped", lambda lower, _: (lower, None)),
-    _fault(
-        "swapped", "lower and upper limit swapped", lambda lower, upper: (upper, lower)
-    ),
+    _fault("swapped", "lower and upper limit swapped", lambda lower, upper: (upper, lower)),
     _fault("negated", "limits mirrored", lambda lower, upper: (-upper, -lower)),
     _fault("scaled", "limits halved", lambda lower, upper: (lower / 2, upper / 2)),
     _fault("zero", "limits zero", lambda *_: (0.0, 0.0)),
-    _fault(
-        "lower-infinite", "lower limit infinite", lambda _, upper: (-math.inf, upper)
-    ),
-    _fault(
-        "upper-infinite", "upper limit infinite", lambda lower, _: (lower, math.inf)
-    ),
+    _fault("lower-infinite", "lower limit infinite", lambda _, upper: (-math.inf, upper)),
+    _fault("upper-infinite", "upper limit infinite", lambda lower, _: (lower, math.inf)),
     Fault(
         "limit.invented",
         "continuous joint limited to a turn",

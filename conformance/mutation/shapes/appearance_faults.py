@@ -84,9 +84,7 @@ def _painted(asset: GoodAsset) -> Iterator[_Painted]:
     stated: dict[str, list[bool]] = {}
     for shape in asset.spec.shapes:
         if shape.role is Role.VISUAL:
-            decided = bool(shape.appearances) and not any(
-                one.problem for one in shape.appearances
-            )
+            decided = bool(shape.appearances) and not any(one.problem for one in shape.appearances)
             stated.setdefault(shape.link, []).append(decided)
     for site in shape_sites(asset, Role.VISUAL):
         above = site.prim.GetParent()
@@ -130,9 +128,7 @@ def _encoded(asset: GoodAsset) -> Iterator[Seed]:
     for part in _painted(asset):
         if part.color is not None:
             equivalent = all(c < _EXTREME or c > 1 - _EXTREME for c in part.color)
-            yield Seed(
-                part.subject, partial(_encode, _path(part)), equivalent=equivalent
-            )
+            yield Seed(part.subject, partial(_encode, _path(part)), equivalent=equivalent)
 
 
 def _path(part: _Painted) -> str:
@@ -261,9 +257,7 @@ def _bind(path: str, material: str, stage: Usd.Stage, _: float) -> None:
     UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path)).Bind(bound)
 
 
-def _surfaces(
-    edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _surfaces(edit: Callable[[UsdShade.Shader], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit the surface shaders of parts."""
     for part in _painted(asset):
         yield Seed(part.subject, partial(_edit_shader, _path(part), edit))
@@ -275,9 +269,7 @@ def _edit_shader(
     edit(UsdShade.Shader(stage.GetPrimAtPath(path)))
 
 
-def _input(
-    name: str, kind: Sdf.ValueTypeName, value: object
-) -> Callable[[UsdShade.Shader], None]:
+def _input(name: str, kind: Sdf.ValueTypeName, value: object) -> Callable[[UsdShade.Shader], None]:
     """Return the edit of a shader that sets an input, and disconnects it."""
 
     def edit(shader: UsdShade.Shader) -> None:
@@ -288,9 +280,7 @@ def _input(
     return edit
 
 
-def _of_opaque(
-    edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _of_opaque(edit: Callable[[UsdShade.Shader], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit the surface shaders of parts that are not opaque."""
     for part in _painted(asset):
         if part.opacity is not None and part.opacity < 1.0:
@@ -320,9 +310,7 @@ def _misname(shader: UsdShade.Shader) -> None:
     shader.GetIdAttr().Set("UsdPreviewSurfac")
 
 
-def _images(
-    edit: Callable[[UsdShade.Shader], None], asset: GoodAsset
-) -> Iterator[Seed]:
+def _images(edit: Callable[[UsdShade.Shader], None], asset: GoodAsset) -> Iterator[Seed]:
     """Edit the nodes that read colour textures.
 
     Parts of one appearance are compared together: only the larger ones of them are
@@ -354,9 +342,7 @@ def _disconnect_coordinates(shader: UsdShade.Shader) -> None:
 
 def _place(shader: UsdShade.Shader) -> None:
     """Move texture coordinates by a node."""
-    node = UsdShade.Shader.Define(
-        shader.GetPrim().GetStage(), f"{shader.GetPath()}_{EXTRA_PRIM}"
-    )
+    node = UsdShade.Shader.Define(shader.GetPrim().GetStage(), f"{shader.GetPath()}_{EXTRA_PRIM}")
     node.CreateIdAttr("UsdTransform2d")
     given = shader.GetInput("st")
     source = given.GetConnectedSources()[0][0]
@@ -447,9 +433,7 @@ def _rebound(purpose: str, asset: GoodAsset) -> Iterator[Seed]:
         yield Seed(part.subject, edit)
 
 
-def _bind_red(
-    path: str, material: str, purpose: str, stage: Usd.Stage, _: float
-) -> None:
+def _bind_red(path: str, material: str, purpose: str, stage: Usd.Stage, _: float) -> None:
     bound = _red(stage, material)
     binding = UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(path))
     binding.Bind(bound, materialPurpose=purpose)
@@ -513,8 +497,7 @@ def _colored_alone(asset: GoodAsset) -> Iterator[Seed]:
     for shape in asset.spec.shapes:
         if shape.role is Role.VISUAL:
             bare = bool(shape.appearances) and not any(
-                one.color or one.texture or one.problem or one.unread
-                for one in shape.appearances
+                one.color or one.texture or one.problem or one.unread for one in shape.appearances
             )
             plain[shape.link] = plain.get(shape.link, True) and bare
     for site in shape_sites(asset, Role.VISUAL):
@@ -580,8 +563,7 @@ def _misplaced(asset: GoodAsset) -> Iterator[Seed]:
 
 def _exchange_faces(path: str, other: str, stage: Usd.Stage, _: float) -> None:
     one, two = (
-        UsdGeom.Subset(stage.GetPrimAtPath(each)).GetIndicesAttr()
-        for each in (path, other)
+        UsdGeom.Subset(stage.GetPrimAtPath(each)).GetIndicesAttr() for each in (path, other)
     )
     first, second = one.Get(), two.Get()
     one.Set(second)
@@ -668,9 +650,7 @@ APPEARANCE_FAULTS = (
         "UsdPreviewSurface",
         diffuseColor=(_TYPES.Color3f, (0.97, 0.03, 0.11)),
     ),
-    _in_context(
-        "storm-clear", "glslfx", "UsdPreviewSurface", opacity=(_TYPES.Float, 0.3)
-    ),
+    _in_context("storm-clear", "glslfx", "UsdPreviewSurface", opacity=(_TYPES.Float, 0.3)),
     _in_context(
         "materialx-metal",
         "mtlx",
@@ -705,9 +685,7 @@ APPEARANCE_FAULTS = (
     ),
     _image("red", "one component of image", _take_red),
     _image("misnamed", "primvar of image misspelt", _misread_coordinates, _MAPPING),
-    _image(
-        "disconnected", "image without coordinates", _disconnect_coordinates, _MAPPING
-    ),
+    _image("disconnected", "image without coordinates", _disconnect_coordinates, _MAPPING),
     _image("placed", "image turned by a node", _place, _MAPPING),
     _mapped("flipped", "texture coordinates flipped", _flip),
     _mapped("doubled", "texture coordinates doubled", _double),
@@ -721,7 +699,5 @@ APPEARANCE_FAULTS = (
         (*_COLOR, *_OPACITY, *_TEXTURE, *_MATERIAL),
         _misplaced,
     ),
-    Fault(
-        "time.color", "colour at a time sample", ("structure.animation",), _timed_color
-    ),
+    Fault("time.color", "colour at a time sample", ("structure.animation",), _timed_color),
 )

@@ -169,9 +169,7 @@ def visual_fault(
     applies: Callable[[ShapeSite], bool] = is_any,
 ) -> Fault:
     """Return the fault of an edit of visuals."""
-    return Fault(
-        identifier, title, aims, partial(of_shapes, edit, Role.VISUAL, applies)
-    )
+    return Fault(identifier, title, aims, partial(of_shapes, edit, Role.VISUAL, applies))
 
 
 MESH_FAULTS = (
@@ -192,21 +190,11 @@ MESH_FAULTS = (
         _left_handed,
         is_mesh,
     ),
-    visual_fault(
-        "geometry.velocities", "velocities of points", _GEOMETRY, _blur, is_mesh
-    ),
-    visual_fault(
-        "geometry.overlap", "face in two subsets", _GEOMETRY, _overlap, is_mesh
-    ),
-    visual_fault(
-        "normals.flipped", "normals flipped", _NORMALS, _flip_normals, is_mesh
-    ),
-    visual_fault(
-        "normals.constant", "normals all up", _NORMALS, _flatten_normals, _is_round
-    ),
-    visual_fault(
-        "normals.count", "one normal too many", _NORMALS, _miscount_normals, is_mesh
-    ),
+    visual_fault("geometry.velocities", "velocities of points", _GEOMETRY, _blur, is_mesh),
+    visual_fault("geometry.overlap", "face in two subsets", _GEOMETRY, _overlap, is_mesh),
+    visual_fault("normals.flipped", "normals flipped", _NORMALS, _flip_normals, is_mesh),
+    visual_fault("normals.constant", "normals all up", _NORMALS, _flatten_normals, _is_round),
+    visual_fault("normals.count", "one normal too many", _NORMALS, _miscount_normals, is_mesh),
     visual_fault(
         "normals.interpolation",
         "normals of faces as of points",

@@ -388,9 +388,7 @@ SHAPE_FAULTS = (
     ),
     _fault(Role.COLLISION, "disabled", "{} disabled", "shapes", _disable),
     _fault(Role.COLLISION, "schemaless", "{} without API", "shapes", _lose_collider),
-    _fault(
-        Role.COLLISION, "bounded", "{} made a bounding cube", "shapes", _bound, _is_mesh
-    ),
+    _fault(Role.COLLISION, "bounded", "{} made a bounding cube", "shapes", _bound, _is_mesh),
     _fault(
         Role.COLLISION,
         "stray",

@@ -49,8 +49,7 @@ FILES_RULES = (
     Rule(
         "xacro-environment-default",
         _W,
-        "The xacro file reads an environment variable that is not allowed; its "
-        "default is used.",
+        "The xacro file reads an environment variable that is not allowed; its default is used.",
         "Pass --env NAME if its value may become part of the robot.",
     ),
     Rule(
@@ -74,8 +73,7 @@ FILES_RULES = (
     Rule(
         "file-letter-case",
         _W,
-        "A file reference differs from the file name in upper and lower case; the"
-        " file is used.",
+        "A file reference differs from the file name in upper and lower case; the file is used.",
         "Use the case of the file name: many file systems are case-sensitive.",
     ),
     Rule(

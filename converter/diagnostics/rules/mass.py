@@ -40,8 +40,7 @@ MASS_RULES = (
     Rule(
         "inertia-regularised",
         _W,
-        "A link with mass has no inertia about one or all axes; it received a "
-        "small inertia.",
+        "A link with mass has no inertia about one or all axes; it received a small inertia.",
         "Give the link an <inertia>, or use --inertia geometry.",
     ),
     Rule(

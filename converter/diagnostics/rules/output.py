@@ -58,8 +58,7 @@ OUTPUT_RULES = (
     Rule(
         "layer-bounds",
         _E,
-        "The USD refers to more than 10000 asset paths, or its layers are larger "
-        "than 4 GiB.",
+        "The USD refers to more than 10000 asset paths, or its layers are larger than 4 GiB.",
         "Export only the robot, with the layers that it needs.",
     ),
     Rule(

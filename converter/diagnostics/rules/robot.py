@@ -125,8 +125,7 @@ ROBOT_RULES = (
     Rule(
         "world-undefined",
         _W,
-        "The parent of a joint is the link world, which is not defined; an empty "
-        "link is added.",
+        "The parent of a joint is the link world, which is not defined; an empty link is added.",
         'Write <link name="world"/>; most parsers refuse the file without it.',
     ),
     Rule(

@@ -10,15 +10,13 @@ SHAPES_RULES = (
     Rule(
         "material-undefined",
         _W,
-        "A material is referred to by name, but no element defines its color or "
-        "texture.",
+        "A material is referred to by name, but no element defines its color or texture.",
         "Define it at robot level, with rgba in its color.",
     ),
     Rule(
         "material-redefined",
         _W,
-        "A material has different definitions; a visual uses its own, otherwise "
-        "the first.",
+        "A material has different definitions; a visual uses its own, otherwise the first.",
         "Give each material a unique name.",
     ),
     Rule(
@@ -36,8 +34,7 @@ SHAPES_RULES = (
     Rule(
         "mesh-missing",
         _W,
-        "A mesh file is not found, or is a URL, which is not downloaded; the shape is "
-        "omitted.",
+        "A mesh file is not found, or is a URL, which is not downloaded; the shape is omitted.",
         "Pass --package NAME=PATH, or restore the file.",
     ),
     Rule(

@@ -18,8 +18,7 @@ STAGE_RULES = (
     Rule(
         "asset-outside-refused",
         _E,
-        "With --strict, a layer refers to a file outside the folder of the asset;"
-        " nothing is read.",
+        "With --strict, a layer refers to a file outside the folder of the asset; nothing is read.",
         "Copy the file into the folder and refer to it by a relative path; or omit"
         " --strict if the USD is trusted.",
     ),
@@ -46,8 +45,7 @@ STAGE_RULES = (
     Rule(
         "variant-absent",
         _N,
-        "A run is to select a variant in a USD without that variant set; the USD is"
-        " read as it is.",
+        "A run is to select a variant in a USD without that variant set; the USD is read as it is.",
         "Nothing, if other USDs of the run have the variant set.",
     ),
     Rule(
@@ -74,8 +72,7 @@ STAGE_RULES = (
         _W,
         "A collider is an Xform rather than a shape; as in PhysX, the meshes that are"
         " its children collide.",
-        "Apply PhysicsCollisionAPI to the meshes: other consumers ignore that of an"
-        " Xform.",
+        "Apply PhysicsCollisionAPI to the meshes: other consumers ignore that of an Xform.",
     ),
     Rule(
         "stage-name-changed",
@@ -119,8 +116,7 @@ STAGE_RULES = (
     Rule(
         "joint-target-missing",
         _W,
-        "A target of a joint does not exist; as in OpenUSD, that side is fixed to"
-        " the world.",
+        "A target of a joint does not exist; as in OpenUSD, that side is fixed to the world.",
         "Correct the path in physics:body0 or physics:body1.",
     ),
     Rule(
@@ -167,8 +163,7 @@ STAGE_RULES = (
     Rule(
         "mass-computed",
         _W,
-        "The mass properties of a body are incomplete; the rest is computed as by"
-        " OpenUSD.",
+        "The mass properties of a body are incomplete; the rest is computed as by OpenUSD.",
         "Author mass, center of mass, diagonal inertia and principal axes.",
     ),
     Rule(
@@ -187,8 +182,7 @@ STAGE_RULES = (
     Rule(
         "shape-approximated",
         _W,
-        "The scale or shear of a shape cannot be represented in URDF; the shape "
-        "is approximated.",
+        "The scale or shear of a shape cannot be represented in URDF; the shape is approximated.",
         "Use a mesh, or a uniform scale.",
     ),
     Rule(

@@ -66,8 +66,7 @@ TEXT_RULES = (
     Rule(
         "xml-attribute",
         _W,
-        "An attribute is malformed; it is used if its value is unambiguous, "
-        "otherwise ignored.",
+        "An attribute is malformed; it is used if its value is unambiguous, otherwise ignored.",
         'Write name="value", and a space between attributes.',
     ),
     Rule(
@@ -112,8 +111,7 @@ TEXT_RULES = (
         _E,
         "A name or a number depends on xacro that cannot be expanded, or there is "
         "nothing else in the file.",
-        "Provide the files and macros that the message before names, or pass the "
-        "expanded URDF.",
+        "Provide the files and macros that the message before names, or pass the expanded URDF.",
     ),
     Rule(
         "xacro-ignored",

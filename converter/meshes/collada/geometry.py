@@ -187,35 +187,25 @@ def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
         raise MeshError("its indices are broken") from error
 
 
-def _triangles(
-    element: Element, width: int
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _triangles(element: Element, width: int) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     columns = _rows(element.find("p"), width)
     return _threes(columns), columns
 
 
-def _polylist(
-    element: Element, width: int
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _polylist(element: Element, width: int) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     counts = _rows(element.find("vcount"), 1).reshape(-1)
     return counts, _rows(element.find("p"), width)
 
 
-def _polygons(
-    element: Element, width: int
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _polygons(element: Element, width: int) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     outlines = (one.find("p") if one.tag == "ph" else one for one in element)
     blocks = [
-        _rows(outline, width)
-        for outline in outlines
-        if outline is not None and outline.tag == "p"
+        _rows(outline, width) for outline in outlines if outline is not None and outline.tag == "p"
     ]
     return np.array([len(rows) for rows in blocks], np.int32), _joined(blocks, width)
 
 
-def _tristrips(
-    element: Element, width: int
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _tristrips(element: Element, width: int) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     blocks = []
     for rows in _all_rows(element, width):
         # Every other triangle has the opposite orientation.
@@ -226,9 +216,7 @@ def _tristrips(
     return _threes(columns), columns
 
 
-def _trifans(
-    element: Element, width: int
-) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
+def _trifans(element: Element, width: int) -> tuple[NDArray[np.integer], NDArray[np.int32]]:
     blocks = []
     for rows in _all_rows(element, width):
         hub = np.broadcast_to(rows[:1], rows[2:].shape)

@@ -181,8 +181,7 @@ def _material(
         opacity=opacity,
         emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
         double_sided=any(
-            (element.text or "").strip() in {"1", "true"}
-            for element in effect.iter("double_sided")
+            (element.text or "").strip() in {"1", "true"} for element in effect.iter("double_sided")
         ),
         textures=with_opacity(found, opacity),
     )
@@ -196,9 +195,7 @@ def _mode(shader: Element) -> str:
 class _Effect:
     """Reads values of an effect, which may refer to its parameters."""
 
-    def __init__(
-        self, effect: Element, images: dict[str, Element], sets: dict[str, int]
-    ) -> None:
+    def __init__(self, effect: Element, images: dict[str, Element], sets: dict[str, int]) -> None:
         self._params = {param.get("sid"): param for param in effect.iter("newparam")}
         self._images = images
         self._sets = sets

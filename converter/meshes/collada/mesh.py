@@ -102,14 +102,10 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
     return build_mesh(
         np.concatenate(blocks) * metres_per_unit,
         np.concatenate([part.counts for part in parts]),
-        np.concatenate(
-            [part.indices + at for part, at in zip(parts, offsets, strict=True)]
-        ),
+        np.concatenate([part.indices + at for part, at in zip(parts, offsets, strict=True)]),
         ignored_up_axis=None if up_axis == "Z_UP" else up_axis,
         skipped=skipped,
-        attributes=_joined_attributes(parts, materials)
-        if attributes
-        else NO_ATTRIBUTES,
+        attributes=_joined_attributes(parts, materials) if attributes else NO_ATTRIBUTES,
     )
 
 
@@ -130,9 +126,7 @@ def _up_axis(root: Element) -> str:
     return axis if axis in {"X_UP", "Z_UP"} else "Y_UP"
 
 
-def _joined_attributes(
-    parts: list[_Part], attributes: DocumentMaterials
-) -> SurfaceAttributes:
+def _joined_attributes(parts: list[_Part], attributes: DocumentMaterials) -> SurfaceAttributes:
     used = list(dict.fromkeys(part.material for part in parts if part.material))
     numbers = {known: number for number, known in enumerate(used)}
     white = [np.broadcast_to(1.0, (len(part.indices), 3)) for part in parts]
@@ -151,9 +145,7 @@ def _joined_attributes(
         further_coordinates=tuple(further),
         colors=join_corner_values([part.values.get("COLOR") for part in parts], white),
         face_materials=np.repeat(
-            np.array(
-                [numbers.get(part.material or "", -1) for part in parts], np.int32
-            ),
+            np.array([numbers.get(part.material or "", -1) for part in parts], np.int32),
             [len(part.counts) for part in parts],
         ),
         materials=tuple(attributes.materials[known] for known in used),
@@ -171,9 +163,7 @@ def _parts(instances: Iterable[Instance], surfaces: _Surfaces) -> Iterator[_Part
             raise MeshError("its instances exceed the limit")
         # What overflows here is found by build_mesh.
         with np.errstate(all="ignore"):
-            moved = (
-                transform_vectors(surface.points, linear) + instance.transform[:3, 3]
-            )
+            moved = transform_vectors(surface.points, linear) + instance.transform[:3, 3]
             inside_out = bool(np.linalg.det(linear) < 0)
         for polygons in surface.primitives:
             values = surfaces.corner_values(polygons, linear)
@@ -211,9 +201,7 @@ class _Surfaces:
             self._surfaces[geometry] = surface
         return self._surfaces[geometry]
 
-    def corner_values(
-        self, polygons: Primitive, linear: Matrix
-    ) -> dict[str, CornerValues]:
+    def corner_values(self, polygons: Primitive, linear: Matrix) -> dict[str, CornerValues]:
         """Return the complete values of the corners of polygons, by semantic.
 
         Args:

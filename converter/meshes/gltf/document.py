@@ -219,13 +219,9 @@ class Accessors:
         stride = view.byte_stride or width
         if offset + stride * (shape[0] - 1) + width > len(content):
             raise MeshError("its numbers lie beyond the end of their buffer")
-        return np.ndarray(
-            shape, component, content, offset, (stride, component.itemsize)
-        )
+        return np.ndarray(shape, component, content, offset, (stride, component.itemsize))
 
-    def _replaced(
-        self, values: NDArray[np.generic], sparse: Sparse
-    ) -> NDArray[np.generic]:
+    def _replaced(self, values: NDArray[np.generic], sparse: Sparse) -> NDArray[np.generic]:
         indices = sparse.indices
         rows = self._strided(
             indices.buffer_view,
@@ -238,9 +234,7 @@ class Accessors:
         replaced = values.copy()
         shape = (sparse.count, values.shape[1])
         new = sparse.values
-        replaced[rows] = self._strided(
-            new.buffer_view, new.byte_offset, values.dtype, shape
-        )
+        replaced[rows] = self._strided(new.buffer_view, new.byte_offset, values.dtype, shape)
         return replaced
 
     def _buffer(self, index: int) -> bytes:

@@ -32,9 +32,7 @@ _WRAPS = {33071: Wrap.CLAMP, 33648: Wrap.MIRROR, 10497: Wrap.REPEAT}
 _NO_GAIN = (1.0, 1.0, 1.0, 1.0)
 
 
-def read_material(
-    document: GltfDocument, accessors: Accessors, index: int
-) -> MeshMaterial:
+def read_material(document: GltfDocument, accessors: Accessors, index: int) -> MeshMaterial:
     """Read a material of the document.
 
     Raises:
@@ -120,9 +118,7 @@ class _Textures:
         return MeshTexture(image.name or f"image_{index}", content)
 
 
-def _component(
-    texture: MeshTexture | None, components: str, gain: Gain
-) -> MeshTexture | None:
+def _component(texture: MeshTexture | None, components: str, gain: Gain) -> MeshTexture | None:
     if texture is None:
         return None
     sampling = structs.replace(texture.sampling, components=components, gain=gain)

@@ -293,9 +293,7 @@ def _materials(
             continue
         if colored and _has_image(material):
             skipped["colours of vertices are not multiplied with textures"] = None
-        found[key] = structs.replace(
-            material, shows_corners=colored and not _has_image(material)
-        )
+        found[key] = structs.replace(material, shows_corners=colored and not _has_image(material))
     return found
 
 
@@ -316,9 +314,7 @@ def _joined(
     ]
     materials = tuple(found.values())
     starts = np.cumsum([0, *(len(part.points) for part in parts)])
-    corners = np.concatenate(
-        [part.corners + at for part, at in zip(parts, starts, strict=False)]
-    )
+    corners = np.concatenate([part.corners + at for part, at in zip(parts, starts, strict=False)])
     white = [np.ones((len(part.corners), 3)) for part in parts]
     normals = [part.normals for part in parts]
     flat = white
@@ -355,17 +351,14 @@ def _coordinate_sets(
 ) -> list[CornerValues | None]:
     """Join the first set, and the further sets that a texture uses."""
     used = [
-        texture.sampling.coordinates
-        for material in materials
-        for _, texture in material.textures
+        texture.sampling.coordinates for material in materials for _, texture in material.textures
     ]
     origin = [one[:, :2] * 0 for one in white]
     most = max((len(part.coordinates) for part in parts), default=0)
     sets: list[CornerValues | None] = []
     for number in range(min(most, max(used, default=0) + 1)):
         held = [
-            part.coordinates[number] if number < len(part.coordinates) else None
-            for part in parts
+            part.coordinates[number] if number < len(part.coordinates) else None for part in parts
         ]
         is_used = number == 0 or number in used
         sets.append(join_corner_values(held, origin) if is_used else None)

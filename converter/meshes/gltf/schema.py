@@ -53,9 +53,7 @@ class Node(msgspec.Struct):
 
     children: list[int] = []
     mesh: int | None = None
-    matrix: (
-        Annotated[list[float], msgspec.Meta(min_length=16, max_length=16)] | None
-    ) = None
+    matrix: Annotated[list[float], msgspec.Meta(min_length=16, max_length=16)] | None = None
     rotation: Vec4 = (0.0, 0.0, 0.0, 1.0)
     """Quaternion xyzw."""
     scale: Vec3 = (1.0, 1.0, 1.0)
@@ -148,9 +146,7 @@ class TextureInfo(msgspec.Struct, rename="camel"):
 
     index: int
     tex_coord: Count = 0
-    extensions: _TextureInfoExtensions = msgspec.field(
-        default_factory=_TextureInfoExtensions
-    )
+    extensions: _TextureInfoExtensions = msgspec.field(default_factory=_TextureInfoExtensions)
 
 
 class MetallicRoughness(msgspec.Struct, rename="camel"):

@@ -164,9 +164,7 @@ def _with_alpha(
     return tuple(
         (
             slot,
-            structs.replace(
-                texture, sampling=structs.replace(texture.sampling, components="a")
-            ),
+            structs.replace(texture, sampling=structs.replace(texture.sampling, components="a")),
         )
         if slot is Slot.OPACITY and texture.reference in images
         else (slot, texture)
@@ -189,9 +187,7 @@ def _tinted(
     return tuple(
         (
             slot,
-            structs.replace(
-                texture, sampling=structs.replace(texture.sampling, gain=gain)
-            ),
+            structs.replace(texture, sampling=structs.replace(texture.sampling, gain=gain)),
         )
         if slot is Slot.COLOR
         else (slot, texture)
@@ -248,9 +244,7 @@ def _opacity(statements: dict[str, str]) -> float:
     return 1.0 if stated is None else visible(stated)
 
 
-def _color(
-    statements: dict[str, str], keyword: str
-) -> tuple[float, float, float] | None:
+def _color(statements: dict[str, str], keyword: str) -> tuple[float, float, float] | None:
     words = statements.get(keyword, "").split()[:_RGB]
     numbers = [number for word in words if (number := _number(word)) is not None]
     # One number is used for all three.

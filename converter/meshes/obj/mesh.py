@@ -55,9 +55,7 @@ _COMMENT = re.compile(rb"#(?!(?:ind|inf|[qs]nan)\d*\s)[^\n]*+", re.IGNORECASE)
 # A line in a comment is not continued, as in MuJoCo and PyBullet.
 _COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
 # Non-finite numbers as C libraries print them, which Python does not read.
-_NOT_FINITE = re.compile(
-    rb"[+-]?(?:nan\([a-z]*\)|1\.#(?:ind|inf|[qs]nan)\d*)", re.IGNORECASE
-)
+_NOT_FINITE = re.compile(rb"[+-]?(?:nan\([a-z]*\)|1\.#(?:ind|inf|[qs]nan)\d*)", re.IGNORECASE)
 # Turns the statements of faces into numbers.
 _SPACED = bytes.maketrans(b"f/", b"  ")
 # Of a corner that does not have one; indices begin at 1.
@@ -84,9 +82,7 @@ class _Statements(Struct, eq=False):
         names: Names of groups; the first is that before any statement.
     """
 
-    rows: dict[str, list[bytes]] = field(
-        default_factory=lambda: {slot: [] for slot in _SLOTS}
-    )
+    rows: dict[str, list[bytes]] = field(default_factory=lambda: {slot: [] for slot in _SLOTS})
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_SLOTS, 0))
     runs: list[tuple[_Run, list[bytes]]] = field(default_factory=list)
     names: list[str] = field(default_factory=lambda: [""])
@@ -129,9 +125,7 @@ def read_obj(
     groups, face_groups = _groups(stated, faces)
     seen = SurfaceAttributes(
         normals=_normals(rows["vn"], of_normals, points, counts, indices),
-        texture_coordinates=fill_missing(
-            _vectors(rows["vt"], 2), of_coordinates, np.zeros(2)
-        ),
+        texture_coordinates=fill_missing(_vectors(rows["vt"], 2), of_coordinates, np.zeros(2)),
         colors=_colors(colors, indices),
         face_materials=np.repeat(
             np.array([numbers.get(run[0], -1) for run, _ in stated.runs], np.int32),
@@ -236,9 +230,7 @@ def _number(word: bytes) -> float | None:
         return None
 
 
-def _faces(
-    lines: bytes, counts: Sequence[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _faces(lines: bytes, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the numbers of corners of faces, and (C, 3) indices of all corners.
 
     Faces with fewer than three corners are left out.
@@ -254,11 +246,7 @@ def _faces(
     sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
     corners = _equal_corners(lines, sizes)
     if corners is None:
-        found = [
-            _corner(word, line)
-            for line in lines.splitlines()
-            for word in line.split()[1:]
-        ]
+        found = [_corner(word, line) for line in lines.splitlines() for word in line.split()[1:]]
         corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
         # Relative to the rows before the face.
         if counts:
@@ -347,9 +335,7 @@ def _groups(
     return names, read_only(of_faces.astype(np.int32))
 
 
-def _colors(
-    colors: NDArray[np.float64], indices: NDArray[np.int64]
-) -> CornerValues | None:
+def _colors(colors: NDArray[np.float64], indices: NDArray[np.int64]) -> CornerValues | None:
     """Return vertex colours; None if all are white, as points without one are."""
     if not (colors != 1.0).any():
         return None

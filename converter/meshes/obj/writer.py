@@ -32,9 +32,7 @@ def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
     groups = mesh.attributes.face_groups
     numbers_of = np.zeros(len(mesh.face_counts), int) if groups is None else groups
     start, group = 0, -1 if groups is not None else 0
-    for count, number in zip(
-        mesh.face_counts.tolist(), numbers_of.tolist(), strict=True
-    ):
+    for count, number in zip(mesh.face_counts.tolist(), numbers_of.tolist(), strict=True):
         if number != group:
             group = number
             lines.append(f"o {_one_line(mesh.attributes.groups[group])}")

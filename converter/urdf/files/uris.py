@@ -32,9 +32,7 @@ from urdf_usd.converter.urdf.files.packages import (
 )
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
-_SCHEME = re.compile(
-    r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)"
-)
+_SCHEME = re.compile(r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)")
 _OF_PACKAGES = {"package", "model"}
 
 
@@ -245,9 +243,7 @@ def package_and_rest(uri: str) -> tuple[str, str]:
     return name, inner.lstrip("/")
 
 
-def _first(
-    holds: Callable[[Path], bool], folders: tuple[Path, ...]
-) -> tuple[Path, ...]:
+def _first(holds: Callable[[Path], bool], folders: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the first folder that satisfies a predicate, if any."""
     return tuple(filter(holds, folders))[:1]
 

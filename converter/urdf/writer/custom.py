@@ -18,9 +18,7 @@ from urdf_usd.converter.urdf.grammar import ElementType
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
 _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
 # Elements that may be added without changing the robot.
-_NEUTRAL = frozenset(
-    {g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION}
-)
+_NEUTRAL = frozenset({g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION})
 
 Idle = frozenset[tuple[str, str]]
 
@@ -51,9 +49,7 @@ def write_custom(
             continue
         place, place_type = found
         name = attribute.name
-        unread = (place_type.tag, name) in idle or not _is_read(
-            place_type, name, version
-        )
+        unread = (place_type.tag, name) in idle or not _is_read(place_type, name, version)
         if unread and name not in place.attrib:
             place.set(name, attribute.value)
     for one in custom.elements:

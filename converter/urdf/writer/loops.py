@@ -43,9 +43,7 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robo
         robot: The robot, perhaps with links without mass between joints.
         loops: Joints that close loops.
     """
-    elements = [
-        one for one in robot.custom.elements if not _is_former(one.content, loops)
-    ]
+    elements = [one for one in robot.custom.elements if not _is_former(one.content, loops)]
     found = [one for one in elements if one.content.tag == _MUJOCO]
     former = found[0].content if found else XmlElement(_MUJOCO)
     wanted = _COMPILER + (_LOOP_COMPILER if loops else ())
@@ -59,16 +57,12 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robo
         own = equality(joint)
         constraints += own
         if not own:
-            message = (
-                f"MuJoCo has no constraint like joint {joint.name!r}, a {joint.schema}"
-            )
+            message = f"MuJoCo has no constraint like joint {joint.name!r}, a {joint.schema}"
             yield Diagnostic("loop-without-constraint", message)
     if constraints:
         children = [one for one in children if one.tag != "equality"]
         children.append(XmlElement("equality", children=tuple(constraints)))
-    extension = CustomElement(
-        XmlElement(_MUJOCO, former.attributes, "", tuple(children))
-    )
+    extension = CustomElement(XmlElement(_MUJOCO, former.attributes, "", tuple(children)))
     others = [one for one in elements if not found or one is not found[0]]
     custom = Custom(
         robot.custom.attributes,

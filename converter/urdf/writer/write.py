@@ -100,8 +100,7 @@ def _version(robot: Robot) -> tuple[int, int]:
     needed += [
         (int(known[1]), int(known[2]))
         for attribute in robot.custom.attributes
-        if attribute.name == g.VERSION.name
-        and (known := _KNOWN_VERSION.fullmatch(attribute.value))
+        if attribute.name == g.VERSION.name and (known := _KNOWN_VERSION.fullmatch(attribute.value))
     ]
     shapes = (shape for link in robot.links for shape in link.shapes)
     if any(isinstance(shape.geometry, Capsule) for shape in shapes):
@@ -286,9 +285,7 @@ def _write_extras(element: ET.Element, joint: Joint) -> None:
             (g.SOFT_UPPER_LIMIT, safety.soft_upper_limit),
         )
     if edges := joint.calibration:
-        _add(
-            element, g.CALIBRATION, (g.RISING, edges.rising), (g.FALLING, edges.falling)
-        )
+        _add(element, g.CALIBRATION, (g.RISING, edges.rising), (g.FALLING, edges.falling))
 
 
 def _type_name(kind: JointKind) -> str:

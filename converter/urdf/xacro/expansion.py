@@ -111,9 +111,7 @@ def is_part(refusals: Iterable[str], *, included: bool) -> bool:
         included: Whether another file includes it.
     """
     refused = frozenset(refusals)
-    return bool(refused & _WITHOUT_LINKS) or (
-        included and bool(refused & _NOT_EXPANDED)
-    )
+    return bool(refused & _WITHOUT_LINKS) or (included and bool(refused & _NOT_EXPANDED))
 
 
 def expand(
@@ -211,9 +209,7 @@ def _remedy(name: str) -> str:
     return f"without --env {shlex.quote(truncate(name))}"
 
 
-def _origins(
-    places: Iterable[tuple[int, int, int]], files: Sequence[str]
-) -> tuple[Location, ...]:
+def _origins(places: Iterable[tuple[int, int, int]], files: Sequence[str]) -> tuple[Location, ...]:
     """Return distinct locations; a macro creates many elements at one position."""
     copies: Counter[Location] = Counter()
     origins = []
@@ -239,8 +235,8 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
 def _request(
     file: str, request: Mapping[str, object], deadline: float, limits: Limits
 ) -> dict[str, Any]:
-    import json  # noqa: PLC0415  plain URDF needs neither
-    import subprocess  # noqa: PLC0415
+    import json
+    import subprocess
 
     # -P: modules in the working folder must not shadow installed ones.
     command = (sys.executable, "-P", str(_PROGRAM))
@@ -249,7 +245,7 @@ def _request(
     needed = (*ROS_VARIABLES, *_PYTHON_VARIABLES)
     environment = {name: os.environ[name] for name in needed if name in os.environ}
     try:
-        process = subprocess.run(  # noqa: S603  our own program
+        process = subprocess.run(
             command,
             input=json.dumps(request),
             capture_output=True,

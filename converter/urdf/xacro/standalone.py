@@ -39,9 +39,7 @@ def standalone_urdf(
     return relocatable_urdf(expansion, file, packages)
 
 
-def relocatable_urdf(
-    expansion: Expansion, file: str, packages: Mapping[str, str]
-) -> bytes:
+def relocatable_urdf(expansion: Expansion, file: str, packages: Mapping[str, str]) -> bytes:
     """Return an expansion as a URDF that does not depend on its folder.
 
     Resolved file references become absolute paths, and a robot without name is named

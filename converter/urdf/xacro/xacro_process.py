@@ -59,9 +59,7 @@ _ELEMENT_NAMES = ("elt", "node", "tag")
 class RefusalError(Exception):
     """The file does something that is not allowed; ``place`` is where, if known."""
 
-    def __init__(
-        self, message: str, place: tuple[object, int, int] | None = None
-    ) -> None:
+    def __init__(self, message: str, place: tuple[object, int, int] | None = None) -> None:
         super().__init__(message)
         self.place = place
 
@@ -185,13 +183,11 @@ def expand(request: Mapping[str, Any]) -> dict[str, object]:
         most = request["most_elements"]
         if len(elements) > most:
             message = f"the expansion has more than {most} elements"
-            raise RefusalError(message)  # noqa: TRY301  reported as all other errors
+            raise RefusalError(message)
         text = document.documentElement.toxml()
         if len(text) > _LONGEST_TEXT:
-            message = (
-                f"the expansion is longer than {_LONGEST_TEXT >> 20} Mi characters"
-            )
-            raise RefusalError(message)  # noqa: TRY301  likewise
+            message = f"the expansion is longer than {_LONGEST_TEXT >> 20} Mi characters"
+            raise RefusalError(message)
     # Expressions can raise anything; every error is reported with its position.
     except Exception as error:  # noqa: BLE001
         cause = _cause(error)
@@ -241,10 +237,10 @@ def _replace_functions(packages: Mapping[str, str], environment: Environment) ->
     xacro.open = _open
     xacro.safe_eval = _evaluate
     xacro.eval_extension = eval_extension
-    substitution_args._eval_find = find  # noqa: SLF001  no other way
-    substitution_args._eval_env = environment.env  # noqa: SLF001  likewise
-    substitution_args._eval_optenv = environment.optenv  # noqa: SLF001  likewise
-    python = xacro._global_symbols["python"]  # noqa: SLF001  likewise
+    substitution_args._eval_find = find
+    substitution_args._eval_env = environment.env
+    substitution_args._eval_optenv = environment.optenv
+    python = xacro._global_symbols["python"]
     python.update(type=_type_of, vars=_refuse_vars)
 
 
@@ -431,14 +427,11 @@ _FUNCTIONS = {
 }
 
 
-def _evaluate_substitution(
-    text: str, find: Callable[[str], str], environment: Environment
-) -> str:
+def _evaluate_substitution(text: str, find: Callable[[str], str], environment: Environment) -> str:
     """Evaluate the expression of ``$(eval ...)``, with arguments as variables."""
     given = xacro.substitution_args_context.get("arg", {})
     arguments = {
-        name: substitution_args.convert_value(value, "auto")
-        for name, value in given.items()
+        name: substitution_args.convert_value(value, "auto") for name, value in given.items()
     }
     functions = {"env": environment.env, "optenv": environment.optenv, "find": find}
     own = {"arg": arguments.__getitem__}
@@ -522,15 +515,13 @@ def confine(memory: int) -> None:
     The audit hook stops expressions; it is no protection against memory corruption.
     """
     with contextlib.suppress(ImportError):
-        import resource  # noqa: PLC0415  not available on Windows
+        import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     def audit(event: str, details: tuple[object, ...]) -> None:
         if event == "open":
-            allowed = details[1] in _READING or (
-                details[1] is None and not _writes(details[2])
-            )
+            allowed = details[1] in _READING or (details[1] is None and not _writes(details[2]))
         else:
             allowed = event.startswith(_HARMLESS)
         if not allowed:
@@ -561,7 +552,7 @@ def end_with(parent: int, seconds: float) -> None:
     faulthandler.dump_traceback_later(seconds, exit=True)
     if sys.platform == "linux":
         with contextlib.suppress(ImportError, OSError):
-            import ctypes  # noqa: PLC0415  # not in all builds of Python
+            import ctypes  # not in all builds of Python
 
             ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENT, signal.SIGKILL)
         if os.getppid() != parent:

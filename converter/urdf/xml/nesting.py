@@ -78,9 +78,7 @@ def _without_pairs(tokens: Sequence[Token]) -> list[int]:
     return remaining
 
 
-def _comes_too_early(
-    end: EndTag, following: Token | None, innermost: tuple[int, str]
-) -> bool:
+def _comes_too_early(end: EndTag, following: Token | None, innermost: tuple[int, str]) -> bool:
     """Return whether the following end tag, not this one, closes the innermost tag."""
     _, tag = innermost
     return tag != end.tag and isinstance(following, EndTag) and following.tag == tag

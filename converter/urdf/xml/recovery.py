@@ -138,7 +138,7 @@ class _TreeRecovery:
         elif self._outside is None and token.raw and token.content.strip():
             self._outside = token.location
 
-    def _start(self, token: StartTag, has_end: bool) -> Findings[None]:  # noqa: FBT001  one of its facts
+    def _start(self, token: StartTag, has_end: bool) -> Findings[None]:
         while self._ends_before(token):
             yield from self._end_unended(f"<{truncate(token.tag)}>")
         if not self._open:
@@ -154,7 +154,7 @@ class _TreeRecovery:
         else:
             self._open.append((token, element_type, has_end))
 
-    def _end(self, token: EndTag, is_stray: bool) -> Findings[None]:  # noqa: FBT001  likewise
+    def _end(self, token: EndTag, is_stray: bool) -> Findings[None]:
         if is_stray:
             yield from self._stray(token)
             return
@@ -181,9 +181,7 @@ class _TreeRecovery:
         innermost, _, _ = self._open[-1]
         self.changed.update(tag.location for tag, _, _ in self._open[-2:])
         self._close()
-        yield XmlRepair.END_ADDED.at(
-            innermost.location, tag=truncate(innermost.tag), before=before
-        )
+        yield XmlRepair.END_ADDED.at(innermost.location, tag=truncate(innermost.tag), before=before)
 
     def _close(self) -> None:
         self._open.pop()
@@ -272,7 +270,5 @@ def _is_part(element: Element) -> bool:
 
 def _misplaced(part: Element, parent: Element) -> Diagnostic:
     inside = f"{describe(parent)} of line {parent.location.line}"
-    message = (
-        f"{name_part(part)} is in {inside} after the repair, which is invalid; left out"
-    )
+    message = f"{name_part(part)} is in {inside} after the repair, which is invalid; left out"
     return Diagnostic("xml-nesting", message, part.location)

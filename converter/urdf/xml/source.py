@@ -118,7 +118,7 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         line = text.count("\n", 0, conflict.start()) + 1
         raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
     # Imported on demand: its regular expressions are slow to compile.
-    from urdf_usd.converter.urdf.xml.recovery import recover  # noqa: PLC0415
+    from urdf_usd.converter.urdf.xml.recovery import recover
 
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:
@@ -127,9 +127,7 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
     return root
 
 
-def _fatal(
-    rule: str, message: str, file: str, line: int = 1, column: int = 1
-) -> SourceError:
+def _fatal(rule: str, message: str, file: str, line: int = 1, column: int = 1) -> SourceError:
     return SourceError((Diagnostic(rule, message, Location(file, line, column)),))
 
 
@@ -208,9 +206,7 @@ def _feed(text: str, tree: TreeBuilder, file: str) -> SourceError | None:
     def start_element(tag: str, flat: list[str]) -> None:
         tree.start(tag, zip(flat[::2], flat[1::2], strict=True), *here())
 
-    def start_doctype(
-        _name: str, system: str | None, public: str | None, *_: object
-    ) -> None:
+    def start_doctype(_name: str, system: str | None, public: str | None, *_: object) -> None:
         if system or public:
             message = "the document type refers to another document"
             raise _fatal("xml-entity", message, file, *here())

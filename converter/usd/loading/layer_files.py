@@ -147,9 +147,7 @@ class _Visit(Struct):
     bounds: LayerBounds
     strict: bool
     leaving: list[_Outside] = field(default_factory=list)
-    real_path: Callable[[Path], str] = field(
-        default_factory=lambda: cache(os.path.realpath)
-    )
+    real_path: Callable[[Path], str] = field(default_factory=lambda: cache(os.path.realpath))
 
     def layers(self) -> Iterator[Sdf.Layer]:
         """Yield the layers, breadth first."""
@@ -192,13 +190,10 @@ class _Visit(Struct):
                         f"{bounds.paths} asset paths",
                     )
 
-    def _leaving(
-        self, layer: Sdf.Layer, named: Iterable[_Named]
-    ) -> dict[_Named, _Outside]:
+    def _leaving(self, layer: Sdf.Layer, named: Iterable[_Named]) -> dict[_Named, _Outside]:
         """Return the files outside the folder of the root layer and of this layer."""
         folders = tuple(
-            Path(path).absolute().parent
-            for path in (self.root, _outer_path(layer.identifier))
+            Path(path).absolute().parent for path in (self.root, _outer_path(layer.identifier))
         )
         real = tuple(map(self.real_path, folders))
         found = {

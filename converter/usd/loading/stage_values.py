@@ -89,9 +89,7 @@ def unusable_values(stage: Usd.Stage) -> Iterator[Diagnostic]:
             layer = prim.GetPrimStack()[0].layer.identifier
             message = f"{prim.GetPath()} in {layer} has a transform that cannot be used"
             if steps := _unusable_steps(prim):
-                named = " and ".join(
-                    f"{_named(a)} cannot be {_text(a.Get())}" for a in steps
-                )
+                named = " and ".join(f"{_named(a)} cannot be {_text(a.Get())}" for a in steps)
                 message = named
             yield Diagnostic("stage-value", message)
         in_robot = prim.GetPath().HasPrefix(robot.GetPath())
@@ -135,10 +133,7 @@ def _unusable_attributes(prim: Usd.Prim, *, in_robot: bool) -> Iterator[Diagnost
             continue
         declared = schema.GetSchemaAttributeSpec(name)
         if declared is not None and (kind := _other_type(attribute, declared.typeName)):
-            message = (
-                f"{_named(attribute)} is of type {kind}, which should be "
-                f"{declared.typeName}"
-            )
+            message = f"{_named(attribute)} is of type {kind}, which should be {declared.typeName}"
             yield Diagnostic("stage-value", message)
             continue
         if in_robot and _has_samples_only(attribute):
@@ -164,14 +159,10 @@ def _text(value: object) -> str:
     return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
 
 
-def _other_type(
-    attribute: Usd.Attribute, expected: Sdf.ValueTypeName
-) -> Sdf.ValueTypeName | None:
+def _other_type(attribute: Usd.Attribute, expected: Sdf.ValueTypeName) -> Sdf.ValueTypeName | None:
     """Return the type of an attribute in a layer, unless it is as declared."""
     for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
-        if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != _family(
-            expected
-        ):
+        if isinstance(spec, Sdf.AttributeSpec) and _family(spec.typeName) != _family(expected):
             return spec.typeName
     return None
 
@@ -201,9 +192,7 @@ def _is_number(name: str, value: object, schema: Usd.PrimDefinition) -> bool:
     fallback = schema.GetAttributeFallbackValue(name)
     if fallback is None:
         # Attributes that the schema of the prim does not declare are not read.
-        return not name.startswith("inputs:") and (
-            parts.size == 1 or name.startswith("physics:")
-        )
+        return not name.startswith("inputs:") and (parts.size == 1 or name.startswith("physics:"))
     documented = _parts(fallback)
     if documented is None:
         return False

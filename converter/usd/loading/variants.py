@@ -129,9 +129,7 @@ def select_variants(
         choice, owner = applied[0]
         pending.remove(choice)
         _author(stage, owner, choice.variant)
-        selected[owner.prim, owner.name] = VariantChoice(
-            owner.name, choice.variant, owner.prim
-        )
+        selected[owner.prim, owner.name] = VariantChoice(owner.name, choice.variant, owner.prim)
     notes = []
     for choice in pending:
         owner = _owner(stage, choice)
@@ -240,9 +238,7 @@ def variant_combinations(
                 f"{MOST_COMBINATIONS} combinations"
             )
             raise StageError((Diagnostic("variant-combinations", message),))
-    return tuple(
-        Combination(each, _omission(each, found, len(selected))) for each in found
-    )
+    return tuple(Combination(each, _omission(each, found, len(selected))) for each in found)
 
 
 def _kinds_of_physics(stage: Usd.Stage) -> frozenset[str]:
@@ -284,11 +280,7 @@ def _combinations(
     """Yield combinations that begin with some choices, which are selected already."""
     known = {(choice.prim, choice.variant_set) for choice in selected}
     following = next(
-        (
-            each
-            for each in robot_variant_sets(stage)
-            if (each.prim, each.name) not in known
-        ),
+        (each for each in robot_variant_sets(stage) if (each.prim, each.name) not in known),
         None,
     )
     if following is None:
@@ -302,9 +294,7 @@ def _combinations(
     del over.variantSelections[following.name]
 
 
-def selecting_layer(
-    root: str, choices: Iterable[VariantChoice], default: str | None = None
-) -> str:
+def selecting_layer(root: str, choices: Iterable[VariantChoice], default: str | None = None) -> str:
     """Return the text of a layer over a USD that selects variants.
 
     Args:

@@ -44,18 +44,18 @@ def author_profile(
         case Profile.USDPHYSICS:
             return ()
         case Profile.GENERIC | Profile.SIMREADY:
-            from urdf_usd.converter.usd.profiles.newton import author_newton  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.newton import author_newton
 
             return author_newton(physics, tree, body_assignment, prims)
         case Profile.ROS:
-            from urdf_usd.converter.usd.profiles.newton import author_newton_joints  # noqa: PLC0415
-            from urdf_usd.converter.usd.profiles.ros import author_ros  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.newton import author_newton_joints
+            from urdf_usd.converter.usd.profiles.ros import author_ros
 
             lost = author_newton_joints(physics, tree, prims)
             author_ros(physics, tree, body_assignment, prims)
             return lost
         case Profile.PHYSX | Profile.ISAAC:
-            from urdf_usd.converter.usd.profiles.physx import author_physx  # noqa: PLC0415
+            from urdf_usd.converter.usd.profiles.physx import author_physx
 
             return author_physx(physics, tree, prims)
         case _:

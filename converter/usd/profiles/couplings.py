@@ -63,8 +63,7 @@ def unrepresented(
     return tuple(
         Diagnostic(
             "mimic-unrepresentable",
-            f"{schema} cannot represent that joint {joint.name!r} follows "
-            f"{joint.mimic.joint!r}",
+            f"{schema} cannot represent that joint {joint.name!r} follows {joint.mimic.joint!r}",
             joint.location,
         )
         for joint in joints

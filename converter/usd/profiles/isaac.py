@@ -42,7 +42,7 @@ _LICENSES = frozenset(
 )
 
 
-def author_robot_schema(  # noqa: PLR0917  # one parameter per input
+def author_robot_schema(  # one parameter per input
     layer: Sdf.Layer,
     stage: Usd.Stage,
     tree: Tree,
@@ -156,9 +156,7 @@ def _sites(
         below = data.nameChildren if data is not None else ()
         return not (below or stage.GetPrimAtPath(path).GetChildren())
 
-    bodies = {
-        prims.link[name] for name in tree.links if body_assignment.body_of[name] == name
-    }
+    bodies = {prims.link[name] for name in tree.links if body_assignment.body_of[name] == name}
     found: dict[Sdf.Path, list[Sdf.Path]] = {}
     for name in tree.links:
         path = prims.link[name]
@@ -168,9 +166,7 @@ def _sites(
     return found
 
 
-def _label(
-    layer: Sdf.Layer, path: Sdf.Path, name: str, schema: str, attribute: str
-) -> None:
+def _label(layer: Sdf.Layer, path: Sdf.Path, name: str, schema: str, attribute: str) -> None:
     """Apply a schema, with the name in the URDF if the prim has another one."""
     spec = over(layer, path)
     apply(spec, schema)

@@ -176,7 +176,5 @@ def _author_collider(layer: Sdf.Layer, prim: Usd.Prim) -> None:
         _write(spec, name, Sdf.ValueTypeNames.Token, hull)
 
 
-def _write(
-    spec: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object
-) -> None:
+def _write(spec: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object) -> None:
     write_new(spec, name, kind, value, Sdf.VariabilityUniform)

@@ -30,9 +30,7 @@ _JOINT_ATTRIBUTES = (
     JointAttribute("newton:damping", damping, 1 / DEGREES),
     JointAttribute("newton:friction", friction),
     # Zero is not allowed by the schema; many URDFs write zero for "unknown".
-    JointAttribute(
-        "newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True
-    ),
+    JointAttribute("newton:velocityLimit", lambda joint: joint.velocity, DEGREES, positive=True),
 )
 
 
@@ -44,9 +42,7 @@ def author_newton(
     return author_newton_joints(physics, tree, prims)
 
 
-def author_newton_joints(
-    physics: Sdf.Layer, tree: Tree, prims: Prims
-) -> tuple[Diagnostic, ...]:
+def author_newton_joints(physics: Sdf.Layer, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints; report lost couplings."""
     joints = single_axis_joints(physics, tree, prims)
     for prim, joint in joints:
@@ -65,17 +61,13 @@ def author_newton_joints(
     return unrepresented((joint for _, joint in joints), couplings, "NewtonMimicAPI")
 
 
-def _may_couple(
-    prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]
-) -> bool:
+def _may_couple(prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]) -> bool:
     """Return whether the schema can represent a coupling.
 
     Its coefficients have no unit, so that both joints must be of the same type.
     """
     alike = prim.typeName == prim_of[mimic.joint].typeName
-    return (
-        alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
-    )
+    return alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
 
 
 def _offset(prim: Sdf.PrimSpec, mimic: Mimic) -> float:
@@ -91,9 +83,7 @@ def _author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> Non
     relate(prim, "newton:mimicJoint", leader.path)
 
 
-def _author_inertias(
-    physics: Sdf.Layer, body_assignment: BodyAssignment, prims: Prims
-) -> None:
+def _author_inertias(physics: Sdf.Layer, body_assignment: BodyAssignment, prims: Prims) -> None:
     """Author inertia tensors in double precision, along the axes of the link."""
     for body in body_assignment.bodies:
         prim = physics.GetPrimAtPath(prims.link[body.link])

@@ -34,9 +34,7 @@ from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import relate, write_new
 
 # Zero would lock the joint; many URDFs write zero for "unknown".
-_VELOCITY = JointAttribute(
-    "maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True
-)
+_VELOCITY = JointAttribute("maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True)
 _PASSIVE = (
     # URDF does not distinguish static and dynamic friction.
     JointAttribute("staticFrictionEffort", friction),
@@ -45,9 +43,7 @@ _PASSIVE = (
 )
 
 
-def author_physx(
-    physics: Sdf.Layer, tree: Tree, prims: Prims
-) -> tuple[Diagnostic, ...]:
+def author_physx(physics: Sdf.Layer, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
     """Apply PhysX's schemas to joints; report lost couplings."""
     joints = single_axis_joints(physics, tree, prims)
     for prim, joint in joints:
@@ -79,9 +75,7 @@ def _author_joint(prim: Sdf.PrimSpec, joint: Joint) -> None:
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 
-def _may_couple(
-    prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]
-) -> bool:
+def _may_couple(prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]) -> bool:
     """Return whether PhysX accepts a coupling: revolute joints need limits."""
     leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
@@ -94,9 +88,7 @@ def _is_bounded(prim: Sdf.PrimSpec) -> bool:
     return all(map(isfinite, position_limits(prim)))
 
 
-def _coefficients(
-    prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic
-) -> tuple[float, float]:
+def _coefficients(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> tuple[float, float]:
     """Gearing and offset of ``position + gearing * leader + offset = 0``."""
     follower_unit = DEGREES if is_revolute(prim) else 1.0
     leader_unit = DEGREES if is_revolute(leader) else 1.0

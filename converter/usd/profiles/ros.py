@@ -35,9 +35,7 @@ _MATERIAL = "PhysicsMaterialAPI"
 _FRAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-def author_ros(
-    layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> None:
+def author_ros(layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> None:
     """Author the conventions of REP 158 on existing joints, links and colliders.
 
     Args:
@@ -66,9 +64,7 @@ def author_ros(
     _author_contacts(layer, prims)
 
 
-def _write_text(
-    spec: Sdf.PrimSpec, name: str, value: str, *, custom: bool = False
-) -> None:
+def _write_text(spec: Sdf.PrimSpec, name: str, value: str, *, custom: bool = False) -> None:
     write_new(spec, name, Sdf.ValueTypeNames.String, value, custom=custom)
 
 
@@ -109,9 +105,7 @@ def _author_contacts(layer: Sdf.Layer, prims: Prims) -> None:
     colliders: list[Sdf.Path] = []
 
     def collect(path: Sdf.Path) -> None:
-        if path.IsPrimPath() and "PhysicsCollisionAPI" in applied(
-            layer.GetPrimAtPath(path)
-        ):
+        if path.IsPrimPath() and "PhysicsCollisionAPI" in applied(layer.GetPrimAtPath(path)):
             colliders.append(path)
 
     layer.Traverse(prims.robot, collect)

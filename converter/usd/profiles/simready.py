@@ -195,9 +195,7 @@ def _agreement(mesh: Sdf.PrimSpec, areas: np.ndarray) -> float:
     return float(np.vdot(corners, np.repeat(areas, counts, axis=0)))
 
 
-def _area_vectors(
-    points: np.ndarray, counts: np.ndarray, indices: np.ndarray
-) -> np.ndarray:
+def _area_vectors(points: np.ndarray, counts: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Return (F, 3) normals of faces, as long as twice their area (Newell's method).
 
     Args:

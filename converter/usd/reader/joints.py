@@ -77,14 +77,8 @@ def read_connections(
         for path in descriptions.get(kind, ((), ()))[0]:
             message = f"the type of joint {path} does not exist in URDF; omitted"
             yield Diagnostic("joint-not-urdf", message)
-    found = [
-        description
-        for kind in _JOINTS
-        for description in descriptions.get(kind, ((), ()))[1]
-    ]
-    order = {
-        prim.GetPath(): index for index, prim in enumerate(transforms.stage.Traverse())
-    }
+    found = [description for kind in _JOINTS for description in descriptions.get(kind, ((), ()))[1]]
+    order = {prim.GetPath(): index for index, prim in enumerate(transforms.stage.Traverse())}
     found.sort(key=lambda description: order.get(description.primPath, -1))
     rigid = frozenset(descriptions.get(_KINDS.RigidBody, ((), ()))[0])
     connections = []
@@ -94,9 +88,7 @@ def read_connections(
             yield _disabled(prim)
             continue
         sides = _sides(description)
-        if absent := [
-            side.body for side in sides if _is_absent(side, rigid, transforms)
-        ]:
+        if absent := [side.body for side in sides if _is_absent(side, rigid, transforms)]:
             message = f"joint {prim.GetPath()} connects {absent[0]}; omitted"
             yield Diagnostic("joint-body-outside", message)
             continue
@@ -166,9 +158,7 @@ def _sides(description: UsdPhysics.JointDesc) -> tuple[_Side, _Side]:
     )
 
 
-def _is_absent(
-    side: _Side, rigid: frozenset[Sdf.Path], transforms: PrimTransforms
-) -> bool:
+def _is_absent(side: _Side, rigid: frozenset[Sdf.Path], transforms: PrimTransforms) -> bool:
     """Return whether a side is a rigid body outside the simulated robot."""
     if not side.body or side.body in rigid:
         return False
@@ -187,9 +177,7 @@ def _connection(
     bodies: list[Sdf.Path | None] = []
     frames = []
     for side in _sides(description):
-        frame = _transform(
-            transforms.units.length * np.array(side.position), side.orientation
-        )
+        frame = _transform(transforms.units.length * np.array(side.position), side.orientation)
         if side.body in rigid:
             bodies.append(side.body)
         else:

@@ -178,9 +178,7 @@ def read_shapes(
             collisions.setdefault(owner, {}).setdefault(element, []).append(collision)
             body = link_at[owner].body
             if body is not None:
-                to_body = pose_from_transform(
-                    rigid_part(transforms.within(owner, body))
-                )
+                to_body = pose_from_transform(rigid_part(transforms.within(owner, body)))
                 placed = structs.replace(shape, pose=compose(to_body, shape.pose))
                 colliders.setdefault(collider.GetPath(), []).append(placed)
         if visible:
@@ -243,9 +241,7 @@ def _joined(
         return groups
     ((origin, scale),) = places
     uri = str(element.GetPath())
-    meshes[uri] = join_groups(
-        [(name, meshes[geometry.uri]) for name, _, geometry in named]
-    )
+    meshes[uri] = join_groups([(name, meshes[geometry.uri]) for name, _, geometry in named])
     name = element.GetDisplayName() or element.GetName()
     geometry = MeshFile(uri, None, scale)
     return (Collision(name, origin, geometry, custom=read_custom(element)),)

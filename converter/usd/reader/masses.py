@@ -193,9 +193,7 @@ def _computed(
 
     if not _unblock(prim):
         return None
-    mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
-        answer
-    )
+    mass, moments, center, axes = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(answer)
     if not (mass > 0 and np.isfinite([*moments, *center]).all()):
         return None
     place = transforms.units.length * np.array(center, np.float64)
@@ -294,9 +292,7 @@ def _decomposed(prim: Usd.Prim) -> tuple[float, ...] | None:
     return rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), (w, x, y, z))
 
 
-def adds_up(
-    body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float
-) -> bool:
+def adds_up(body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float) -> bool:
     """Return whether the inertials of links add up to that of their body.
 
     Mass and inertia that a conversion adds to bodies without any are tolerated.
@@ -365,9 +361,7 @@ def read_inertials(
         else:
             inertials[link.path] = kept_inertial(prim)[1]
     masses = [
-        inertial.mass
-        for link in links
-        if link.is_body and (inertial := inertials[link.path])
+        inertial.mass for link in links if link.is_body and (inertial := inertials[link.path])
     ]
     for link in links:
         if not link.is_body:
@@ -391,9 +385,7 @@ def read_inertials(
         if adds_up(stated, link_inertials, sum(masses)):
             inertials[link.path] = link_inertials[0].inertial
             continue
-        message = (
-            f"links in body {link.path} do not add up to it; that of the body is used"
-        )
+        message = f"links in body {link.path} do not add up to it; that of the body is used"
         yield Diagnostic("inertial-outdated", message)
         inertials |= dict.fromkeys((frame.path for frame in carried), None)
     return inertials

@@ -104,9 +104,7 @@ def _connected(shader: UsdShade.Shader, name: str) -> UsdShade.Shader | None:
     return _computing(given) if given else None
 
 
-def read_material(
-    prim: Usd.Prim, texture: Texture | None = None
-) -> Findings[Material | None]:
+def read_material(prim: Usd.Prim, texture: Texture | None = None) -> Findings[Material | None]:
     """Read the bound material of a gprim, or its display colour; None without both.
 
     Args:
@@ -118,9 +116,7 @@ def read_material(
         rgba = _own_color(prim)
         return None if rgba is None else Material(None, rgba)
     if len(faces) > 1:
-        message = (
-            f"{prim.GetPath()} has {len(faces)} materials; that of most faces is used"
-        )
+        message = f"{prim.GetPath()} has {len(faces)} materials; that of most faces is used"
         yield Diagnostic("material-parts", message)
     return (yield from _read_bound(_main_material(faces, prim), prim, texture))
 

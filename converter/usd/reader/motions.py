@@ -110,8 +110,7 @@ def joint_kind(
             if not description.limit.enabled:
                 return Spherical()
             message = (
-                f"the cone limit of joint {prim.GetPath()} becomes a limit about each "
-                "of two axes"
+                f"the cone limit of joint {prim.GetPath()} becomes a limit about each of two axes"
             )
             yield Diagnostic("joint-limit-approximated", message)
             return _cone(prim, axis_of, backwards=backwards)
@@ -213,9 +212,7 @@ def _chain(  # what is known of a joint
     return AxisChain(tuple(zip(tokens, kinds, strict=True)), backwards, cone)
 
 
-def _single(
-    name: str, limits: Mapping[str, Range], axis: Vec3, length: float
-) -> JointKind:
+def _single(name: str, limits: Mapping[str, Range], axis: Vec3, length: float) -> JointKind:
     limit = limits.get(name, UNLIMITED)
     if name.startswith("Trans"):
         return Prismatic(axis, _scaled(limit, length))

@@ -156,9 +156,7 @@ def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic
     """Return all diagnostics, without warnings of variant sets that are errors."""
     required = any(each.rule == "variant-required" for each in error.diagnostics)
     kept = (
-        each
-        for each in opened.diagnostics
-        if not (required and each.rule == "variant-unselected")
+        each for each in opened.diagnostics if not (required and each.rule == "variant-unselected")
     )
     return (*kept, *error.diagnostics)
 
@@ -268,9 +266,7 @@ def _read(
         raise StageError(unusable)
     default = stage.GetDefaultPrim()
     named = None if chosen is None else named_prim(stage, chosen)
-    if named is not None and not (
-        default and named.GetPath().HasPrefix(default.GetPath())
-    ):
+    if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
         # The whole stage is read then.
         default = Usd.Prim()
     found: tuple[LinkPrim, ...] = ()
@@ -352,9 +348,7 @@ def _robot_name(named: Usd.Prim, tree: StageTree) -> str:
         above = named.GetPath()
     bodies = set(paths) if len(paths) > 1 else set[Sdf.Path]()
     prim = named.GetStage().GetPrimAtPath(above)
-    while not prim.IsPseudoRoot() and (
-        prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)
-    ):
+    while not prim.IsPseudoRoot() and (prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)):
         prim = prim.GetParent()
     return legible_name(named if prim.IsPseudoRoot() else prim)
 
@@ -451,11 +445,9 @@ def _moved(link: Link, to_link: Matrix) -> Link:
     inertial = link.inertial
     return structs.replace(
         link,
-        inertial=inertial
-        and structs.replace(inertial, origin=compose(step, inertial.origin)),
+        inertial=inertial and structs.replace(inertial, origin=compose(step, inertial.origin)),
         visuals=tuple(
-            structs.replace(visual, origin=compose(step, visual.origin))
-            for visual in link.visuals
+            structs.replace(visual, origin=compose(step, visual.origin)) for visual in link.visuals
         ),
         collisions=tuple(
             structs.replace(collision, origin=compose(step, collision.origin))

@@ -91,17 +91,13 @@ def read_shape(
     if prim.IsA(UsdGeom.Mesh):
         # Parsers of URDF differ in negative scales; the points are mirrored instead.
         baked = to_link if skewed or mirrored else None
-        return (
-            yield from _read_mesh(prim, _pose(turn, to_link), scale, baked, texture)
-        )
+        return (yield from _read_mesh(prim, _pose(turn, to_link), scale, baked, texture))
     if skewed:
         left, _, right = np.linalg.svd(linear)
         turn = left @ right
     # Primitives are symmetric under mirroring along each axis.
     turn = turn * np.where(mirrored, [1.0, 1.0, -1.0], 1.0)
-    return (
-        yield from _read_primitive(prim, _pose(turn, to_link), scale, skewed=skewed)
-    )
+    return (yield from _read_primitive(prim, _pose(turn, to_link), scale, skewed=skewed))
 
 
 def _stored(lengths: Matrix) -> Matrix:
@@ -180,9 +176,7 @@ def _read_mesh(
     return PlacedShape(pose_from_transform(pose), geometry, mesh)
 
 
-def _surface(
-    prim: Usd.Prim, baked: Matrix | None, texture: Texture | None
-) -> PolygonMesh:
+def _surface(prim: Usd.Prim, baked: Matrix | None, texture: Texture | None) -> PolygonMesh:
     mesh = UsdGeom.Mesh(prim)
     values = [
         attribute.Get()
@@ -237,7 +231,7 @@ def _texture_coordinates(
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(texture.primvar)
     given = primvar.Get() if primvar else None
     values = np.array([] if given is None else given, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] != 2:  # noqa: PLR2004  u and v
+    if values.ndim != 2 or values.shape[1] != 2:
         return None
     chosen = primvar.GetIndices() if primvar.IsIndexed() else None
     of_element = np.arange(len(values)) if chosen is None else np.array(chosen, int)

@@ -87,9 +87,7 @@ def spanning_tree(root: str, edges: Sequence[Edge]) -> tuple[TreeEdge, ...]:
     return tuple(tree)
 
 
-def _next_edge(
-    edges: Sequence[Edge], left: Sequence[int], reached: set[str]
-) -> TreeEdge | None:
+def _next_edge(edges: Sequence[Edge], left: Sequence[int], reached: set[str]) -> TreeEdge | None:
     for closes in (False, True):
         for backwards in (False, True):
             for index in left:

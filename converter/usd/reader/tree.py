@@ -127,9 +127,7 @@ def read_tree(  # what is known of a stage
     names = yield from unique_names(
         "link", [transforms.stage.GetPrimAtPath(link.path) for link in kept]
     )
-    kept = tuple(
-        structs.replace(link, name=name) for link, name in zip(kept, names, strict=True)
-    )
+    kept = tuple(structs.replace(link, name=name) for link, name in zip(kept, names, strict=True))
     resting = [link for link in kept if link.body is None and link.above is None]
     world = resting[0] if resting else None
     moved = yield from _moved_frames(tree_joints, root, world, transforms)
@@ -163,7 +161,7 @@ def _members(
         chosen = own if len(own) == 1 else chosen
         if not chosen:
             _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
-    elif len(robots) < 2:  # noqa: PLR2004  nothing to choose from
+    elif len(robots) < 2:
         return frozenset(map(Sdf.Path, bodies))
     else:
         marked = [robot for robot in robots if robot.roots]
@@ -172,8 +170,7 @@ def _members(
     if len(chosen) > 1:
         subject = "the stage" if named is None else str(named)
         _refuse(
-            f"{subject} holds {len(chosen)} robots; choose one with --root PATH: "
-            f"{_listed(chosen)}"
+            f"{subject} holds {len(chosen)} robots; choose one with --root PATH: {_listed(chosen)}"
         )
     others = [robot for robot in robots if robot is not chosen[0]]
     for robot in others if named is None else ():
@@ -207,9 +204,7 @@ class _StageRobot(Struct, frozen=True):
 
     def contains(self, named: Sdf.Path) -> bool:
         """Return whether a prim is a body, or a joint, or above one of the bodies."""
-        return self.has(named) or any(
-            Sdf.Path(body).HasPrefix(named) for body in self.bodies
-        )
+        return self.has(named) or any(Sdf.Path(body).HasPrefix(named) for body in self.bodies)
 
 
 # Robots that a message lists.
@@ -247,8 +242,7 @@ def _robots(
         if body in part_of:
             joints[part_of[body]].append(connection)
     roots = [
-        _articulation_roots(part, held, stage)
-        for part, held in zip(parts, joints, strict=True)
+        _articulation_roots(part, held, stage) for part, held in zip(parts, joints, strict=True)
     ]
     at_world = [
         index
@@ -283,9 +277,7 @@ def _robots(
     return sorted(robots, key=lambda robot: order[robot.bodies[0]])
 
 
-def _origin(
-    connections: Sequence[Connection], roots: tuple[Sdf.Path, ...]
-) -> tuple[Sdf.Path, ...]:
+def _origin(connections: Sequence[Connection], roots: tuple[Sdf.Path, ...]) -> tuple[Sdf.Path, ...]:
     """Return what distinguishes bodies at the world that are of different robots.
 
     The articulation roots; in our own conversions, which mark joints and write an
@@ -297,9 +289,7 @@ def _origin(
     return roots
 
 
-def _united(
-    indices: Sequence[int], roots: Sequence[tuple[Sdf.Path, ...]]
-) -> tuple[Sdf.Path, ...]:
+def _united(indices: Sequence[int], roots: Sequence[tuple[Sdf.Path, ...]]) -> tuple[Sdf.Path, ...]:
     """Return the distinct articulation roots of several parts, in order."""
     return tuple(dict.fromkeys(path for index in indices for path in roots[index]))
 
@@ -493,11 +483,7 @@ def _assembled(
         parent = by_name.get(read_text(prim, "joint:parent") or "")
         if parent is None or tree_joint.edge.backwards:
             at_world = tree_joint.edge.parent == WORLD
-            parent = (
-                link_frames.world
-                if at_world
-                else by_path[Sdf.Path(tree_joint.edge.parent)]
-            )
+            parent = link_frames.world if at_world else by_path[Sdf.Path(tree_joint.edge.parent)]
         child = by_path[Sdf.Path(tree_joint.edge.child)]
         in_parent, in_child = tree_joint.frames
         before = inverse_transform(link_frames.frame(parent)) @ in_parent
@@ -552,10 +538,7 @@ def _assembled(
                 strict=True,
             )
         ]
-        message = (
-            f"joint {prim.GetPath()} has {len(tokens)} axes and becomes "
-            f"{', '.join(names)}"
-        )
+        message = f"joint {prim.GetPath()} has {len(tokens)} axes and becomes {', '.join(names)}"
         yield Diagnostic("joint-split", message)
     joints += _frame_joints(kept, link_frames, {joint.name for joint in joints}, named)
     world = world_name if invented else None
@@ -570,10 +553,7 @@ def _loop_joints(
     taken = {joint.name for joint in tree.joints}
     found = []
     for connection in connections:
-        links = [
-            link_frames.world if body is None else by_path[body]
-            for body in connection.bodies
-        ]
+        links = [link_frames.world if body is None else by_path[body] for body in connection.bodies]
         in_links = [
             pose_from_transform(inverse_transform(link_frames.frame(link)) @ frame)
             for link, frame in zip(links, connection.frames, strict=True)

@@ -156,9 +156,7 @@ def read_axis_attributes(
         names = (one.format(token) for one in templates if "{}" in one)
         return _schema(prim, tuple(names), unit)
 
-    dynamics = Dynamics(
-        of_axis(_DAMPING, scale.damping), of_axis(_FRICTION, scale.force)
-    )
+    dynamics = Dynamics(of_axis(_DAMPING, scale.damping), of_axis(_FRICTION, scale.force))
     return AxisAttributes(
         effort=_drive_limit(prim, scale.force, token),
         velocity=of_axis(_VELOCITY, scale.position),
@@ -267,9 +265,7 @@ def _range_limit(prim: Usd.Prim, unit: float) -> float | None:
     MuJoCo refuses an empty range, so that conversions write the smallest float32 for
     zero.
     """
-    bounds = (
-        prim.GetAttribute(f"{_MUJOCO_RANGE}:{end}").Get() for end in ("min", "max")
-    )
+    bounds = (prim.GetAttribute(f"{_MUJOCO_RANGE}:{end}").Get() for end in ("min", "max"))
     lower, upper = (one if isinstance(one, int | float) else 0.0 for one in bounds)
     limited = prim.GetAttribute("mjc:actuatorfrclimited").Get() or "auto"
     if limited == "false" or (limited == "auto" and not lower < upper):

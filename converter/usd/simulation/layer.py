@@ -71,9 +71,7 @@ def author_simulation(
         AuthoringError: A number is beyond float32.
     """
     joints = {joint.name: joint for joint in tree.parent_joint.values()}
-    angular = {
-        name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint
-    }
+    angular = {name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint}
     if not (newton or physx) and simulation.drives:
         _author_efforts(layer, joints, prims.joint)
     _author_joints(layer, simulation, prims, angular, newton=newton, physx=physx)
@@ -126,9 +124,7 @@ def _author_joints(
         prim = over(layer, prims.joint[drive.joint])
         _author_drive(prim, drive, angular=angular[drive.joint])
     for name, armature in simulation.armatures:
-        attributes = _armature_attributes(
-            newton=newton, physx=physx, angular=angular[name]
-        )
+        attributes = _armature_attributes(newton=newton, physx=physx, angular=angular[name])
         for schema, attribute in attributes:
             prim = over(layer, prims.joint[name])
             _apply_once(prim, schema)
@@ -164,9 +160,7 @@ def _lost(simulation: Simulation, *, newton: bool, physx: bool) -> list[str]:
     return lost
 
 
-def _self_collision_attributes(
-    *, newton: bool, physx: bool
-) -> Iterator[tuple[str, str]]:
+def _self_collision_attributes(*, newton: bool, physx: bool) -> Iterator[tuple[str, str]]:
     """Yield schemas and attributes of articulations."""
     if newton:
         yield "NewtonArticulationRootAPI", "newton:selfCollisionEnabled"
@@ -229,9 +223,7 @@ def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> No
             attribute.default = to_float32(value, what)
 
 
-def _armature_attributes(
-    *, newton: bool, physx: bool, angular: bool
-) -> Iterator[tuple[str, str]]:
+def _armature_attributes(*, newton: bool, physx: bool, angular: bool) -> Iterator[tuple[str, str]]:
     """Yield schemas and attributes of armature."""
     if newton:
         # Newton and PhysX read it.
@@ -297,7 +289,7 @@ def _overlaps(
     Bodies of one joint are not tested: simulators let them not collide.
     """
     # Imports numpy and scipy.
-    from urdf_usd.converter.usd.simulation.overlaps import (  # noqa: PLC0415
+    from urdf_usd.converter.usd.simulation.overlaps import (
         bodies_in_contact,
     )
 

@@ -178,9 +178,7 @@ def _outline(prim: Usd.Prim) -> tuple[Points, float]:
         case "Cylinder":
             angles = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
             radius, half = number("radius"), number("height") / 2
-            circle = np.column_stack(
-                [radius * np.cos(angles), radius * np.sin(angles), 0 * angles]
-            )
+            circle = np.column_stack([radius * np.cos(angles), radius * np.sin(angles), 0 * angles])
             up = np.array([0.0, 0.0, half])
             return _along(prim, np.concatenate([circle - up, circle + up])), 0.0
         case _:

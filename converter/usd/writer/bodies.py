@@ -123,9 +123,7 @@ def _author_colliders(
             # Joins the groups to one <collision> again when the USD is read.
             write_flag(over(layer, path), "collision")
             for name in groups.names:
-                _author_collider(
-                    over(layer, path.AppendChild(name)), Approximation.HULL
-                )
+                _author_collider(over(layer, path.AppendChild(name)), Approximation.HULL)
         elif isinstance(shape.geometry, MeshFile):
             approximation = shape.approximation or Approximation.HULL
             _author_collider(over(layer, path), approximation)

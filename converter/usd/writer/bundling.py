@@ -158,9 +158,7 @@ def flattened(layers: Iterable[Path]) -> Sdf.Layer:
     return UsdUtils.FlattenLayerStack(stage, lambda _, path: path)
 
 
-def _refer_inside(
-    layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path
-) -> None:
+def _refer_inside(layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path) -> None:
     """Replace references to a library by internal references."""
     paths: list[Sdf.Path] = []
     layer.Traverse(_ROOT, paths.append)

@@ -180,8 +180,7 @@ def _author_text(
     free = next(
         candidate
         for candidate in _numbered(stem)
-        if (not namespace or candidate not in RESERVED)
-        and f"{prefix}{candidate}" not in taken
+        if (not namespace or candidate not in RESERVED) and f"{prefix}{candidate}" not in taken
     )
     taken.add(f"{prefix}{free}")
     shown = {} if free == name else {"displayName": name}

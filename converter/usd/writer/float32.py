@@ -56,10 +56,7 @@ def moments_to_float32(moments: Vec3, what: str) -> Vec3:
     others = sum(moments) - moments[largest]
     stored_others = sum(stored) - stored[largest]
     # Tolerance for the rounding of the moments in double.
-    if (
-        others >= moments[largest] * (1 - _DOUBLE_SLACK)
-        and stored_others <= stored[largest]
-    ):
+    if others >= moments[largest] * (1 - _DOUBLE_SLACK) and stored_others <= stored[largest]:
         below = _next_below(stored_others)
         second = max(stored[:largest] + stored[largest + 1 :])
         stored[largest] = max(second, min(stored[largest], below))

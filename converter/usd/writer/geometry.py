@@ -64,11 +64,7 @@ def author_geometry(
         parent = prims.link_parent[name]
         pose = tree.parent_joint[name].origin if name != tree.root else Pose()
         if name != tree.root and parent != tree.parent_joint[name].parent:
-            pose = (
-                rest[name]
-                if parent is None
-                else compose(invert_pose(rest[parent]), rest[name])
-            )
+            pose = rest[name] if parent is None else compose(invert_pose(rest[parent]), rest[name])
         _place(xform, pose)
     for name in tree.links:
         link = tree.link[name]
@@ -106,9 +102,7 @@ def _author_shapes(
     return diagnostics
 
 
-def rest_extent(
-    geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prims
-) -> Gf.Range3d:
+def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prims) -> Gf.Range3d:
     """Return the extent of all visuals, or of all colliders of a robot without visuals.
 
     Computed from the extents of shapes, with all joints at zero.
@@ -139,9 +133,7 @@ def rest_extent(
             if gprim:
                 meshes = gprim.referenceList.prependedItems
                 extent = (
-                    mesh_extent(meshes[0].primPath)
-                    if meshes
-                    else _authored_extent(geometry, path)
+                    mesh_extent(meshes[0].primPath) if meshes else _authored_extent(geometry, path)
                 )
                 frame = compose(rest[name], shape.origin)
                 matrix = _matrix(frame, shape_scale(shape.geometry))

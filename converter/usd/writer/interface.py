@@ -48,7 +48,7 @@ class Arc(Enum):
     REFERENCE = "reference"
 
 
-def author_interface(  # noqa: PLR0917  # one parameter per input
+def author_interface(  # one parameter per input
     layer: Sdf.Layer,
     path: Sdf.Path,
     robot: Robot,

@@ -128,9 +128,7 @@ def _write_base(source: Path, target: Path) -> None:
 def _is_visual(prim: Sdf.PrimSpec) -> bool:
     purpose = prim.attributes.get("purpose")
     guide = purpose is not None and purpose.default == "guide"
-    return bool(prim.typeName == "Mesh" and prim.referenceList.prependedItems) and (
-        not guide
-    )
+    return bool(prim.typeName == "Mesh" and prim.referenceList.prependedItems) and (not guide)
 
 
 def _extended(source: Path) -> set[Sdf.Path]:
@@ -154,9 +152,7 @@ def _instantiate(
         made: Instances by mesh and materials; an instance that is new is added.
     """
     (reference,) = prim.referenceList.prependedItems
-    bound = {
-        child.name: _target(prim.layer, child) for child in prim.nameChildren.values()
-    }
+    bound = {child.name: _target(prim.layer, child) for child in prim.nameChildren.values()}
     key = (reference.primPath, *bound.items())
     name = reference.primPath.name
     if key not in made:
@@ -182,9 +178,7 @@ def _target(base: Sdf.Layer, part: Sdf.PrimSpec) -> Sdf.Reference:
     return reference
 
 
-def _bind(
-    instances: Sdf.Layer, mesh: Sdf.PrimSpec, bound: Mapping[str, Sdf.Reference]
-) -> None:
+def _bind(instances: Sdf.Layer, mesh: Sdf.PrimSpec, bound: Mapping[str, Sdf.Reference]) -> None:
     """Bind materials to parts of a mesh inside of its instance."""
     if not bound:
         return
@@ -210,9 +204,7 @@ def _write_interface(source: Path, target: Path) -> None:
     prim.variantSetNameList.ClearEdits()
     base = Sdf.Reference(f"./{PAYLOADS}/{ISAAC_BASE}")
     prim.referenceList.prependedItems = [base]
-    choices = {
-        name: (f"./{PAYLOADS}/{_PHYSICS}/{file}",) for name, file in _VARIANTS.items()
-    }
+    choices = {name: (f"./{PAYLOADS}/{_PHYSICS}/{file}",) for name, file in _VARIANTS.items()}
     variants = {**choices, NONE: ()}
     author_choice(prim, PHYSICS_SET, variants, Arc.PAYLOAD)
     layer.Save()

@@ -157,7 +157,7 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     if sum(c != 0 for c in axis) == 1:
         return turn
     # Imports numpy, which few joints need.
-    from urdf_usd.converter.usd.writer.joint_frames import finest_frame  # noqa: PLC0415
+    from urdf_usd.converter.usd.writer.joint_frames import finest_frame
 
     return finest_frame(origin, turn, axis)
 
@@ -207,9 +207,7 @@ def _limits_deg(limits: Range) -> tuple[float, float]:
 
 def _limits(limits: Range, unit: float) -> tuple[float, float]:
     """Convert limits to another unit; see :func:`_limits_deg`."""
-    lower, upper = (
-        limit_to_float32(end * unit) for end in (limits.lower, limits.upper)
-    )
+    lower, upper = (limit_to_float32(end * unit) for end in (limits.lower, limits.upper))
     if isinf(lower) and isinf(upper):
         return lower, upper
     return max(lower, -NO_LIMIT), min(upper, NO_LIMIT)
@@ -246,9 +244,7 @@ def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
         if axis is not None and axis.effort is not None:
             apply(joint, f"PhysicsDriveAPI:{freedom}")
             name = f"drive:{freedom}:physics:maxForce"
-            write_new(
-                joint, name, Sdf.ValueTypeNames.Float, limit_to_float32(axis.effort)
-            )
+            write_new(joint, name, Sdf.ValueTypeNames.Float, limit_to_float32(axis.effort))
 
 
 def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
@@ -264,12 +260,8 @@ def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
     if safety := joint.safety:
         write_number(prim, "safety_controller:k_velocity", safety.k_velocity)
         write_number(prim, "safety_controller:k_position", safety.k_position)
-        write_number(
-            prim, "safety_controller:soft_lower_limit", safety.soft_lower_limit
-        )
-        write_number(
-            prim, "safety_controller:soft_upper_limit", safety.soft_upper_limit
-        )
+        write_number(prim, "safety_controller:soft_lower_limit", safety.soft_lower_limit)
+        write_number(prim, "safety_controller:soft_upper_limit", safety.soft_upper_limit)
     if calibration := joint.calibration:
         write_number(prim, "calibration:rising", calibration.rising)
         write_number(prim, "calibration:falling", calibration.falling)
@@ -294,9 +286,7 @@ def author_articulation(
         apply(over(physics, path), "PhysicsArticulationRootAPI")
 
 
-def articulation_roots(
-    tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> list[Sdf.Path]:
+def articulation_roots(tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> list[Sdf.Path]:
     """Return the prims that :func:`author_articulation` marks."""
     component: dict[str, str] = {}
     held: list[Sdf.Path] = []

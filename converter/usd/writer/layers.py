@@ -183,7 +183,7 @@ def system_errors() -> Iterator[None]:
         raise
 
 
-def author_asset(  # noqa: PLR0913  # one parameter per choice
+def author_asset(  # one parameter per choice
     robot: Robot,
     tree: Tree,
     body_assignment: BodyAssignment,
@@ -243,19 +243,17 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     omissions = _author_parts(layer, tree, body_assignment, prims, (meshes, materials))
     extent = rest_extent(layer[GEOMETRY_LAYER], shapes, tree, prims)
     _set_default_prim(layer.values(), prims.robot)
-    lost = _author_schemas(
-        physics, tree, body_assignment, prims, profile, several=several
-    )
+    lost = _author_schemas(physics, tree, body_assignment, prims, profile, several=several)
     sublayers = [layer[name] for name in SUBLAYERS]
     # For profiles that need a stage; an open one recomposes for every authored prim.
     composed = cache(partial(_composed, sublayers))
     if MUJOCO_LAYER in layer:
-        from urdf_usd.converter.usd.profiles.mujoco import author_mujoco  # noqa: PLC0415
+        from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
 
         mujoco = layer[MUJOCO_LAYER]
         lost += author_mujoco(mujoco, physics, composed(), tree, prims, simulation)
     if simulation is not None:
-        from urdf_usd.converter.usd.simulation.layer import author_simulation  # noqa: PLC0415
+        from urdf_usd.converter.usd.simulation.layer import author_simulation
 
         settings = author_simulation(
             layer[SIMULATION_LAYER],
@@ -264,8 +262,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
             tree,
             body_assignment,
             prims,
-            newton=several
-            or not (profile.is_for_physx or profile is Profile.USDPHYSICS),
+            newton=several or not (profile.is_for_physx or profile is Profile.USDPHYSICS),
             physx=several or profile.is_for_physx,
             selected=not (several and profile is Profile.SIMREADY),
         )
@@ -274,7 +271,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
     if custom is not None:
         author_extensions(custom, sublayers, shapes, robot, prims)
     if typed:
-        from urdf_usd.converter.usd.profiles.isaac import author_robot_schema  # noqa: PLC0415
+        from urdf_usd.converter.usd.profiles.isaac import author_robot_schema
 
         author_robot_schema(
             layer[ROBOT_LAYER],
@@ -288,7 +285,7 @@ def author_asset(  # noqa: PLR0913  # one parameter per choice
         )
     if profile is Profile.SIMREADY:
         # Imports numpy, which other profiles of robots without meshes do not need.
-        from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
+        from urdf_usd.converter.usd.profiles import simready
 
         lost += simready.complete(
             physics,
@@ -323,8 +320,8 @@ def _complete_interface(
 ) -> None:
     """Add what SimReady requires of the interface, and write the thumbnail."""
     # These import numpy.
-    from urdf_usd.converter.usd.profiles import simready  # noqa: PLC0415
-    from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail  # noqa: PLC0415
+    from urdf_usd.converter.usd.profiles import simready
+    from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail
 
     interface = Sdf.Layer.FindOrOpen(str(asset))
     bodies = body_assignment.bodies
@@ -356,9 +353,7 @@ def _author_schemas(
     return lost
 
 
-def _author_contents(
-    payload: Path, sublayers: Iterable[str], prims: Prims
-) -> Sdf.Layer:
+def _author_contents(payload: Path, sublayers: Iterable[str], prims: Prims) -> Sdf.Layer:
     """Return the layer that has the others as sublayers."""
     contents = _new_layer(payload / CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in sublayers]
@@ -421,8 +416,7 @@ def _physics_choices(
     contents = f"./{PAYLOAD}/{CONTENTS}"
     if profile is Profile.SIMREADY and simulators:
         chosen = {
-            name: {DISABLED: (), ENABLED: (f"./{path}",)}
-            for name, path in RUNNABLE_LAYERS.items()
+            name: {DISABLED: (), ENABLED: (f"./{path}",)} for name, path in RUNNABLE_LAYERS.items()
         }
         # Newton's schemas include those of UsdPhysics, so that a variant without
         # physics would have some if Newton is enabled.
@@ -442,9 +436,7 @@ _VARIANT_OF = {
 }
 
 
-def _isolate(
-    layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool
-) -> None:
+def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool) -> None:
     """Leave core schemas in the physics layer if simulators have layers.
 
     In the profile of ROS, libraries become payloads.
@@ -484,9 +476,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
         for shape in link.shapes:
             if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
                 key = mesh_key(shape.geometry)
-                use = uses.get(
-                    key, MeshUse(link.location, visual=False, collider=False)
-                )
+                use = uses.get(key, MeshUse(link.location, visual=False, collider=False))
                 in_groups = isinstance(shape, Collision) and shape.approximation is None
                 uses[key] = structs.replace(
                     use,
@@ -496,7 +486,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     if not uses:
         return MeshLibrary({}, {}, {}, {}, ())
     # Loads numpy, which takes longer than to convert a small robot.
-    from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces  # noqa: PLC0415
+    from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces
 
     return write_surfaces(uses, layer, LIBRARY_ROOT)
 
@@ -523,7 +513,7 @@ def _author_parts(
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
     """Compose layers, strongest first, on an anonymous stage."""
-    from pxr import Usd  # noqa: PLC0415  slow to import, and rarely needed
+    from pxr import Usd
 
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [layer.identifier for layer in layers]
@@ -542,12 +532,10 @@ def _refuse_depth(prims: Prims, tree: Tree) -> None:
     for name, path in prims.link.items():
         if path.pathElementCount > DEEPEST:
             message = f"link {name!r} is nested more than {DEEPEST} prims deep"
-            raise AuthoringError(
-                (Diagnostic("tree-depth", message, tree.link[name].location),)
-            )
+            raise AuthoringError((Diagnostic("tree-depth", message, tree.link[name].location),))
 
 
-def _author_interface(  # noqa: PLR0917  # one parameter per input
+def _author_interface(  # one parameter per input
     folder: Path,
     robot: Robot,
     version: str,
@@ -564,9 +552,7 @@ def _author_interface(  # noqa: PLR0917  # one parameter per input
     return asset
 
 
-def _author_no_colliders(
-    geometry: Sdf.Layer, prims: Prims, payload: Path
-) -> tuple[str, ...]:
+def _author_no_colliders(geometry: Sdf.Layer, prims: Prims, payload: Path) -> tuple[str, ...]:
     """Write the layer that deactivates colliders, if there are any."""
     shapes = (path for paths in prims.collision.values() for path in paths)
     colliders = [path for path in shapes if geometry.GetPrimAtPath(path)]

@@ -69,9 +69,7 @@ def place_prims(
 ) -> Prims:
     """Assign paths to all links, shapes and joints, and optionally a scene."""
     robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
-    parents = {
-        name: _prim_parent(name, tree, body_assignment, nesting) for name in tree.links
-    }
+    parents = {name: _prim_parent(name, tree, body_assignment, nesting) for name in tree.links}
     children: dict[str | None, list[str]] = {None: []}
     for name in tree.links:
         children.setdefault(parents[name], []).append(name)
@@ -102,10 +100,7 @@ def place_prims(
 
     joints = [joint for joint in _joints(tree) if _has_prim(joint, body_assignment)]
     names = [joint.name for joint in joints]
-    anchored = (
-        body_assignment.base == "fixed"
-        and body_assignment.body_of[tree.root] is not None
-    )
+    anchored = body_assignment.base == "fixed" and body_assignment.body_of[tree.root] is not None
     *joint_prims, anchor, scene_prim = sibling_names([*names, ANCHOR, SCENE])
     physics = robot.AppendChild(PHYSICS)
     return Prims(

@@ -179,9 +179,7 @@ def _draw(surfaces: list[tuple[Triangles, Array]], pixels: NDArray[np.uint8]) ->
             shown = colors[part.start + triangle[some][span]]
             _paint(place, near + share * (far - near), shown, depth, pixels)
     column, row = np.floor(seen[bare, :, :2].mean(axis=1)).astype(np.int64).T
-    _paint(
-        row * SIZE + column, seen[bare, :, 2].mean(axis=1), colors[bare], depth, pixels
-    )
+    _paint(row * SIZE + column, seen[bare, :, 2].mean(axis=1), colors[bare], depth, pixels)
 
 
 def _first(coordinates: Array) -> NDArray[np.int64]:
@@ -238,9 +236,7 @@ def _spans(
     return triangle, row, column, depth
 
 
-def _shaded(
-    corners: Triangles, surfaces: list[tuple[Triangles, Array]]
-) -> NDArray[np.uint8]:
+def _shaded(corners: Triangles, surfaces: list[tuple[Triangles, Array]]) -> NDArray[np.uint8]:
     """Return the sRGB colour of each triangle, lit from one direction on both sides."""
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.sqrt((normals * normals).sum(axis=1))
@@ -279,9 +275,6 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
         (b"IEND", b""),
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data))
-        + kind
-        + data
-        + struct.pack(">I", zlib.crc32(kind + data))
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in chunks
     )

@@ -107,19 +107,13 @@ def test_side_without_rollout_is_not_comparable() -> None:
     measure = derive_tolerance_model(spec, Tolerance())
 
     for compare in (inertia_matrices, bias_forces):
-        assert compare(spec, unstated, measure) == Incomparable(
-            "usd states no equations of motion"
-        )
-        assert compare(unstated, spec, measure) == Incomparable(
-            "usd states no equations of motion"
-        )
+        assert compare(spec, unstated, measure) == Incomparable("usd states no equations of motion")
+        assert compare(unstated, spec, measure) == Incomparable("usd states no equations of motion")
 
 
 def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
     """Zero is exact; a kilogram fails."""
-    bare = Robot(
-        "bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ()
-    )
+    bare = Robot("bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ())
     bare = structs.replace(bare, joints=ROBOT.joints)
     spec = urdf_reading(bare)
     measure = derive_tolerance_model(spec, Tolerance())

@@ -15,16 +15,12 @@ def _findings(factor: float) -> tuple[FindingRecord, ...]:
     """Judge a USD with all positions multiplied by a factor."""
     reading = usd_reading()
     assert reading.frames is not None
-    frames = structs.replace(
-        reading.frames, positions=factor * reading.frames.positions
-    )
+    frames = structs.replace(reading.frames, positions=factor * reading.frames.positions)
     judgement = judge(
         {"reference": Observed(urdf_reading())},
         Observed(structs.replace(reading, frames=frames)),
     )
-    return next(
-        one.findings for one in judgement.checks if one.id == "kinematics.position"
-    )
+    return next(one.findings for one in judgement.checks if one.id == "kinematics.position")
 
 
 @pytest.mark.parametrize("factor", [0.01, 1000.0, 0.0254])

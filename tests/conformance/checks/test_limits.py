@@ -18,11 +18,7 @@ STAND_IN = 2.0**-126
 def _grade(what: str, expected: float, actual: float) -> Grade:
     """Judge one number of a joint that both sides state."""
     judgement = judge(
-        {
-            "reference": Observed(
-                restating_joint(urdf_reading(), "shoulder", **{what: expected})
-            )
-        },
+        {"reference": Observed(restating_joint(urdf_reading(), "shoulder", **{what: expected}))},
         Observed(restating_joint(usd_reading(), "shoulder", **{what: actual})),
     )
     return next(c.grade for c in judgement.checks if c.id.endswith(f".{what}"))
@@ -54,6 +50,4 @@ def test_absent_number_is_explained_by_its_note() -> None:
     judgement = judge({"reference": Observed(urdf_reading())}, Observed(reading))
     (check,) = (one for one in judgement.checks if one.id == "limits.effort")
 
-    assert check.findings[0].message.endswith(
-        "(urdf:limit:effort is 9, but mjc:range is absent)"
-    )
+    assert check.findings[0].message.endswith("(urdf:limit:effort is 9, but mjc:range is absent)")

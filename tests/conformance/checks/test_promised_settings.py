@@ -28,9 +28,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.reports.records.record import Grade
 
 _FRAMES = Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
-_BARE = Observation(
-    "openusd", "r", "a", frozenset(Quantity), (LinkObservation("a"),), (), _FRAMES
-)
+_BARE = Observation("openusd", "r", "a", frozenset(Quantity), (LinkObservation("a"),), (), _FRAMES)
 _MATERIAL = ContactMaterialObservation("a", 0.8, 0.7, 0.2)
 _PROMISE = SimulationObservation(contact_materials=(_MATERIAL,), self_collision=False)
 _NONE = ContactMaterialObservation("a", None, None, None)
@@ -89,13 +87,9 @@ def test_contact_materials_and_self_collision_are_compared(
 
 def test_differences_of_contact_materials_name_the_link() -> None:
     """Here of the friction that differs, and of the link that has no promise."""
-    found = structs.replace(
-        _found(structs.replace(_MATERIAL, static=0.7)), self_collision=False
-    )
+    found = structs.replace(_found(structs.replace(_MATERIAL, static=0.7)), self_collision=False)
     other = structs.replace(_MATERIAL, link="b", source="b")
-    found = structs.replace(
-        found, contact_materials=(*(found.contact_materials or ()), other)
-    )
+    found = structs.replace(found, contact_materials=(*(found.contact_materials or ()), other))
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
 
     compared = settings.contacts(
@@ -145,9 +139,7 @@ def test_only_promised_settings_are_left_out() -> None:
     bouncing = structs.replace(friction, attribute="physics:restitution")
     tuned = structs.replace(friction, attribute="newton:torsionalFriction")
     other = structs.replace(friction, subject="link b")
-    observation = structs.replace(
-        _BARE, unimplied=(stiff, friction, bouncing, tuned, other)
-    )
+    observation = structs.replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
 
     left = settings.without_promised(observation, _PROMISE)
 

@@ -42,9 +42,7 @@ def _box(name: str, transform: Array = PLACE) -> ShapeObservation:
     return _shape(name, ShapeKind.BOX, size=SIZE, surface=surface)
 
 
-def _mesh(
-    name: str, mesh: trimesh.Trimesh, transform: Array = PLACE
-) -> ShapeObservation:
+def _mesh(name: str, mesh: trimesh.Trimesh, transform: Array = PLACE) -> ShapeObservation:
     surface = mesh_surface(mesh.vertices, mesh.faces, transform)
     return _shape(name, ShapeKind.MESH, surface=surface)
 
@@ -250,23 +248,15 @@ def test_same_solid_in_other_convex_pieces_is_close(
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        pytest.param(
-            [_SLABS[0], _slab(-0.099, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="gap"
-        ),
-        pytest.param(
-            [_SLABS[0], _slab(-0.101, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="overlap"
-        ),
+        pytest.param([_SLABS[0], _slab(-0.099, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="gap"),
+        pytest.param([_SLABS[0], _slab(-0.101, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="overlap"),
         pytest.param(
             [structs.replace(_slab(-0.3, 0.3), pieces=1)],
             [_of_usd(_SLABS[0]), _of_usd(_slab(-0.05, 0.3))],
             id="cut with a gap",
         ),
         pytest.param(
-            [
-                structs.replace(
-                    _slab(-0.3, 0.3), pieces=1, hull_volume=2 * _WHOLE_VOLUME
-                )
-            ],
+            [structs.replace(_slab(-0.3, 0.3), pieces=1, hull_volume=2 * _WHOLE_VOLUME)],
             list(map(_of_usd, _SLABS)),
             id="cut of a concave mesh",
         ),
@@ -298,9 +288,7 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
     """Its support functions are compared, not area and volume, which are unknown."""
     ours = _pieces(-0.5, 0.0, 0.6)
     hulls = [
-        structs.replace(
-            shape, surface=structs.replace(shape.surface, area=0.0, support_alone=True)
-        )
+        structs.replace(shape, surface=structs.replace(shape.surface, area=0.0, support_alone=True))
         for shape in reversed(ours)
         if shape.surface
     ]
@@ -413,9 +401,7 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     far=st.floats(0.0, 100.0),
     scale=st.floats(1e-3, 10.0),
 )
-def test_float32_rounding_of_shapes_is_exact(
-    seed: int, far: float, scale: float
-) -> None:
+def test_float32_rounding_of_shapes_is_exact(seed: int, far: float, scale: float) -> None:
     """Of points, scale, rotation and position, at any distance and size."""
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     points = mesh.vertices + np.array((0.0, far / scale / 10, 0.0))
@@ -425,13 +411,11 @@ def test_float32_rounding_of_shapes_is_exact(
     position = random.normal(size=3) * far
     stretch = scale * (1 + random.random(3))
     true = pose(position, quat.tolist()) @ np.diag([*stretch, 1.0])
-    stored = pose(
-        position.astype(np.float32), quat.astype(np.float32).tolist()
-    ) @ np.diag([*stretch.astype(np.float32), 1.0])
-    ours = mesh_surface(points, mesh.faces, true)
-    theirs = mesh_surface(
-        points.astype(np.float32).astype(np.float64), mesh.faces, stored
+    stored = pose(position.astype(np.float32), quat.astype(np.float32).tolist()) @ np.diag(
+        [*stretch.astype(np.float32), 1.0]
     )
+    ours = mesh_surface(points, mesh.faces, true)
+    theirs = mesh_surface(points.astype(np.float32).astype(np.float64), mesh.faces, stored)
     place = tuple(position.tolist())
     kind = ShapeKind.MESH
     checks = _judged(
@@ -519,9 +503,7 @@ def test_exchanged_parts_of_one_area_are_reported() -> None:
     """Their colours are those of the URDF, at other places."""
 
     def parts(red: Vec3, blue: Vec3) -> ShapeObservation:
-        return _visual(
-            Appearance(0.2, RED, center=red), Appearance(0.2, BLUE, center=blue)
-        )
+        return _visual(Appearance(0.2, RED, center=red), Appearance(0.2, BLUE, center=blue))
 
     left, right = (0.0, 0.1, 0.0), (0.0, -0.1, 0.0)
     equal = _visual_checks([parts(left, right)], [parts(left, right)])
@@ -603,9 +585,7 @@ def test_missing_image_on_one_of_two_parts_is_reported() -> None:
         Appearance(0.2, RED, problem="texture a.png is not found"),
         Appearance(0.2, BLUE),
     )
-    checks = _visual_checks(
-        [ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))]
-    )
+    checks = _visual_checks([ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))])
 
     assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
 

@@ -123,9 +123,7 @@ def test_records_have_converter_and_its_output(
     assert wrong["asset"]["root_layer"] == "inner/meek.usda"
     assert wrong["asset"]["files"] >= 1
     assert wrong["asset"]["size"] > 0
-    assert refused["reason"] == (
-        "no USD was written: exit code 1: cannot read stubborn robots"
-    )
+    assert refused["reason"] == ("no USD was written: exit code 1: cannot read stubborn robots")
     assert "has no USD named 'dir--stubborn' or 'stubborn'" in missing["reason"]
 
 
@@ -147,9 +145,7 @@ def test_summary_lists_all_converters(report: tuple[Path, Result]) -> None:
     """With their commands and verdicts."""
     summary = json.loads((report[0] / "summary.json").read_text())
 
-    assert [
-        (one["name"], one["title"], one["gated"]) for one in summary["converters"]
-    ] == [
+    assert [(one["name"], one["title"], one["gated"]) for one in summary["converters"]] == [
         ("urdf-usd", summary["converters"][0]["title"], True),
         ("wrong", "wrong 0.1", False),
         ("made", "made elsewhere", False),
@@ -280,8 +276,7 @@ def test_progress_names_the_converter(report: tuple[Path, Result]) -> None:
 def test_comparison_can_be_resumed(project: Path, report: tuple[Path, Result]) -> None:
     """Results are reused, except those of existing USDs."""
     before = {
-        path: path.stat().st_mtime_ns
-        for path in sorted((report[0] / "assets").rglob("*.usda"))
+        path: path.stat().st_mtime_ns for path in sorted((report[0] / "assets").rglob("*.usda"))
     }
     assert before
     again = _run(project, "--resume")

@@ -27,9 +27,7 @@ from tests.conformance.runs import (
 )
 from urdf_usd.converter import convert
 
-_LINUX = pytest.mark.skipif(
-    sys.platform != "linux", reason="only Linux keeps to limits"
-)
+_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to limits")
 BULLET = Path(pybullet_data.getDataPath())
 _POSIX = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 
@@ -288,9 +286,7 @@ def _dependent_robots(folder: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def test_every_file_that_a_robot_refers_to_is_a_dependency(
-    run: Run, tmp_path: Path
-) -> None:
+def test_every_file_that_a_robot_refers_to_is_a_dependency(run: Run, tmp_path: Path) -> None:
     """Material libraries, textures, images of meshes, includes and YAML files."""
     folder = tmp_path / "dependent"
     folder.mkdir()
@@ -350,9 +346,7 @@ def test_resumed_run_equals_a_fresh_one(run: Run, robots: Path, tmp_path: Path) 
     assert tree(tmp_path / "resumed") == tree(out)
 
 
-def test_resumed_comparison_equals_a_fresh_one(
-    run: Run, robots: Path, tmp_path: Path
-) -> None:
+def test_resumed_comparison_equals_a_fresh_one(run: Run, robots: Path, tmp_path: Path) -> None:
     """With several converters, and after a change of one converter's output."""
     for name in ("abort", "hang"):
         (robots / f"{name}.urdf").unlink()
@@ -447,9 +441,7 @@ def test_added_file_before_another_is_a_change(run: Run, tmp_path: Path) -> None
     assert run.kept("calm", "quiet") == ["quiet"]
 
 
-def test_crashed_robots_are_rerun_on_request_or_with_other_limits(
-    run: Run, robots: Path
-) -> None:
+def test_crashed_robots_are_rerun_on_request_or_with_other_limits(run: Run, robots: Path) -> None:
     """Otherwise a robot over the time limit would be run every time."""
     corpus = f"dir:{robots}"
     (robots / "hang.urdf").unlink()
@@ -498,8 +490,7 @@ def test_stopped_run_reports_and_can_be_resumed(
     # One robot takes longer than the test.
     process = subprocess.Popen(
         run.command(corpus, "--timeout", "6000"),
-        env=run.environment
-        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(short_path)},
+        env=run.environment | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": str(short_path)},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -577,8 +568,7 @@ def test_killed_run_leaves_no_process(
         (robots / f"{name}.urdf").unlink()
     process = subprocess.Popen(
         run.command(f"dir:{robots}", "--timeout", "6000"),
-        env=run.environment
-        | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": temporary},
+        env=run.environment | {"PATIENT": "1", "MARK_OF_TEST": mark, "TMPDIR": temporary},
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,

@@ -78,9 +78,7 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
     hook = tmp_path / "hook"
     hook.mkdir()
     (hook / "sitecustomize.py").write_text(_REGRESSION)
-    program = (
-        "import sys; from urdf_usd.cli.main import main; main(sys.argv[1:])"
-    )
+    program = "import sys; from urdf_usd.cli.main import main; main(sys.argv[1:])"
     command = ("run", f"dir:{robots.name}", "--out", "bad", "--engine", "mujoco")
 
     bad = subprocess.run(

@@ -89,6 +89,5 @@ def test_page_shows_the_trend(folder: Path) -> None:
     (course,) = page.xpath("//table[@id='robot-courses']/tbody/tr")
     signs = course.xpath("td[@data-label='verdicts']/span/@title")
     assert signs == [
-        f"run {number}: {'fails' if number in FAULTY else 'exact'}"
-        for number in range(1, 6)
+        f"run {number}: {'fails' if number in FAULTY else 'exact'}" for number in range(1, 6)
     ]

@@ -60,9 +60,7 @@ def test_damping_and_friction_default_to_zero(
 @pytest.mark.parametrize("name", ["damping", "friction"])
 def test_lost_damping_and_friction_are_reported(name: str) -> None:
     """The shoulder has both."""
-    checks = _judged(
-        urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None})
-    )
+    checks = _judged(urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None}))
 
     found = checks[f"dynamics.{name}"]
     assert found.grade is Grade.FAILS
@@ -79,9 +77,7 @@ def test_zero_effort_is_not_absent_effort() -> None:
 
 def test_coupling_of_a_fixed_joint_is_no_finding() -> None:
     """A USD may repeat the URDF's mimic of a joint that cannot move."""
-    coupled = restating_joint(
-        usd_reading(), "weld", mimic=MimicObservation("elbow", 2.0, 0.5)
-    )
+    coupled = restating_joint(usd_reading(), "weld", mimic=MimicObservation("elbow", 2.0, 0.5))
 
     checks = _judged(urdf_reading(), coupled)
 
@@ -92,8 +88,7 @@ def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
     """Return a USD whose root link is no body, with three trees connected to it."""
     reading = usd_reading()
     links = tuple(
-        structs.replace(link, body=None) if link.name == "base" else link
-        for link in reading.links
+        structs.replace(link, body=None) if link.name == "base" else link for link in reading.links
     )
     return structs.replace(reading, links=links, base=base, articulation_roots=roots)
 
@@ -111,9 +106,7 @@ def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
         ),
     ],
 )
-def test_static_root_may_have_several_articulations(
-    reading: Observation, grade: Grade
-) -> None:
+def test_static_root_may_have_several_articulations(reading: Observation, grade: Grade) -> None:
     """One per joint of the root link, which is not a body."""
     assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
 
@@ -155,15 +148,12 @@ def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
 def _renamed(joint: str) -> Observation:
     reading = urdf_reading()
     joints = tuple(
-        structs.replace(one, name="another") if one.name == joint else one
-        for one in reading.joints
+        structs.replace(one, name="another") if one.name == joint else one for one in reading.joints
     )
     return structs.replace(reading, joints=joints)
 
 
-@pytest.mark.parametrize(
-    ("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)]
-)
+@pytest.mark.parametrize(("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)])
 def test_fixed_joint_may_be_renamed_by_the_round_trip(joint: str, grade: Grade) -> None:
     """A USD may merge welded links and lose the name of the joint."""
     checks = _judged(urdf_reading(), usd_reading(), (urdf_reading(), _renamed(joint)))
@@ -194,9 +184,7 @@ def test_engine_may_reject_flat_bodies_in_the_round_trip(
     actual = restating_mass(usd_reading(), "arm", flat)
     refused = structs.replace(flat, inertia=(0.0,) * 6)
 
-    checks = _judged(
-        expected, actual, (expected, restating_mass(expected, "arm", refused))
-    )
+    checks = _judged(expected, actual, (expected, restating_mass(expected, "arm", refused)))
 
     assert checks["round-trip.mass.link.inertia"].grade is grade
 
@@ -205,9 +193,7 @@ def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
     """PyBullet assumes 1 kg for a frame, and the round trip may have no frame."""
     reading = urdf_reading()
     kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    again = structs.replace(
-        restating_mass(reading, "sensor", kilogram), invented=("sensor",)
-    )
+    again = structs.replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))
     checks = _judged(reading, usd_reading(), (reading, again), engine="pybullet")
 
     assert joint_of(reading, "frame").type is JointType.FIXED

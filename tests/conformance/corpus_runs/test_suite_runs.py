@@ -100,9 +100,7 @@ def test_page_has_scores_reasons_and_files(comparison: tuple[Path, Result]) -> N
     links = {link.get("href") for link in page.iter("a")}
 
     assert "suite.html" in {link.get("href") for link in index.iter("a")}
-    assert page.findtext(".//h1") == (
-        "urdf-usd passes 5 of 5 cases; wrong passes 1 of 5 cases"
-    )
+    assert page.findtext(".//h1") == ("urdf-usd passes 5 of 5 cases; wrong passes 1 of 5 cases")
     (row,) = page.xpath("//tr[@id='inertial-mass']")
     assert "link tip: mass 5.5, expected 2.75" in row.text_content()
     total = page.xpath("//table[@id='score-table']/tbody/tr")[-1].text_content()
@@ -126,8 +124,7 @@ def test_summary_has_outcomes_and_scores(comparison: tuple[Path, Result]) -> Non
         for robot in summary["robots"]
     }
     scores = {
-        (one["chapter"], one["candidate"]): (one["must"], one["should"])
-        for one in summary["suite"]
+        (one["chapter"], one["candidate"]): (one["must"], one["should"]) for one in summary["suite"]
     }
     none = {"passed": 0, "total": 0}
 
@@ -169,8 +166,7 @@ def test_junit_has_outcomes(comparison: tuple[Path, Result]) -> None:
         "yaw": {"case"},
     }
     (failure,) = root.xpath(
-        "testsuite[@name='wrong/suite--2026.12--inertial--mass']"
-        "/testcase[@name='case']/failure"
+        "testsuite[@name='wrong/suite--2026.12--inertial--mass']/testcase[@name='case']/failure"
     )
     assert failure.get("message") == "fail: link tip: mass 5.5, expected 2.75"
 

@@ -32,9 +32,7 @@ def text(name: str) -> str:
     return (FOLDER / f"{name}.urdf").read_text()
 
 
-def observe(
-    engine: Engine, name: str, folder: Path, **positions: object
-) -> Observation:
+def observe(engine: Engine, name: str, folder: Path, **positions: object) -> Observation:
     """Run an engine on a file, with positions per joint."""
     return engine.observe(request(folder, text(name), **positions))
 

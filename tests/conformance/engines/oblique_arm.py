@@ -123,9 +123,7 @@ def expected_inertia(rpy: tuple[float, float, float], inertia: Vec6) -> Vec6:
     return xx, xy, xz, yy, yz, zz
 
 
-ARM_INERTIA = expected_inertia(
-    (1.1, 0.7, -0.9), (0.05, 0.004, 0.003, 0.06, -0.002, 0.04)
-)
+ARM_INERTIA = expected_inertia((1.1, 0.7, -0.9), (0.05, 0.004, 0.003, 0.06, -0.002, 0.04))
 
 
 def configurations(**positions: object) -> Configurations:
@@ -162,8 +160,7 @@ def assert_structure(observation: Observation) -> None:
     assert observation.root == "base"
     assert {link.name for link in observation.links} == set(LINKS)
     assert {
-        (joint.name, joint.type, joint.parent, joint.child)
-        for joint in observation.joints
+        (joint.name, joint.type, joint.parent, joint.child) for joint in observation.joints
     } == {
         ("shoulder", JointType.REVOLUTE, "base", "arm"),
         ("elbow", JointType.PRISMATIC, "arm", "forearm"),

@@ -33,9 +33,7 @@ ENGINES = (ReferenceEngine(), MujocoEngine(), PybulletEngine())
 
 def _observe(engine: Engine, folder: Path, *shapes: str) -> Observation:
     urdf = folder / "robot.urdf"
-    urdf.write_text(
-        f'<robot name="r"><link name="a">{MASS}{"".join(shapes)}</link></robot>'
-    )
+    urdf.write_text(f'<robot name="r"><link name="a">{MASS}{"".join(shapes)}</link></robot>')
     return engine.observe(Request(str(urdf), Configurations((), (), ("zero",))))
 
 
@@ -67,9 +65,7 @@ def test_primitives_have_the_sizes_and_poses_of_the_file(
 
 
 @pytest.mark.parametrize("kind", PRIMITIVES, ids=str)
-def test_engines_orient_shapes_as_the_reference(
-    kind: ShapeKind, tmp_path: Path
-) -> None:
+def test_engines_orient_shapes_as_the_reference(kind: ShapeKind, tmp_path: Path) -> None:
     """Support functions depend on orientation."""
     text, _ = PRIMITIVES[kind]
     supports = []
@@ -84,17 +80,13 @@ def test_engines_orient_shapes_as_the_reference(
 
 @pytest.mark.parametrize("suffix", ["stl", "obj"])
 @pytest.mark.parametrize("mirror", [1.0, -1.0])
-def test_mujoco_mesh_recentering_is_reverted(
-    suffix: str, mirror: float, tmp_path: Path
-) -> None:
+def test_mujoco_mesh_recentering_is_reverted(suffix: str, mirror: float, tmp_path: Path) -> None:
     """MuJoCo centres and rotates meshes; reported points are those of the file."""
     mesh = trimesh.creation.box((0.2, 0.5, 0.3))
     mesh.vertices[0] += (0.1, 0.05, -0.02)
     mesh.export(tmp_path / f"part.{suffix}")
     text = f'<mesh filename="part.{suffix}" scale="{mirror} 2 0.5"/>'
-    readings = [
-        _observe(w, tmp_path, *_both(text)) for w in (ReferenceEngine(), MujocoEngine())
-    ]
+    readings = [_observe(w, tmp_path, *_both(text)) for w in (ReferenceEngine(), MujocoEngine())]
     (spec,), (mujoco,) = (_of(reading, Role.VISUAL) for reading in readings)
 
     assert spec.surface is not None
@@ -225,10 +217,7 @@ def test_reference_measures_convex_hulls_of_colliders(tmp_path: Path) -> None:
     )
     (tmp_path / "two.obj").write_text(cube + "o b\nf 1 2 3 4\n")
     (tmp_path / "one.obj").write_text(cube)
-    one, two = (
-        _both(f'<mesh filename="{name}.obj" scale="1 -2 3"/>')
-        for name in ("one", "two")
-    )
+    one, two = (_both(f'<mesh filename="{name}.obj" scale="1 -2 3"/>') for name in ("one", "two"))
     reading = _observe(ReferenceEngine(), tmp_path, *one, two[1])
     (visual,) = _of(reading, Role.VISUAL)
     volumes = [shape.hull_volume for shape in _of(reading, Role.COLLISION)]

@@ -36,9 +36,7 @@ _REFUSED = {
 }
 
 
-def _observe(
-    engine: Engine, file: str, at: Configurations | None = None
-) -> Observation:
+def _observe(engine: Engine, file: str, at: Configurations | None = None) -> Observation:
     requested = at or Configurations((), (), ("zero",))
     return engine.observe(Request(str(_ROOT / file), requested))
 
@@ -58,9 +56,7 @@ def test_files_that_mujoco_refuses_have_a_fault(file: str) -> None:
 def test_pybullet_and_mujoco_agree(file: str) -> None:
     """Structure exactly; frames and mass to double precision."""
     at = configurations(_observe(MujocoEngine(), file).joints)
-    first, second = (
-        _observe(engine, file, at) for engine in (MujocoEngine(), PybulletEngine())
-    )
+    first, second = (_observe(engine, file, at) for engine in (MujocoEngine(), PybulletEngine()))
 
     assert first.root == second.root
     assert {(j.name, j.parent, j.child) for j in first.joints} == {

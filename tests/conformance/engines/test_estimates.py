@@ -17,9 +17,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError
 _ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>'
 _WHOLE = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
   iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
-_POINT = (
-    '<inertial><origin xyz="0.01 0.02 0.03" rpy="1 0 0"/><mass value="2.5"/></inertial>'
-)
+_POINT = '<inertial><origin xyz="0.01 0.02 0.03" rpy="1 0 0"/><mass value="2.5"/></inertial>'
 _BOX = '<collision><geometry><box size="0.3 0.2 0.7"/></geometry></collision>'
 
 
@@ -34,12 +32,10 @@ def _urdf(folder: Path, *links: str, kind: str = "continuous") -> str:
     """Write a star: all further links are children of the first, named a."""
     names = "abcdefgh"[: len(links)]
     text = "".join(
-        f'<link name="{name}">{content}</link>'
-        for name, content in zip(names, links, strict=True)
+        f'<link name="{name}">{content}</link>' for name, content in zip(names, links, strict=True)
     )
     text += "".join(
-        f'<joint name="to_{name}" type="{kind}"><parent link="a"/>'
-        f'<child link="{name}"/></joint>'
+        f'<joint name="to_{name}" type="{kind}"><parent link="a"/><child link="{name}"/></joint>'
         for name in names[1:]
     )
     file = folder / "robot.urdf"
@@ -59,16 +55,13 @@ def _estimated(
             continue
         inertial = link.find("inertial")
         assert inertial is not None
-        origin, mass, inertia = (
-            inertial.find(t) for t in ("origin", "mass", "inertia")
-        )
+        origin, mass, inertia = (inertial.find(t) for t in ("origin", "mass", "inertia"))
         assert origin is not None
         assert mass is not None
         assert inertia is not None
         assert origin.get("rpy") == "0 0 0"
         xx, xy, xz, yy, yz, zz = (
-            float(inertia.get(key, "nan"))
-            for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+            float(inertia.get(key, "nan")) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         )
         center = list(map(float, origin.get("xyz", "").split()))
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -144,9 +137,7 @@ def test_closed_mesh_counts_itself_and_an_open_one_its_convex_hull(
         "</geometry></collision>"
     )
 
-    found = _estimated(
-        _urdf(tmp_path, _WHOLE, shape.format("closed"), shape.format("open"))
-    )
+    found = _estimated(_urdf(tmp_path, _WHOLE, shape.format("closed"), shape.format("open")))
 
     placed = trimesh.Trimesh(mesh.vertices * np.array(scale), mesh.faces)
     placed.fix_normals()

@@ -61,9 +61,7 @@ def test_limits_effort_and_dynamics_are_as_written(observation: Observation) -> 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
     assert (shoulder.effort, shoulder.damping, shoulder.friction) == (12, 0.7, 0.3)
     assert shoulder.axis == pytest.approx(np.array([1, -2, 3]) / np.sqrt(14))
-    assert oblique_arm.joint_named(observation, "elbow").axis == pytest.approx(
-        (-0.48, 0.6, 0.64)
-    )
+    assert oblique_arm.joint_named(observation, "elbow").axis == pytest.approx((-0.48, 0.6, 0.64))
 
 
 def test_unsupported_quantities_are_not_reported(observation: Observation) -> None:

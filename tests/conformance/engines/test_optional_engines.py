@@ -62,9 +62,7 @@ def test_mass_of_the_root_is_reported(observation: Observation) -> None:
 
 def test_limits_are_those_of_the_file(observation: Observation) -> None:
     """Quantities that the engine does not have are left out."""
-    shoulder, elbow = (
-        oblique_arm.joint_named(observation, name) for name in ("shoulder", "elbow")
-    )
+    shoulder, elbow = (oblique_arm.joint_named(observation, name) for name in ("shoulder", "elbow"))
 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
     assert (elbow.lower, elbow.upper) == (-0.2, 0.4)
@@ -83,9 +81,7 @@ def test_missing_engine_gives_the_install_command() -> None:
     """As one string that can be copied."""
     found = optional_engine("surely_no_module", "no-engine", "newton")
 
-    assert found == Unavailable(
-        "no-engine is not installed", "pip install 'newton>=1.8'"
-    )
+    assert found == Unavailable("no-engine is not installed", "pip install 'newton>=1.8'")
 
 
 def test_engine_without_package_metadata_is_available() -> None:

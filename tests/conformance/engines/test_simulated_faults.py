@@ -45,9 +45,7 @@ _SHOULDER, _GRIP = "/faulty/Physics/shoulder", "/faulty/Physics/grip"
 _FLOAT = Sdf.ValueTypeNames.Float
 
 
-def _sets(
-    path: str, name: str, value: float, schema: str = ""
-) -> Callable[[Usd.Stage], None]:
+def _sets(path: str, name: str, value: float, schema: str = "") -> Callable[[Usd.Stage], None]:
     """Return a fault that sets an attribute, and perhaps applies a schema."""
 
     def seed(stage: Usd.Stage) -> None:
@@ -67,9 +65,7 @@ def _uncouples(stage: Usd.Stage) -> None:
 
 def _damps_arm(stage: Usd.Stage) -> None:
     (arm,) = (prim for prim in stage.Traverse() if prim.GetName() == "arm")
-    _sets(
-        str(arm.GetPath()), "physxRigidBody:angularDamping", 5.0, "PhysxRigidBodyAPI"
-    )(stage)
+    _sets(str(arm.GetPath()), "physxRigidBody:angularDamping", 5.0, "PhysxRigidBodyAPI")(stage)
 
 
 @dataclass(frozen=True)
@@ -126,18 +122,14 @@ _COMPARED = frozenset(
 )
 
 
-def _failing(
-    engine: str, fault: Callable[[Usd.Stage], None] | None, folder: Path
-) -> set[str]:
+def _failing(engine: str, fault: Callable[[Usd.Stage], None] | None, folder: Path) -> set[str]:
     """Return the checks in which a simulator differs from the URDF."""
     simulator = installed(ENGINES[engine]())
     path = folder / "faulty.urdf"
     path.write_text(_URDF, encoding="utf-8")
     sampled = questions(parse(path).robot)
     assert sampled.rollout is not None
-    sampled = structs.replace(
-        sampled, rollout=structs.replace(sampled.rollout, limit=True)
-    )
+    sampled = structs.replace(sampled, rollout=structs.replace(sampled.rollout, limit=True))
     spec = ReferenceEngine().observe(Request(str(path), sampled))
     usd = convert(path, folder / "usd").root_layer
     if fault is not None:

@@ -160,9 +160,7 @@ def test_polygons_are_triangulated_as_fans() -> None:
 
 
 @given(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.sampled_from([-1.0, 1.0]))
-def test_scaled_cylinder_keeps_its_kind(
-    across: float, along: float, sign: float
-) -> None:
+def test_scaled_cylinder_keeps_its_kind(across: float, along: float, sign: float) -> None:
     """A unit cylinder in a scaled frame is a cylinder of another size."""
     transform = OBLIQUE @ np.diag([sign * across, across, along, 1.0])
     kind, size, rigid = stretched(ShapeKind.CYLINDER, (0.5, 2.0), transform)

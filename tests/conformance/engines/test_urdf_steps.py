@@ -54,9 +54,7 @@ def test_undefined_world_is_added_for_engines(tmp_path: Path, kind: str) -> None
 
     text = prepare(_robot(tmp_path, _LINK.format("arm"), tie), ())
 
-    assert text.notes == (
-        "Link world, a parent of joints that is not defined, was added.",
-    )
+    assert text.notes == ("Link world, a parent of joints that is not defined, was added.",)
     assert text.without_inertial == {"world"}
     assert set(compile_urdf(text).bodies) == {"world", "arm"}
     with loaded(text) as body:
@@ -78,9 +76,7 @@ def test_undefined_world_is_added_for_engines(tmp_path: Path, kind: str) -> None
         ],
     ],
 )
-def test_undefined_world_is_not_added_as_a_second_root(
-    tmp_path: Path, ties: list[str]
-) -> None:
+def test_undefined_world_is_not_added_as_a_second_root(tmp_path: Path, ties: list[str]) -> None:
     """The file is not modified."""
     links = _LINK.format("arm"), _LINK.format("hand")
 
@@ -155,13 +151,9 @@ def test_element_is_left_out_with_its_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "left"), [("fixed", False), ("floating", False), ("continuous", True)]
 )
-def test_mimic_of_a_fixed_joint_is_left_out(
-    *, kind: str, left: bool, tmp_path: Path
-) -> None:
+def test_mimic_of_a_fixed_joint_is_left_out(*, kind: str, left: bool, tmp_path: Path) -> None:
     """Newton refuses the unprepared file."""
-    text = _prepared(
-        tmp_path, leave_out_idle_couplings, '<mimic joint="elsewhere"/>', kind
-    )
+    text = _prepared(tmp_path, leave_out_idle_couplings, '<mimic joint="elsewhere"/>', kind)
 
     assert (b"mimic" in text.text) is left
     assert bool(text.notes) is not left

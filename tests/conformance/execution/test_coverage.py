@@ -31,10 +31,7 @@ def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
     """Elements that are converted, and elements kept as custom data."""
     file = tmp_path / "arm.urdf"
     file.write_text(_URDF, encoding="utf-8")
-    found = {
-        one.part: (one.count, one.fate)
-        for one in converted_and_kept(read_urdf(file).robot)
-    }
+    found = {one.part: (one.count, one.fate) for one in converted_and_kept(read_urdf(file).robot)}
     assert found == {
         "link": (2, CoverageStatus.CONVERTED),
         "joint": (1, CoverageStatus.CONVERTED),
@@ -49,9 +46,7 @@ def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
 
 def test_omitted_elements_have_a_reason() -> None:
     """That of the rule; other diagnostics are no losses."""
-    message = [Diagnostic("mesh-missing", "gone")] * 3 + [
-        Diagnostic("color-range", "high")
-    ]
+    message = [Diagnostic("mesh-missing", "gone")] * 3 + [Diagnostic("color-range", "high")]
     (entry,) = losses(message)
     assert (entry.part, entry.count, entry.fate) == (
         "mesh-missing",

@@ -87,20 +87,14 @@ def test_each_engine_of_a_check_is_loaded_in_its_worker(
 ) -> None:
     """The reference is a step; nothing is loaded without its library."""
     present = tuple(e.name for e in _INSTALLED if e.name != "drake")
-    monkeypatch.setattr(
-        "urdf_usd.conformance.engines.registry.present", lambda: present
-    )
+    monkeypatch.setattr("urdf_usd.conformance.engines.registry.present", lambda: present)
     workers = _Loading(_INSTALLED)
 
     engines = load_engines(workers)()
 
     assert [engine.name for engine in engines] == list(present)
     assert workers.loaded.pop(None) == "reference"
-    assert (
-        set(workers.loaded)
-        == set(workers.loaded.values())
-        == {*present} - {"reference"}
-    )
+    assert set(workers.loaded) == set(workers.loaded.values()) == {*present} - {"reference"}
 
 
 def test_requested_engine_of_a_check_is_loaded_also_if_absent() -> None:

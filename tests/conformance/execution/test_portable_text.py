@@ -25,17 +25,12 @@ def test_folder_is_replaced_by_its_name() -> None:
 
 def test_empty_name_leaves_a_relative_path() -> None:
     """Diagnostics are relative to the robot's folder."""
-    assert (
-        portable("/data/arm/a.urdf", folder_names({"": Path("/data/arm")})) == "a.urdf"
-    )
+    assert portable("/data/arm/a.urdf", folder_names({"": Path("/data/arm")})) == "a.urdf"
 
 
 def test_folder_with_the_same_prefix_is_kept() -> None:
     """/data/arm is not part of /data/arm2."""
-    assert (
-        portable("/data/arm2/x", folder_names({"": Path("/data/arm")}))
-        == "/data/arm2/x"
-    )
+    assert portable("/data/arm2/x", folder_names({"": Path("/data/arm")})) == "/data/arm2/x"
 
 
 def test_innermost_of_nested_folders_is_replaced() -> None:
@@ -71,9 +66,7 @@ def test_addresses_of_objects_are_removed() -> None:
         ("/elsewhere/a.stl", "<outside>/a.stl"),
     ],
 )
-def test_other_absolute_paths_are_reduced_to_their_last_component(
-    path: str, expected: str
-) -> None:
+def test_other_absolute_paths_are_reduced_to_their_last_component(path: str, expected: str) -> None:
     """Records must not contain paths of the machine."""
     folders = {
         "": Path("/robots/arm"),

@@ -74,9 +74,7 @@ def _run(
     return records
 
 
-def _noting(
-    examined: list[str], endings: list[object] | None = None
-) -> Callable[..., object]:
+def _noting(examined: list[str], endings: list[object] | None = None) -> Callable[..., object]:
     """Examine robots as a run does, and note their ids and what is returned."""
 
     def noted(
@@ -246,9 +244,7 @@ def test_refused_conversion_is_not_comparable(tmp_path: Path) -> None:
     """The URDF is readable, so a gate must not ignore it."""
     options = RunOptions(convert=ConvertOptions(massless=MasslessOption.ERROR), jobs=1)
 
-    record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)[
-        "pybullet--kuka_iiwa--model"
-    ]
+    record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)["pybullet--kuka_iiwa--model"]
 
     assert record.verdict is Verdict.NOT_COMPARABLE
     assert record.reason.startswith("no USD was written: ")
@@ -260,9 +256,7 @@ def test_only_selected_engines_run(tmp_path: Path) -> None:
     """In addition to the two that every verdict requires."""
     options = RunOptions(engines=("mujoco",), jobs=1)
 
-    (record,) = _run(
-        resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options
-    ).values()
+    (record,) = _run(resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options).values()
 
     assert [w.name for w in record.engines] == ["mujoco", "openusd", "reference"]
 
@@ -436,9 +430,7 @@ def test_crash_costs_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert records["pybullet--block"].verdict is Verdict.EXACT
     assert records["pybullet--cube"].verdict is Verdict.CRASHED
-    assert records["pybullet--cube"].reason == (
-        "the converter crashed: the process died: SIGSEGV"
-    )
+    assert records["pybullet--cube"].reason == ("the converter crashed: the process died: SIGSEGV")
 
 
 @pytest.mark.parametrize(
@@ -494,9 +486,7 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
 
 
 def _weld(path: str, directory: str, options: ConvertOptions) -> object:
-    return convert_robot(
-        path, directory, structs.replace(options, base=BaseOption.FIXED)
-    )
+    return convert_robot(path, directory, structs.replace(options, base=BaseOption.FIXED))
 
 
 class _InProcess(RobotWorkers):
@@ -531,12 +521,8 @@ def _replace_steps(
     functions: dict[Callable[..., Any], Callable[..., Any]],
 ) -> None:
     """Run all steps in this process, with some functions replaced."""
-    monkeypatch.setattr(
-        _InProcess, "functions", {cache_meshes: int, **functions}, False
-    )
-    monkeypatch.setattr(
-        "urdf_usd.conformance.execution.examination.robot.RobotWorkers", _InProcess
-    )
+    monkeypatch.setattr(_InProcess, "functions", {cache_meshes: int, **functions}, False)
+    monkeypatch.setattr("urdf_usd.conformance.execution.examination.robot.RobotWorkers", _InProcess)
 
 
 # Whole corpora.

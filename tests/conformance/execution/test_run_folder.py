@@ -95,9 +95,7 @@ def test_overview_of_the_same_intact_robots_stays(out: Path) -> None:
 
 
 @pytest.mark.parametrize("places", [("arm",), ("arm", "leg", "hand")])
-def test_overview_of_other_robots_is_removed(
-    out: Path, places: tuple[str, ...]
-) -> None:
+def test_overview_of_other_robots_is_removed(out: Path, places: tuple[str, ...]) -> None:
     """Of fewer, and of more."""
     _write(out, *_OVERVIEW)
 
@@ -153,9 +151,7 @@ def test_added_file_in_an_asset_is_refused_by_a_new_run(out: Path) -> None:
         claim_run_folder(out, _PLACES),
     ):
         pass
-    with claim_run_folder(
-        out, _PLACES, resume=True, announce=announced.append
-    ) as folder:
+    with claim_run_folder(out, _PLACES, resume=True, announce=announced.append) as folder:
         finished = [place for place in _PLACES if folder.is_finished(place)]
 
     assert announced == ["arm is examined again: assets/arm/overlay.usda was added"]
@@ -219,9 +215,7 @@ def test_robot_with_a_changed_file_is_removed_on_resuming(
     damage(out / name)
     announced: list[str] = []
 
-    with claim_run_folder(
-        out, _PLACES, resume=True, announce=announced.append
-    ) as folder:
+    with claim_run_folder(out, _PLACES, resume=True, announce=announced.append) as folder:
         assert [place for place in _PLACES if folder.is_finished(place)] == ["leg"]
 
     assert announced == [f"arm is examined again: {name} {change}"]

@@ -42,9 +42,7 @@ def test_engines_of_another_selection_are_loaded(file: Path) -> None:
     assert read_engines(file, ()) is None
 
 
-def test_engines_of_other_versions_are_loaded(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engines_of_other_versions_are_loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of packages, of our code, or of libraries that belong to no package."""
     monkeypatch.setattr(stored_engines, "all_versions", lambda: {"usd-core": "27.2"})
     assert read_engines(file, ("openusd",)) is None

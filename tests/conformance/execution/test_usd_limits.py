@@ -93,9 +93,7 @@ def messages_of(pool: WorkerPool, usd: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("way", _NAMING)
-def test_pipe_is_refused_in_every_reference(
-    pool: WorkerPool, tmp_path: Path, way: str
-) -> None:
+def test_pipe_is_refused_in_every_reference(pool: WorkerPool, tmp_path: Path, way: str) -> None:
     """No process writes to it, so reading would not end."""
     os.mkfifo(tmp_path / "odd.usda")
     usd = tmp_path / "robot.usda"
@@ -108,9 +106,7 @@ def test_pipe_is_refused_in_every_reference(
     assert message.endswith("@, which is a pipe (FIFO)")
 
 
-def test_message_names_the_layer_that_refers_to_the_pipe(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_message_names_the_layer_that_refers_to_the_pipe(pool: WorkerPool, tmp_path: Path) -> None:
     """It need not be the root layer."""
     os.mkfifo(tmp_path / "odd.usda")
     (tmp_path / "below.usda").write_text(_NAMING["payload"])
@@ -119,9 +115,7 @@ def test_message_names_the_layer_that_refers_to_the_pipe(
 
     (message,) = messages_of(pool, usd)
 
-    assert message == (
-        f"{tmp_path}/below.usda refers to @./odd.usda@, which is a pipe (FIFO)"
-    )
+    assert message == (f"{tmp_path}/below.usda refers to @./odd.usda@, which is a pipe (FIFO)")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "link"])
@@ -163,9 +157,7 @@ def test_missing_and_cyclic_layers_are_left_to_composition(
     assert messages_of(pool, usd) == []
 
 
-def test_folder_in_an_asset_attribute_is_accepted(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_folder_in_an_asset_attribute_is_accepted(pool: WorkerPool, tmp_path: Path) -> None:
     """Composition does not read it, and vendors author such attributes."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(inside="asset folder = @./@"))
@@ -173,9 +165,7 @@ def test_folder_in_an_asset_attribute_is_accepted(
     assert messages_of(pool, usd) == []
 
 
-def test_layers_over_the_size_limit_are_refused_unread(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_layers_over_the_size_limit_are_refused_unread(pool: WorkerPool, tmp_path: Path) -> None:
     """A sparse file is large and takes no disk space."""
     large = tmp_path / "large.usda"
     large.write_text("#usda 1.0\n")
@@ -192,8 +182,7 @@ def write_doubling_layers(folder: Path) -> Path:
     """Write layers that refer twice to the next; composed, 2^30 prims."""
     for level in range(_FOLD):
         twice = "".join(
-            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n'
-            for name in "ab"
+            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n' for name in "ab"
         )
         text = f'{_HEAD})\ndef Xform "r"\n{{\n{twice}}}\n'
         (folder / f"{level}.usda").write_text(text)
@@ -214,10 +203,7 @@ def test_exponential_references_within_one_layer_are_found(tmp_path: Path) -> No
     """A layer can refer to its own prims."""
     prims = [
         f'def Xform "p{level}"\n{{\n'
-        + "".join(
-            f'def Xform "{name}" (references = </p{level + 1}>)\n{{\n}}\n'
-            for name in "ab"
-        )
+        + "".join(f'def Xform "{name}" (references = </p{level + 1}>)\n{{\n}}\n' for name in "ab")
         + "}\n"
         for level in range(_FOLD)
     ]
@@ -234,8 +220,7 @@ def test_exponential_references_in_variants_are_found(tmp_path: Path) -> None:
     """All variants count, selected or not."""
     for level in range(_FOLD):
         twice = "".join(
-            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n'
-            for name in "ab"
+            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n' for name in "ab"
         )
         variants = f'variantSet "v" = {{\n"unused" {{\n{twice}}}\n}}\n'
         (tmp_path / f"{level}.usda").write_text(
@@ -267,9 +252,7 @@ def test_endless_export_is_stopped_and_writes_nothing(tmp_path: Path) -> None:
 
     (late,) = caught.value.diagnostics
     assert late.rule == "stage-limits"
-    assert late.message.startswith(
-        f"{bomb} cannot be composed and read: no answer after 2 s"
-    )
+    assert late.message.startswith(f"{bomb} cannot be composed and read: no answer after 2 s")
     assert "17 levels below the root layer" in late.message
     assert not target.parent.exists()
 

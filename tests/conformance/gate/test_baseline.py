@@ -63,9 +63,7 @@ def test_optional_keys_are_read_and_written(tmp_path: Path) -> None:
         ('url = "javascript:alert(1)"', "url"),
     ],
 )
-def test_malformed_optional_keys_are_refused(
-    line: str, message: str, tmp_path: Path
-) -> None:
+def test_malformed_optional_keys_are_refused(line: str, message: str, tmp_path: Path) -> None:
     """The line is named."""
     with pytest.raises(TableError, match=rf"known\.toml:7: .*{message}"):
         _read(tmp_path, f"{_ENTRY}{line}\n")
@@ -101,9 +99,7 @@ def test_invalid_baseline_is_refused_with_its_line(
 
 def test_duplicate_entries_are_refused(tmp_path: Path) -> None:
     """They are usually a mistake of a merge."""
-    with pytest.raises(
-        TableError, match=r"known\.toml:8: arm mass\.link\.mass is expected t"
-    ):
+    with pytest.raises(TableError, match=r"known\.toml:8: arm mass\.link\.mass is expected t"):
         _read(tmp_path, f"{_ENTRY}\n{_ENTRY}")
 
 
@@ -121,9 +117,7 @@ def test_entry_without_a_converter_applies_to_the_default(tmp_path: Path) -> Non
 
 def test_entry_with_a_placeholder_reason_gives_a_warning(tmp_path: Path) -> None:
     """`--update-baseline` writes such entries."""
-    baseline = Baseline().holding(
-        [Expectation("arm", "verdict", "crashed", REASON, OWNER)]
-    )
+    baseline = Baseline().holding([Expectation("arm", "verdict", "crashed", REASON, OWNER)])
 
     read = _read(tmp_path, baseline.as_toml())
 
@@ -134,9 +128,9 @@ def test_entry_with_a_placeholder_reason_gives_a_warning(tmp_path: Path) -> None
     ]
 
 
-_texts = st.text(
-    st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20
-).filter(str.strip)
+_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
+    str.strip
+)
 
 
 @given(st.lists(st.tuples(_texts, _texts), max_size=4, unique_by=lambda pair: pair[0]))
@@ -145,8 +139,7 @@ def test_written_baseline_reads_back_equal(
 ) -> None:
     """With any characters in its reasons; entries are sorted."""
     written = Baseline().holding(
-        Expectation(robot, "mass.link.mass", "fails", reason, "ada")
-        for robot, reason in entries
+        Expectation(robot, "mass.link.mass", "fails", reason, "ada") for robot, reason in entries
     )
     file = tmp_path_factory.mktemp("b") / "known.toml"
     file.write_bytes(written.as_toml().encode())

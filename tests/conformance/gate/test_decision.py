@@ -59,9 +59,7 @@ def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
         converter="none",
         verdict=verdict,
         reason=f"{name} is {verdict}",
-        checks=tuple(
-            _check(key.replace("__", "."), grade) for key, grade in grades.items()
-        ),
+        checks=tuple(_check(key.replace("__", "."), grade) for key, grade in grades.items()),
     )
 
 
@@ -69,9 +67,7 @@ def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
     ("fail_on", "count"),
     [(FailOn.FAILS, 0), (FailOn.INCOMPLETE, 1), (FailOn.CLOSE, 1)],
 )
-def test_usd_with_missing_layers_fails_on_incomplete(
-    fail_on: FailOn, count: int
-) -> None:
+def test_usd_with_missing_layers_fails_on_incomplete(fail_on: FailOn, count: int) -> None:
     """All checks may be exact, since none covers the missing layers."""
     records = [robot("a", Verdict.INCOMPLETE, kinematics__position=Grade.EXACT)]
 
@@ -89,9 +85,7 @@ def _baseline(*expectations: Expectation) -> Baseline:
 
 
 GOOD = robot("good", Verdict.EXACT, mass__link=Grade.EXACT)
-BAD = robot(
-    "bad", Verdict.FAILS, mass__link=Grade.FAILS, kinematics__position=Grade.CLOSE
-)
+BAD = robot("bad", Verdict.FAILS, mass__link=Grade.FAILS, kinematics__position=Grade.CLOSE)
 BAD_MASS = _expected("bad", MASS, "fails")
 
 
@@ -270,9 +264,7 @@ def test_expected_close_check_is_no_unexpected_pass() -> None:
 def test_entries_apply_to_their_converter_only() -> None:
     """Those of other converters are neither used nor listed as fixed."""
     ours, theirs = (structs.replace(BAD, candidate=name) for name in (OURS, "peer"))
-    peers = structs.replace(
-        BAD_MASS, converter="peer", reason="tells grams", owner="bob"
-    )
+    peers = structs.replace(BAD_MASS, converter="peer", reason="tells grams", owner="bob")
     known = _baseline(peers)
 
     assert apply_gate([ours], baseline=known).gate is Gate.FAILS

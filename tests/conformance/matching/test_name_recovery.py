@@ -121,9 +121,7 @@ def test_massless_base_is_matched_by_its_joint(tmp_path: Path) -> None:
     findings = _findings(check(urdf, usd, CheckOptions(engines=("mujoco",))))
 
     # The fixed joint of a frame has no prim, and its parent has another name now.
-    assert [message.split(" is renamed ")[0] for message in findings.pop(_LINKS)] == [
-        "link foot"
-    ]
+    assert [message.split(" is renamed ")[0] for message in findings.pop(_LINKS)] == ["link foot"]
     assert _NAMES.issuperset(findings)
 
 

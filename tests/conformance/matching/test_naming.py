@@ -221,9 +221,7 @@ def test_matches_propagate_through_xforms(
     assert not any("mass" in check or "kinematics" in check for check in failing)
 
 
-def _prims(
-    *links: tuple[str, bool], joints: tuple[tuple[str, str, str], ...]
-) -> NamedPrims:
+def _prims(*links: tuple[str, bool], joints: tuple[tuple[str, str, str], ...]) -> NamedPrims:
     return NamedPrims(
         tuple(NamedPrim(f"/{name}", name, is_body) for name, is_body in links),
         tuple(
@@ -240,8 +238,7 @@ def test_equal_names_match_first() -> None:
         *((link.name, True) for link in reading.links),
         ("ARM", True),
         joints=tuple(
-            (joint.name, f"/{joint.parent}", f"/{joint.child}")
-            for joint in reading.joints
+            (joint.name, f"/{joint.parent}", f"/{joint.child}") for joint in reading.joints
         ),
     )
 
@@ -267,17 +264,13 @@ def test_matches_propagate_along_joints() -> None:
     )
     found = match_names(urdf_reading(), prims)
 
-    assert found == Labels(
-        inferred={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"}
-    )
+    assert found == Labels(inferred={"/Body1": "arm", "/joints/J2": "elbow", "/Body2": "forearm"})
 
 
 @pytest.mark.parametrize("ends", [("/arm", "/forearm"), ("/forearm", "/arm")])
 def test_joint_between_matched_links_is_matched(ends: tuple[str, str]) -> None:
     """In either order of its bodies."""
-    prims = _prims(
-        ("arm", True), ("forearm", True), ("hand", True), joints=(("J", *ends),)
-    )
+    prims = _prims(("arm", True), ("forearm", True), ("hand", True), joints=(("J", *ends),))
 
     assert match_names(urdf_reading(), prims).inferred == {"/joints/J": "elbow"}
 

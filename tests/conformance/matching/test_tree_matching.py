@@ -19,9 +19,7 @@ def _legs(*points: tuple[float, float, float]) -> list[TreeNode]:
         hip = len(nodes)
         nodes += [
             TreeNode(0, JointType.REVOLUTE, "turns", point, (0.0, 0.6, 0.8), 1.0),
-            TreeNode(
-                hip, JointType.REVOLUTE, "turns", (0.0, 0.1, -0.3), (1.0, 0.0, 0.0), 0.5
-            ),
+            TreeNode(hip, JointType.REVOLUTE, "turns", (0.0, 0.1, -0.3), (1.0, 0.0, 0.0), 0.5),
         ]
     return nodes
 
@@ -44,9 +42,7 @@ def test_legs_are_matched_by_position_in_any_order() -> None:
         found = match_trees(
             _legs(*_HIPS), _legs(*(_HIPS[i] for i in order)), (0, 0), lambda *_: True
         )
-        assert {(2 * leg + 1, 2 * order.index(leg) + 1) for leg in range(4)} <= set(
-            found.pairs
-        )
+        assert {(2 * leg + 1, 2 * order.index(leg) + 1) for leg in range(4)} <= set(found.pairs)
 
 
 def test_equivalent_nodes_are_paired_in_order_and_marked() -> None:
@@ -77,8 +73,7 @@ def test_forbidden_pairs_are_not_matched() -> None:
 def test_long_chain_causes_no_recursion() -> None:
     """Ropes and snakes have thousands of links."""
     rope = [TreeNode(None)] + [
-        TreeNode(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0))
-        for index in range(3000)
+        TreeNode(index, JointType.SPHERICAL, "turns", (0.0, 0.001, 0.0)) for index in range(3000)
     ]
     found = match_trees(rope, rope, (0, 0), lambda *_: True)
 
@@ -95,9 +90,7 @@ def test_long_chain_causes_no_recursion() -> None:
     ),
     st.randoms(use_true_random=False),
 )
-def test_assignment_has_the_least_cost(
-    costs: list[list[float]], rng: random.Random
-) -> None:
+def test_assignment_has_the_least_cost(costs: list[list[float]], rng: random.Random) -> None:
     """Compared with all permutations."""
     alone = [3.0 + rng.random() for _ in costs], [3.0 for _ in costs[0]]
     pairs, _, total = assign(costs, alone)

@@ -63,14 +63,10 @@ def _run_trials(
     urdf: Path, folder: Path, faults: Iterable[str] | None = None, places: int = 1
 ) -> RobotTrials:
     only = None if faults is None else frozenset(faults)
-    return run_trials(
-        urdf.stem, str(urdf), str(folder), Plan(places, frozenset(), only)
-    )
+    return run_trials(urdf.stem, str(urdf), str(folder), Plan(places, frozenset(), only))
 
 
-def _trials_by_profile(
-    urdf: Path, folder: Path
-) -> dict[ProfileName, experiment._Trials]:
+def _trials_by_profile(urdf: Path, folder: Path) -> dict[ProfileName, experiment._Trials]:
     profiles = dict.fromkeys(fault.profile for fault in FAULTS)
     return experiment._trials_by_profile(str(urdf), str(folder), profiles)
 
@@ -161,9 +157,7 @@ def test_check_without_comparison_misses_its_faults(
 ) -> None:
     """Only its faults are reported as missed."""
     monkeypatch.setitem(COMPARERS, "structure.mimic", lambda *_: Compared(()))
-    found = _run_trials(
-        OWN / "oblique_arm.urdf", tmp_path, ["mimic.dropped", "mass.halved"]
-    )
+    found = _run_trials(OWN / "oblique_arm.urdf", tmp_path, ["mimic.dropped", "mass.halved"])
 
     assert {trial.fault: trial.caught for trial in found.trials} == {
         "mimic.dropped": False,
@@ -223,9 +217,7 @@ def test_simulators_show_faults_that_they_read(
     plan = Plan(1, frozenset(), frozenset({"mass.halved"}), simulators=True)
     found = run_trials("5", str(PENDULUM), str(tmp_path), plan)
 
-    assert [trial.simulators for trial in found.trials] == [
-        (("attentive", True), ("blind", False))
-    ]
+    assert [trial.simulators for trial in found.trials] == [(("attentive", True), ("blind", False))]
 
 
 @pytest.mark.parametrize("flattened", [False, True])
@@ -245,9 +237,7 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
         good = flat
     engine = OpenusdEngine()
     usd = engine.observe(Request(good, sampled))
-    trials = experiment._Trials(
-        open_asset(good, spec, usd, sampled), spec, sampled, tmp_path
-    )
+    trials = experiment._Trials(open_asset(good, spec, usd, sampled), spec, sampled, tmp_path)
     missed = []
     seeded = set()
     for fault in FAULTS:

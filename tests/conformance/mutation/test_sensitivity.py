@@ -135,9 +135,7 @@ def test_simulators_are_named_by_what_they_show() -> None:
 
 
 def _seeded(robot: str, failed: tuple[str, ...], reason: str | None) -> SchemaTrial:
-    return SchemaTrial(
-        "PhysicsDriveAPI:angular", "removed", robot, "/robot/hinge", failed, reason
-    )
+    return SchemaTrial("PhysicsDriveAPI:angular", "removed", robot, "/robot/hinge", failed, reason)
 
 
 def test_generated_seeds_are_counted_by_schema() -> None:
@@ -188,9 +186,7 @@ def test_each_generated_seed_is_assigned_to_one_robot_in_turn() -> None:
 def test_json_has_all_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit status is 1 if a fault was missed."""
     missed = summary([_changed(GOOD, "mass.halved", caught=False)])
-    monkeypatch.setattr(
-        "urdf_usd.cli.output.sensitivity.measure", lambda **_: missed
-    )
+    monkeypatch.setattr("urdf_usd.cli.output.sensitivity.measure", lambda **_: missed)
     file = tmp_path / "found.json"
     result = CliRunner().invoke(main, ["doctor", "--sensitivity", "--json", str(file)])
     document = json.loads(file.read_text())

@@ -49,9 +49,7 @@ def _robot(folder: Path) -> Path:
 
 
 def _rules(*texts: str, tolerance: str = "2%") -> ColliderRules:
-    return ColliderRules(
-        tuple(map(ColliderRule.parse, texts)), ColliderTolerance.parse(tolerance)
-    )
+    return ColliderRules(tuple(map(ColliderRule.parse, texts)), ColliderTolerance.parse(tolerance))
 
 
 def _failed(record: RobotRecord) -> set[str]:
@@ -59,9 +57,7 @@ def _failed(record: RobotRecord) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", ["hull", "primitives", "mesh", "none", "arm=none"])
-def test_requested_colliders_are_close_and_never_exact(
-    tmp_path: Path, rule: str
-) -> None:
+def test_requested_colliders_are_close_and_never_exact(tmp_path: Path, rule: str) -> None:
     """All other checks are as without the option."""
     options = ConvertOptions(colliders=_rules(rule))
 
@@ -126,9 +122,7 @@ def test_mesh_that_cannot_be_read_leaves_the_check_incomplete(
     urdf = _robot(tmp_path)
     (tmp_path / file).unlink()
 
-    record = examine_here(
-        urdf, tmp_path / "run", ConvertOptions(colliders=_rules(rule))
-    )
+    record = examine_here(urdf, tmp_path / "run", ConvertOptions(colliders=_rules(rule)))
 
     assert record.verdict is verdict, record.reason
     assert _failed(record) == set()
@@ -175,9 +169,7 @@ def test_decomposition_is_close_and_wrong_pieces_fail(
     outline = [(0, 0), (0.4, 0), (0.4, 0.3), (0.3, 0.3), (0.3, 0.1), (0.1, 0.1)]
     outline += [(0.1, 0.5), (0, 0.5)]
     triangles = [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6), (0, 6, 7)]
-    bracket = trimesh.creation.extrude_triangulation(
-        np.array(outline, dtype=float), triangles, 0.1
-    )
+    bracket = trimesh.creation.extrude_triangulation(np.array(outline, dtype=float), triangles, 0.1)
     bracket.export(tmp_path / "bracket.stl")
     urdf = tmp_path / "r.urdf"
     urdf.write_text(
@@ -238,9 +230,7 @@ def _enlarge(stage: Usd.Stage) -> None:
         cylinder.GetRadiusAttr().Set(1.3 * cylinder.GetRadiusAttr().Get())
         cylinder.GetExtentAttr().Clear()
         return
-    prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(
-        Gf.Vec3f(0.13, 0.1, 0.2)
-    )
+    prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(Gf.Vec3f(0.13, 0.1, 0.2))
 
 
 def _retype(stage: Usd.Stage) -> None:

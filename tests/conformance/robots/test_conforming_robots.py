@@ -104,12 +104,8 @@ def test_halved_mass_of_a_flat_body_fails_the_round_trip_too(tmp_path: Path) -> 
         assert grades[f"round-trip.{check_id}"] is Grade.FAILS
 
 
-@pytest.mark.parametrize(
-    ("fail_on", "code"), [("fails", 0), ("incomplete", 1), ("close", 1)]
-)
-def test_asset_without_a_mesh_is_incomplete(
-    fail_on: str, code: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("fail_on", "code"), [("fails", 0), ("incomplete", 1), ("close", 1)])
+def test_asset_without_a_mesh_is_incomplete(fail_on: str, code: int, tmp_path: Path) -> None:
     """The terminal shows it first; `--fail-on` sets the exit status."""
     files = map(str, _converted(_MESHLESS, tmp_path))
     result = CliRunner().invoke(main, ["check", *files, "--fail-on", fail_on])

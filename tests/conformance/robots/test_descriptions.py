@@ -56,9 +56,7 @@ def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_promised_settings_are_those_of_the_asset(
-    tmp_path: Path, profile: Profile
-) -> None:
+def test_promised_settings_are_those_of_the_asset(tmp_path: Path, profile: Profile) -> None:
     """Every check is exact; usdphysics has no schema for two settings."""
     record = _examined(tmp_path, _TEXT, profile=profile)
 
@@ -171,9 +169,7 @@ def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
     assert failing == ["collision.filters"]
 
 
-@pytest.mark.parametrize(
-    "sources", ["ros2_control = true\ngazebo = true", "transmissions = true"]
-)
+@pytest.mark.parametrize("sources", ["ros2_control = true\ngazebo = true", "transmissions = true"])
 def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None:
     """Read by the harness on its own."""
     urdf = write_described(tmp_path)
@@ -260,9 +256,7 @@ def test_collider_without_its_contact_material_is_found(tmp_path: Path) -> None:
         pytest.param((">0.4</param>", ">zero</param>"), id="no-position"),
     ],
 )
-def test_elements_of_repaired_files_count(
-    seeded: tuple[str, str], tmp_path: Path
-) -> None:
+def test_elements_of_repaired_files_count(seeded: tuple[str, str], tmp_path: Path) -> None:
     """What the converter reads from a malformed URDF is compared."""
     urdf = write_described(tmp_path)
     text = urdf.read_text("utf-8")
@@ -271,9 +265,7 @@ def test_elements_of_repaired_files_count(
     stated = f"{_GAINS}[sources]\nros2_control = true\ngazebo = true\n"
     description = load_description(write_description(tmp_path, stated))
 
-    record = examine_here(
-        urdf, tmp_path / "run", with_description(ConvertOptions(), description)
-    )
+    record = examine_here(urdf, tmp_path / "run", with_description(ConvertOptions(), description))
 
     checks = {check.id: check for check in record.checks}
     assert record.verdict.conforms, record.reason
@@ -291,9 +283,7 @@ def test_malformed_srdf_is_compared_as_the_converter_repairs_it(
         "</group_state></robot>"
     )
 
-    record = _examined(
-        tmp_path, '[pose]\nstate = "home"\n[filters]\nsrdf = "robot.srdf"\n'
-    )
+    record = _examined(tmp_path, '[pose]\nstate = "home"\n[filters]\nsrdf = "robot.srdf"\n')
 
     checks = {check.id: check for check in record.checks}
     assert record.verdict.conforms, record.reason
@@ -346,9 +336,7 @@ def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
     """A box of 3 kg, and a sphere of 0.1 m with the stated density."""
     urdf = tmp_path / "cart.urdf"
     urdf.write_text(_CART, encoding="utf-8")
-    description = load_description(
-        write_description(tmp_path, "[inertia]\ndensity = 700\n")
-    )
+    description = load_description(write_description(tmp_path, "[inertia]\ndensity = 700\n"))
     options = with_description(ConvertOptions(), description)
     asset = convert(urdf, tmp_path / "asset", options)
 
@@ -366,9 +354,7 @@ def test_options_override_those_of_the_description(tmp_path: Path) -> None:
     description = load_description(write_description(tmp_path, _SHAPES))
     given = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
 
-    options = with_description(
-        ConvertOptions(mass_density=900.0, colliders=given), description
-    )
+    options = with_description(ConvertOptions(mass_density=900.0, colliders=given), description)
 
     assert options.mass_density == 900.0
     assert options.colliders.kind_of("wheel_left") is ColliderKind.MESH

@@ -76,9 +76,7 @@ def test_estimated_mass_is_close_and_never_exact(tmp_path: Path) -> None:
     assert check.worst <= check.bound
     texts = {finding.subject: finding.message for finding in check.findings}
     assert set(texts) == {"link trunk", "link arm", "link tool", "link wrist"}
-    assert texts["link arm"] == (
-        "link arm: estimated from shapes, not stated by the URDF"
-    )
+    assert texts["link arm"] == ("link arm: estimated from shapes, not stated by the URDF")
     rules = [found.rule for found in record.diagnostics]
     assert rules.count("mass-estimated") == 2
     assert rules.count("inertia-estimated") == 2

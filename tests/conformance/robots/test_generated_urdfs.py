@@ -52,8 +52,7 @@ _FOUND = {
     "infinite effort": _hinge('lower="-1" upper="1" effort="inf" velocity="1"'),
     "infinite velocity": _hinge('lower="-1" upper="1" effort="1" velocity="inf"'),
     "largest double as the position limits of a revolute joint": _hinge(
-        'lower="-1.7976931348623157e308" upper="1.7976931348623157e308" '
-        'effort="1" velocity="1"'
+        'lower="-1.7976931348623157e308" upper="1.7976931348623157e308" effort="1" velocity="1"'
     ),
     "damping of a joint without a limit, which MuJoCo does not read": (
         f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
@@ -202,9 +201,7 @@ def test_generated_robots_conform(text: str) -> None:
 
 
 @pytest.mark.corpus
-@settings(
-    max_examples=2000, deadline=None, print_blob=True, suppress_health_check=_SLOW
-)
+@settings(max_examples=2000, deadline=None, print_blob=True, suppress_health_check=_SLOW)
 @given(urdf_texts())
 def test_large_sample_of_generated_robots_conforms(text: str) -> None:
     """Read by all engines of this project, and after the round trip to URDF."""

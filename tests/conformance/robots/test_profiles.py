@@ -92,9 +92,7 @@ def test_check_records_no_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_bodies_are_flat_for_physx_and_on_request(
-    tmp_path: Path, profile: Profile
-) -> None:
+def test_bodies_are_flat_for_physx_and_on_request(tmp_path: Path, profile: Profile) -> None:
     """PhysX does not simulate nested bodies reliably."""
     layer = convert(ARM, tmp_path, ConvertOptions(profile=profile)).root_layer
     stage = Usd.Stage.Open(str(layer))
@@ -106,9 +104,7 @@ def test_bodies_are_flat_for_physx_and_on_request(
     ]
 
     assert bool(nested) is not profile.is_for_physx
-    assert ConvertOptions(profile=profile, bodies=BodyNesting.FLAT).nesting is (
-        BodyNesting.FLAT
-    )
+    assert ConvertOptions(profile=profile, bodies=BodyNesting.FLAT).nesting is (BodyNesting.FLAT)
 
 
 @pytest.mark.parametrize("command", ["convert", "run"])
@@ -153,9 +149,7 @@ def test_options_that_a_profile_excludes_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("profile", "count"), [("generic", 4), ("simready", 8), ("isaac", 3)]
-)
+@pytest.mark.parametrize(("profile", "count"), [("generic", 4), ("simready", 8), ("isaac", 3)])
 def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> None:
     """Those without physics or colliders are skipped, by name."""
     options = ("--profile", profile, "--physics-variants")
@@ -181,9 +175,7 @@ def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> Non
 @pytest.mark.parametrize("option", [(), ("--scene",)])
 def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
     """In a profile that has none by default."""
-    result = _invoke(
-        "convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option
-    )
+    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option)
     stage = Usd.Stage.Open(result.stdout.strip())
     scenes = [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Scene)]
 
@@ -191,12 +183,8 @@ def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> N
 
 
 @pytest.mark.corpus
-@pytest.mark.parametrize(
-    "profile", [one for one in Profile if one is not Profile.GENERIC]
-)
-def test_conforming_robots_conform_in_every_profile(
-    tmp_path: Path, profile: Profile
-) -> None:
+@pytest.mark.parametrize("profile", [one for one in Profile if one is not Profile.GENERIC])
+def test_conforming_robots_conform_in_every_profile(tmp_path: Path, profile: Profile) -> None:
     """All readable robots of pybullet_data."""
     options = RunOptions(convert=ConvertOptions(profile=profile))
     records: list[RobotRecord] = []

@@ -108,9 +108,7 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     """Another one that lacks a file is incomplete."""
     robots = tmp_path / "robots"
     (robots / "parts").mkdir(parents=True)
-    (robots / "parts/tip.xacro").write_text(
-        '<robot><link name="${prefix}tip"/></robot>'
-    )
+    (robots / "parts/tip.xacro").write_text('<robot><link name="${prefix}tip"/></robot>')
     (robots / "arm.xacro").write_text(
         '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
         '<xacro:property name="prefix" value="left_"/>'

@@ -43,9 +43,7 @@ def test_random_robots_conform_after_conversion(
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     sampled = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(
-            robot, tree, body_assignment, nesting, Path(folder), profile=profile
-        )
+        author_asset(robot, tree, body_assignment, nesting, Path(folder), profile=profile)
         path = Path(folder, asset_name(robot))
         usd = OpenusdEngine().observe(Request(str(path), sampled))
 

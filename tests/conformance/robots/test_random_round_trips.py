@@ -44,9 +44,7 @@ def _observe(engine: Engine, request: Request) -> Outcome:
 @pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])
 @settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
-def test_engine_agrees_with_itself_after_round_trip(
-    engine: Engine, robot: Robot
-) -> None:
+def test_engine_agrees_with_itself_after_round_trip(engine: Engine, robot: Robot) -> None:
     """In every value that it reports, or it refuses both files."""
     # MuJoCo ignores a range that is empty in float32.
     limits = [
@@ -66,9 +64,7 @@ def test_engine_agrees_with_itself_after_round_trip(
         written = write_back(str(usd), ())
         assert isinstance(written, bytes)
         back.write_bytes(written)
-        before, after = (
-            _observe(engine, Request(str(file), sampled)) for file in (there, back)
-        )
+        before, after = (_observe(engine, Request(str(file), sampled)) for file in (there, back))
         reading = OpenusdEngine().observe(Request(str(usd), sampled))
 
     judgement = judge(
@@ -80,7 +76,6 @@ def test_engine_agrees_with_itself_after_round_trip(
     failing = {
         check.id: [finding.message for finding in check.findings]
         for check in judgement.checks
-        if check.id.startswith("round-trip.")
-        and check.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
+        if check.id.startswith("round-trip.") and check.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
     }
     assert failing == {}

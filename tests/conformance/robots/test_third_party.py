@@ -26,9 +26,7 @@ def installed(tmp_path: Path) -> Path:
     return installed_example("engine", tmp_path / "site")
 
 
-def _command(
-    site: Path, arguments: Sequence[object]
-) -> subprocess.CompletedProcess[str]:
+def _command(site: Path, arguments: Sequence[object]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             sys.executable,

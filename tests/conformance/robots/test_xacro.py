@@ -88,12 +88,8 @@ def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
     result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
 
     assert result.exit_code == 0, result.stdout
-    (record,) = (
-        json.loads(file.read_text()) for file in Path("report/results").iterdir()
-    )
-    observed = {
-        engine["name"] for engine in record["engines"] if engine["status"] == "observed"
-    }
+    (record,) = (json.loads(file.read_text()) for file in Path("report/results").iterdir())
+    observed = {engine["name"] for engine in record["engines"] if engine["status"] == "observed"}
     assert {"mujoco", "pybullet", "reference", "openusd"} <= observed
     (expanded,) = Path("report/expanded").iterdir()
     assert expanded.name == f"{record['id']}.urdf"
@@ -136,9 +132,7 @@ def test_commands_allow_variables_by_option(
 
 def test_run_records_xacro_arguments(robot: Path) -> None:
     """In the summary, and in the command that reproduces a page."""
-    _urdf_usd(
-        "run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1"
-    )
+    _urdf_usd("run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1")
 
     summary = json.loads(Path("report/summary.json").read_text())
     (page,) = Path("report/robots").iterdir()
@@ -155,9 +149,7 @@ def test_failed_expansion_is_unreadable(robot: Path) -> None:
     result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
 
     assert result.exit_code == 1
-    (record,) = (
-        json.loads(file.read_text()) for file in Path("report/results").iterdir()
-    )
+    (record,) = (json.loads(file.read_text()) for file in Path("report/results").iterdir())
     assert record["verdict"] == "unreadable"
     (found,) = record["diagnostics"]
     assert (found["rule"], found["file"], found["line"]) == (
@@ -208,23 +200,17 @@ def test_unavailable_robot_does_not_stop_the_others(robot: Path) -> None:
 
 @pytest.mark.corpus
 @pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
-def test_xacro_descriptions_conform(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_xacro_descriptions_conform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the real robot_descriptions package, without downloads."""
     _clone_from(Path(MIRROR or ""), monkeypatch)
     out = tmp_path / "report"
 
     sources = resolve_corpora([f"rd:{name}" for name in DESCRIPTIONS], lambda _: None)
-    result = _urdf_usd(
-        *("run", *(f"rd:{name}" for name in DESCRIPTIONS), "--out", str(out))
-    )
+    result = _urdf_usd(*("run", *(f"rd:{name}" for name in DESCRIPTIONS), "--out", str(out)))
 
     assert not any(isinstance(source, UnavailableSource) for source in sources)
     assert all(
-        source.path.suffix == ".xacro"
-        for source in sources
-        if isinstance(source, RobotSource)
+        source.path.suffix == ".xacro" for source in sources if isinstance(source, RobotSource)
     )
     assert result.exit_code == 0, result.output
     robots = json.loads((out / "summary.json").read_text())["robots"]

@@ -79,9 +79,7 @@ def _readings(seed: int, depth: int, *, welded: bool) -> tuple[Observation, ...]
             ),
         ):
             position, rotation = side[-1]
-            side.append(
-                (position + rotation.apply(place), rotation * one * spin * two.inv())
-            )
+            side.append((position + rotation.apply(place), rotation * one * spin * two.inv()))
         kind = JointType.FIXED if welded else JointType.REVOLUTE
         joints.append(JointObservation(f"j{index}", kind, f"l{index}", f"l{index + 1}"))
         masses[0].append(_mass(random))
@@ -132,10 +130,7 @@ def _reading(
         robot="chain",
         root="l0",
         states=frozenset({Quantity.FRAMES, Quantity.MASS}),
-        links=tuple(
-            LinkObservation(link, mass)
-            for link, mass in zip(names, masses, strict=True)
-        ),
+        links=tuple(LinkObservation(link, mass) for link, mass in zip(names, masses, strict=True)),
         joints=joints,
         frames=frames,
     )

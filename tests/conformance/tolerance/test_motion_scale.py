@@ -91,9 +91,7 @@ def _stored_joint(joint: Joint) -> Joint:
 @settings(deadline=None, max_examples=60)
 @given(robots(massless=False))
 # The square of such a distance underflows to zero.
-@example(
-    _lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2)))
-)
+@example(_lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))))
 def test_rounded_storage_is_exact(robot: Robot) -> None:
     """With every joint type, in trees."""
     sampled = configurations(structure(robot), 6)
@@ -169,17 +167,9 @@ def test_reading_without_equations_has_no_scale() -> None:
     sampled = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, sampled)
     links = tuple(
-        structs.replace(link, mass=structs.replace(link.mass, inertia=None))
-        if link.mass
-        else link
+        structs.replace(link, mass=structs.replace(link.mass, inertia=None)) if link.mass else link
         for link in spec.links
     )
 
-    assert (
-        derive_tolerance_model(structs.replace(spec, dynamics=None), Tolerance()).motion
-        is None
-    )
-    assert (
-        derive_tolerance_model(structs.replace(spec, links=links), Tolerance()).motion
-        is None
-    )
+    assert derive_tolerance_model(structs.replace(spec, dynamics=None), Tolerance()).motion is None
+    assert derive_tolerance_model(structs.replace(spec, links=links), Tolerance()).motion is None

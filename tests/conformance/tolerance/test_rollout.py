@@ -50,9 +50,7 @@ _HALF = math.sqrt(0.5)
 
 
 def _plan(*joints: Joint, bare: frozenset[str] = frozenset()) -> RolloutPlan | None:
-    names = dict.fromkeys(
-        name for joint in joints for name in (joint.parent, joint.child)
-    )
+    names = dict.fromkeys(name for joint in joints for name in (joint.parent, joint.child))
     links = tuple(Link(name, None if name in bare else _BODY) for name in names)
     return questions(Robot("r", links, joints)).rollout
 
@@ -169,9 +167,7 @@ def _rollout(reading: Observation) -> Rollout:
 
 
 def _compared(expected: Observation, actual: Observation) -> Compared:
-    comparison = rollout_states(
-        expected, actual, derive_tolerance_model(expected, Tolerance())
-    )
+    comparison = rollout_states(expected, actual, derive_tolerance_model(expected, Tolerance()))
     assert isinstance(comparison, Compared)
     return comparison
 
@@ -192,9 +188,7 @@ def test_divergence_of_the_usd_alone_fails() -> None:
     """Although all earlier moments are equal."""
     usd = usd_reading()
     torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:2])
-    differences = _compared(
-        urdf_reading(), structs.replace(usd, rollout=torn)
-    ).differences
+    differences = _compared(urdf_reading(), structs.replace(usd, rollout=torn)).differences
 
     assert {difference.grade for difference in differences} == {Grade.FAILS}
     assert "diverges within 1 s" in differences[0].describe().message
@@ -212,15 +206,11 @@ def _sensitive(spec: Observation, start: int) -> Observation:
 
     first, *others = whole.perturbed
     apart = (*first[:start], *map(shifted, first[start:]))
-    return structs.replace(
-        spec, rollout=structs.replace(whole, perturbed=(apart, *others))
-    )
+    return structs.replace(spec, rollout=structs.replace(whole, perturbed=(apart, *others)))
 
 
 @pytest.mark.parametrize(("reached", "until"), [(3, 3), (1, 1), (5, 5)])
-def test_divergence_of_a_sensitive_robot_does_not_fail(
-    reached: int, until: int
-) -> None:
+def test_divergence_of_a_sensitive_robot_does_not_fail(reached: int, until: int) -> None:
     """A rollout of the USD may end after the URDF's is sensitive, from 0.1 s on.
 
     Every joint is compared at the last state that the USD reaches, not only the
@@ -266,9 +256,7 @@ def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
     usd = usd_reading()
     joints = tuple(f"other {name}" for name in _rollout(usd).joints)
     lost = structs.replace(_rollout(usd), joints=joints)
-    differences = _compared(
-        urdf_reading(), structs.replace(usd, rollout=lost)
-    ).differences
+    differences = _compared(urdf_reading(), structs.replace(usd, rollout=lost)).differences
 
     assert {difference.grade for difference in differences} == {Grade.NOT_COMPARABLE}
 
@@ -282,9 +270,7 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
     def as_ball(moment: RolloutState) -> RolloutState:
         positions, velocities = list(moment.positions), list(moment.velocities)
         positions[wheel], velocities[wheel] = (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-        return structs.replace(
-            moment, positions=tuple(positions), velocities=tuple(velocities)
-        )
+        return structs.replace(moment, positions=tuple(positions), velocities=tuple(velocities))
 
     ball = structs.replace(rollout, states=tuple(map(as_ball, rollout.states)))
     found = _compared(urdf_reading(), structs.replace(usd, rollout=ball)).differences
@@ -312,27 +298,21 @@ def test_value_on_one_side_only_is_not_comparable() -> None:
     unstated = structs.replace(usd, rollout=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
-    assert rollout_states(spec, unstated, measure) == Incomparable(
-        "usd states no rollout"
+    assert rollout_states(spec, unstated, measure) == Incomparable("usd states no rollout")
+    assert rollout_states(structs.replace(spec, rollout=None), usd, measure) == Incomparable(
+        "reference states no rollout"
     )
-    assert rollout_states(
-        structs.replace(spec, rollout=None), usd, measure
-    ) == Incomparable("reference states no rollout")
     nothing = rollout_states(structs.replace(spec, rollout=None), unstated, measure)
     assert nothing == Compared((), note="no rollout was planned")
 
 
-def _in_the_limit(
-    reading: Observation, *, error: float, shift: float = 0.0
-) -> Observation:
+def _in_the_limit(reading: Observation, *, error: float, shift: float = 0.0) -> Observation:
     """Return a reading that states the limit of its rollout alone."""
     rollout = _rollout(reading)
     states = tuple(
         structs.replace(
             state,
-            positions=tuple(
-                (position[0] + shift, *position[1:]) for position in state.positions
-            ),
+            positions=tuple((position[0] + shift, *position[1:]) for position in state.positions),
         )
         for state in rollout.states
     )
@@ -344,9 +324,7 @@ def _in_the_limit(
 def _with_limit(reading: Observation) -> Observation:
     """Return a reading whose rollout is its own limit."""
     limit = RolloutLimit(_rollout(reading).states, ())
-    return structs.replace(
-        reading, rollout=structs.replace(_rollout(reading), limit=limit)
-    )
+    return structs.replace(reading, rollout=structs.replace(_rollout(reading), limit=limit))
 
 
 @pytest.mark.parametrize(

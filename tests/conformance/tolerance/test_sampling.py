@@ -116,9 +116,7 @@ def test_robot_without_moving_joints_has_one_configuration() -> None:
         (_joint("a", R, 0.7, 0.7), 0.7, 0.7),
     ],
 )
-def test_sampled_range_of_a_joint(
-    joint: JointObservation, lower: float, upper: float
-) -> None:
+def test_sampled_range_of_a_joint(joint: JointObservation, lower: float, upper: float) -> None:
     """Unlimited and huge limits get a window; reversed limits are exchanged."""
     positions = _of(configurations([joint]), "a")[:, 0]
 

@@ -89,9 +89,7 @@ def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_
         (WRONG, OTHER, Grade.FAILS),
     ],
 )
-def test_only_engines_that_read_the_file_count(
-    usd: float, engine: float, grade: Grade
-) -> None:
+def test_only_engines_that_read_the_file_count(usd: float, engine: float, grade: Grade) -> None:
     """The other one is ignored."""
     urdf: dict[str, Outcome] = {
         "reference": SPEC,
@@ -127,9 +125,7 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
             judgement = _judge(usd, **dict(zip(order, values, strict=True)))
             settled = Grade.EXACT if usd == RIGHT else Grade.FAILS
 
-            assert _upper(judgement).grade is (
-                settled if supporters else Grade.DISPUTED
-            )
+            assert _upper(judgement).grade is (settled if supporters else Grade.DISPUTED)
             assert _unexplained(judgement) == set(order[supporters:])
 
 
@@ -199,9 +195,7 @@ def test_rounding_of_single_precision_is_no_contradiction(
     ("precision", "verdict"),
     [(SINGLE_PRECISION, Verdict.CLOSE), (DOUBLE_PRECISION, Verdict.FAILS)],
 )
-def test_simulator_beyond_the_tolerance_is_never_exact(
-    precision: float, verdict: Verdict
-) -> None:
+def test_simulator_beyond_the_tolerance_is_never_exact(precision: float, verdict: Verdict) -> None:
     """Its rounding explains millimetres here, which is close but not exact."""
     judgement = judge(
         {"reference": Observed(urdf_reading(FAR))},
@@ -249,9 +243,7 @@ def test_deviation_of_another_engine_does_not_apply() -> None:
         engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
     )
     usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.5)
-    judgement = judge(
-        {"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd)
-    )
+    judgement = judge({"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd))
 
     assert _unexplained(judgement) == {"pybullet"}
     assert judgement.verdict is Verdict.DISPUTED
@@ -266,8 +258,7 @@ def test_dispute_names_both_engines_and_the_value() -> None:
     assert finding.grade is Grade.DISPUTED
     assert "mujoco: joint elbow: upper limit is 2 rad, not 2.4 rad" in finding.message
     assert check.reason == (
-        "mujoco and pybullet contradict the reference engine, and no engine agrees "
-        "with it"
+        "mujoco and pybullet contradict the reference engine, and no engine agrees with it"
     )
 
 

@@ -51,15 +51,11 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
     root_layer = convert(path, folder / "usd", _OPTIONS).root_layer
     usd_request = Request(str(root_layer), request.configurations)
     usd = Observed(OpenusdEngine().observe(usd_request))
-    return judge(
-        {"reference": spec}, usd, simulators=[Observed(engine.observe(usd_request))]
-    )
+    return judge({"reference": spec}, usd, simulators=[Observed(engine.observe(usd_request))])
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
-def test_deviation_is_detected_on_its_file(
-    deviation: Deviation, tmp_path: Path
-) -> None:
+def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
     """Under a check that the table names, and without a dispute."""
     judgement = _judge(deviation, tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}

@@ -42,9 +42,7 @@ SPEC = Observed(urdf_reading())
 
 
 def _judge(miniature: Miniature) -> Judgement:
-    return judge(
-        {"reference": SPEC}, Observed(miniature.reading()), expected_base=Base.FLOATING
-    )
+    return judge({"reference": SPEC}, Observed(miniature.reading()), expected_base=Base.FLOATING)
 
 
 def _failed(judgement: Judgement) -> set[str]:
@@ -53,9 +51,7 @@ def _failed(judgement: Judgement) -> set[str]:
 
 def test_faithful_usd_is_exact() -> None:
     """In all checks, each with the number of values that it compared."""
-    judgement = judge(
-        {"reference": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING
-    )
+    judgement = judge({"reference": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING)
 
     assert judgement.verdict is Verdict.EXACT
     assert judgement.deviations == ()
@@ -122,13 +118,9 @@ def test_findings_have_the_prims_of_their_subjects() -> None:
     """The robot as a whole has none."""
     heavy = usd_reading(with_inertial(ROBOT, "arm", mass=2.5))
     prims = (("link arm", "/rig/arm"),)
-    judgement = judge(
-        {"reference": SPEC}, Observed(structs.replace(heavy, prims=prims))
-    )
+    judgement = judge({"reference": SPEC}, Observed(structs.replace(heavy, prims=prims)))
     found = {
-        finding.subject: finding.prim
-        for check in judgement.checks
-        for finding in check.findings
+        finding.subject: finding.prim for check in judgement.checks for finding in check.findings
     }
     assert found["link arm"] == "/rig/arm"
     assert found["robot"] is None
@@ -144,9 +136,7 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
         )
         for name in ("elbow", "weld")
     )
-    changed = tuple(
-        {"elbow": elbow, "weld": weld}.get(joint.name, joint) for joint in ROBOT.joints
-    )
+    changed = tuple({"elbow": elbow, "weld": weld}.get(joint.name, joint) for joint in ROBOT.joints)
     usd = usd_reading(structs.replace(ROBOT, joints=changed))
     judgement = judge({"reference": SPEC}, Observed(usd))
     position = next(c for c in judgement.checks if c.id == "kinematics.position")
@@ -223,9 +213,7 @@ def _lumped_reading() -> Observation:
     x, y, z = whole.center.tolist()
     t = whole.tensor
     six = (t[0, 0], t[0, 1], t[0, 2], t[1, 1], t[1, 2], t[2, 2])
-    carried = restating_mass(
-        reading, "forearm", MassProperties(whole.mass, (x, y, z), six)
-    )
+    carried = restating_mass(reading, "forearm", MassProperties(whole.mass, (x, y, z), six))
     return restating_mass(carried, "hand", None)
 
 
@@ -234,9 +222,7 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
     """OpenUSD requires a mass of a massless link that moves."""
     bare = structs.replace(
         ROBOT,
-        links=tuple(
-            Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
-        ),
+        links=tuple(Link("wheel") if link.name == "wheel" else link for link in ROBOT.links),
     )
     usd = usd_reading(bare)
     total = sum(link.mass for link in bare.links)
@@ -255,9 +241,7 @@ def test_harmful_invented_mass_fails() -> None:
     """A hundred-thousandth of the robot's mass is above the bound."""
     bare = structs.replace(
         ROBOT,
-        links=tuple(
-            Link("wheel") if link.name == "wheel" else link for link in ROBOT.links
-        ),
+        links=tuple(Link("wheel") if link.name == "wheel" else link for link in ROBOT.links),
     )
     tiny = structs.replace(mass_of(usd_reading(), "wheel"), mass=1.3e-4)
     usd = restating_mass(usd_reading(bare), "wheel", tiny)
@@ -273,16 +257,10 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
     point = with_inertial(ROBOT, "wheel", inertia=inertia)
     spec, usd = urdf_reading(point), usd_reading(point)
     moment = 1.5 * 1e-7
-    mass = structs.replace(
-        mass_of(usd, "wheel"), inertia=(moment, 0.0, 0.0, moment, 0.0, moment)
-    )
-    small = judge(
-        {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass))
-    )
+    mass = structs.replace(mass_of(usd, "wheel"), inertia=(moment, 0.0, 0.0, moment, 0.0, moment))
+    small = judge({"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", mass)))
     ball = structs.replace(mass, inertia=(0.006, 0.0, 0.0, 0.006, 0.0, 0.006))
-    large = judge(
-        {"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball))
-    )
+    large = judge({"reference": Observed(spec)}, Observed(restating_mass(usd, "wheel", ball)))
 
     assert small.verdict is Verdict.CLOSE
     assert _failed(large) == {"mass.link.inertia"}
@@ -326,9 +304,7 @@ def test_check_that_compares_nothing_is_not_applicable() -> None:
     plain = [
         structs.replace(
             reading,
-            joints=tuple(
-                structs.replace(joint, mimic=None) for joint in reading.joints
-            ),
+            joints=tuple(structs.replace(joint, mimic=None) for joint in reading.joints),
         )
         for reading in (urdf_reading(), usd_reading())
     ]
@@ -352,9 +328,7 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
         structs.replace(arm.mass, mass=math.nan),
         structs.replace(arm.mass, inertia=None),
     ):
-        judgement = judge(
-            {"reference": SPEC}, Observed(restating_mass(usd, "arm", lost))
-        )
+        judgement = judge({"reference": SPEC}, Observed(restating_mass(usd, "arm", lost)))
         failing = {c.id for c in judgement.checks if c.grade is Grade.FAILS}
 
         assert judgement.verdict is Verdict.FAILS
@@ -446,9 +420,7 @@ def test_number_of_findings_is_capped_and_stated() -> None:
     """The largest come first; the others are counted."""
     usd = usd_reading()
     unknown_links = tuple(
-        structs.replace(
-            usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}"
-        )
+        structs.replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
         for index in range(MOST_FINDINGS + 5)
     )
     judgement = judge(

@@ -76,9 +76,7 @@ def test_other_values_are_not_predicted(
     spec, mujoco = readings
     dynamics = _dynamics(mujoco)
     wrong = getattr(dynamics, field) * 1.001
-    stated = structs.replace(
-        mujoco, dynamics=structs.replace(dynamics, **{field: wrong})
-    )
+    stated = structs.replace(mujoco, dynamics=structs.replace(dynamics, **{field: wrong}))
 
     assert not counts_massless(spec, stated, check)
 

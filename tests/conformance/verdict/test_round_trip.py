@@ -51,11 +51,7 @@ def _judged(
         back=back,
         expected_base=Base.FLOATING,
     )
-    return {
-        check.id: check
-        for check in judgement.checks
-        if check.id.startswith("round-trip.")
-    }
+    return {check.id: check for check in judgement.checks if check.id.startswith("round-trip.")}
 
 
 def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
@@ -134,9 +130,7 @@ def test_engine_that_refuses_the_first_urdf_is_ignored() -> None:
 
 def test_missing_second_urdf_makes_checks_not_comparable() -> None:
     """As for a motion that URDF does not have; the reason is recorded."""
-    checks = _judged(
-        usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY")
-    )
+    checks = _judged(usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY"))
 
     assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
     assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
@@ -207,9 +201,7 @@ def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
         ({"inertia": (0.05, 0.0, 0.0, 0.15, 0.0, 0.2)}, {"mass.link.inertia"}),
     ],
 )
-def test_rejected_tensor_explains_inertia_only(
-    changes: dict[str, Any], failing: set[str]
-) -> None:
+def test_rejected_tensor_explains_inertia_only(changes: dict[str, Any], failing: set[str]) -> None:
     """Rounding may break A + B >= C of a flat body, but changes no mass."""
     engines = ("mujoco", "pybullet")
     # MuJoCo states no tensor where PyBullet states zero.
@@ -262,9 +254,7 @@ def _trip_of(first: Observation, second: Observation) -> CheckRecord:
             "pybullet": Observed(structs.replace(first, engine="pybullet")),
         },
         Observed(first),
-        back=RoundTripOutcomes(
-            {"pybullet": Observed(structs.replace(second, engine="pybullet"))}
-        ),
+        back=RoundTripOutcomes({"pybullet": Observed(structs.replace(second, engine="pybullet"))}),
     )
     return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
 
@@ -285,17 +275,11 @@ def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
         judgement = judge(
             {
                 "reference": Observed(structs.replace(spec, engine="reference")),
-                **{
-                    name: Observed(structs.replace(spec, engine=name))
-                    for name in engines
-                },
+                **{name: Observed(structs.replace(spec, engine=name)) for name in engines},
             },
             Observed(spec),
             back=RoundTripOutcomes(
-                {
-                    name: Observed(structs.replace(again, engine=name))
-                    for name in engines
-                }
+                {name: Observed(structs.replace(again, engine=name)) for name in engines}
             ),
         )
 
@@ -330,10 +314,7 @@ def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
     )
     reading = structs.replace(reading, precision=SINGLE_PRECISION)
 
-    assert (
-        _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade
-        is Grade.EXACT
-    )
+    assert _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade is Grade.EXACT
 
 
 def test_check_of_values_that_no_engine_states_is_omitted() -> None:

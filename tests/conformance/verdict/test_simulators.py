@@ -63,9 +63,7 @@ def test_difference_of_a_simulator_alone_fails() -> None:
 def test_simulator_that_agrees_with_the_urdf_changes_no_grade() -> None:
     """Its values are recorded next to those of OpenUSD."""
     judgement = _judge(RIGHT, Observed(_simulated()))
-    readings = {
-        one.engine: (one.side, one.unequal) for one in _check(judgement).differences
-    }
+    readings = {one.engine: (one.side, one.unequal) for one in _check(judgement).differences}
 
     assert judgement.verdict is Verdict.EXACT
     assert readings["usd"] == ("usd", 0)
@@ -97,9 +95,7 @@ def test_same_fault_in_several_engines_is_one_finding() -> None:
 
 def test_lost_degree_of_freedom_fails() -> None:
     """A joint that is fixed in the simulator is reported with another type."""
-    lost = restating_joint(
-        _simulated(), "elbow", type=JointType.FIXED, lower=None, upper=None
-    )
+    lost = restating_joint(_simulated(), "elbow", type=JointType.FIXED, lower=None, upper=None)
     judgement = _judge(RIGHT, Observed(lost))
 
     assert judgement.verdict is Verdict.FAILS
@@ -113,9 +109,7 @@ def test_base_of_a_simulator_counts() -> None:
         judgement = judge(
             {"reference": Observed(urdf_reading())},
             Observed(structs.replace(usd_reading(), base=Base.FLOATING)),
-            simulators=[
-                Observed(structs.replace(_simulated(), states=states, base=base))
-            ],
+            simulators=[Observed(structs.replace(_simulated(), states=states, base=base))],
             expected_base=Base.FLOATING,
         )
 
@@ -124,13 +118,9 @@ def test_base_of_a_simulator_counts() -> None:
 
 def test_quantity_that_a_simulator_does_not_report_is_not_counted() -> None:
     """For example a velocity limit, for which the USD lacks the simulator's schema."""
-    without = structs.replace(
-        _simulated(WRONG), states=_simulated().states - {Quantity.LIMITS}
-    )
+    without = structs.replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
     judgement = _judge(RIGHT, Observed(without))
-    (difference,) = (
-        one for one in _check(judgement).differences if one.engine == "physx"
-    )
+    (difference,) = (one for one in _check(judgement).differences if one.engine == "physx")
 
     assert judgement.verdict is Verdict.EXACT
     assert difference.compared == 0
@@ -165,9 +155,7 @@ def test_deviation_of_one_simulator_excuses_no_other() -> None:
     assert judgement.verdict is Verdict.FAILS
 
 
-@pytest.mark.parametrize(
-    "outcome", [Abstained("several axes"), Crashed("no answer after 120 s")]
-)
+@pytest.mark.parametrize("outcome", [Abstained("several axes"), Crashed("no answer after 120 s")])
 def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None:
     """Its reason is in the list of engines."""
     judgement = _judge(RIGHT, outcome)

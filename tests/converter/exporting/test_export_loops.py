@@ -126,8 +126,7 @@ def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
     assert loops[0] is not None
     assert loops[1] is not None
     one, other = (
-        ET.canonicalize(ET.tostring(loop), strip_text=True)
-        for loop in (loops[0], loops[1])
+        ET.canonicalize(ET.tostring(loop), strip_text=True) for loop in (loops[0], loops[1])
     )
     assert one == other
     assert loops[0].attrib == {

@@ -35,9 +35,7 @@ def _textured(folder: Path, interpolation: str, *, left_handed: bool = False) ->
     if left_handed:
         mesh.CreateOrientationAttr(UsdGeom.Tokens.leftHanded)
     values = _CORNERS if interpolation == "faceVarying" else _BY_POINT
-    primvar = UsdGeom.PrimvarsAPI(mesh).CreatePrimvar(
-        "uv", _TYPES.TexCoord2fArray, interpolation
-    )
+    primvar = UsdGeom.PrimvarsAPI(mesh).CreatePrimvar("uv", _TYPES.TexCoord2fArray, interpolation)
     primvar.Set([Gf.Vec2f(*value) for value in values])
     material = UsdShade.Material.Define(scene.stage, "/r/skin")
     shaders = {}

@@ -80,9 +80,7 @@ def bullet() -> Iterator[int]:
     pybullet.disconnect(client)
 
 
-def test_pybullet_loads_the_exported_meshes(
-    asset: Path, tmp_path: Path, bullet: int
-) -> None:
+def test_pybullet_loads_the_exported_meshes(asset: Path, tmp_path: Path, bullet: int) -> None:
     """PyBullet refuses a URDF with unreadable meshes."""
     written = export(asset, tmp_path / "out/r.urdf")
 
@@ -102,17 +100,13 @@ def test_export_is_deterministic(asset: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["r.urdf", "meshes/base_tip.obj"])
-def test_other_files_are_replaced_only_with_force(
-    asset: Path, tmp_path: Path, file: str
-) -> None:
+def test_other_files_are_replaced_only_with_force(asset: Path, tmp_path: Path, file: str) -> None:
     """If refused, no file is written."""
     mine = tmp_path / "out" / file
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
 
-    with pytest.raises(
-        AuthoringError, match=r"was not written by an export of r\.urdf"
-    ):
+    with pytest.raises(AuthoringError, match=r"was not written by an export of r\.urdf"):
         export(asset, tmp_path / "out/r.urdf")
 
     assert _files(tmp_path / "out") == {file: b"mine"}
@@ -153,9 +147,7 @@ def test_export_of_an_unreadable_usd_creates_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_names_with_hyphens_give_valid_xml_comments(
-    asset: Path, tmp_path: Path
-) -> None:
+def test_names_with_hyphens_give_valid_xml_comments(asset: Path, tmp_path: Path) -> None:
     """XML comments must not contain two hyphens in a row, nor end in one."""
     for name in ("a--b.urdf", "c-"):
         export(asset, tmp_path / name / name)

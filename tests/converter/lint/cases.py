@@ -74,9 +74,7 @@ def coupled(leader: str, follower: str, mimic: str) -> str:
 
 def mesh(filename: str, scale: str = "", kind: str = "visual") -> str:
     """Return a robot whose joints span 0.37 m, with a mesh on its first link."""
-    shape = (
-        f'<{kind}><geometry><mesh filename="{filename}" {scale}/></geometry></{kind}>'
-    )
+    shape = f'<{kind}><geometry><mesh filename="{filename}" {scale}/></geometry></{kind}>'
     text = joint("<limit " + rated('lower="-1" upper="1"') + "/>")
     return text.replace('<link name="a">', f'<link name="a">{shape}', 1)
 
@@ -233,9 +231,7 @@ CASES = {
         mesh("small.stl", 'scale="0.001 0.001 0.001"'),
         mesh("small.stl", 'scale="0.01 0.01 0.01"'),
     ),
-    "mesh-mirrored": Case(
-        mesh("small.stl", 'scale="1 -1 1"'), mesh("small.stl", 'scale="1 2 1"')
-    ),
+    "mesh-mirrored": Case(mesh("small.stl", 'scale="1 -1 1"'), mesh("small.stl", 'scale="1 2 1"')),
     "mesh-too-many-faces": Case(mesh("200001.stl"), mesh("200000.stl")),
     "collision-mesh-heavy": Case(
         mesh("20002.stl", kind="collision"), mesh("20002.stl", kind="visual")

@@ -46,9 +46,5 @@ def test_rules_apply_from_their_limits_on(
 
     found = lint_text(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
 
-    rules = {
-        one.rule.id
-        for one in found
-        if one.rule.id.startswith(("density", "inertia", "com"))
-    }
+    rules = {one.rule.id for one in found if one.rule.id.startswith(("density", "inertia", "com"))}
     assert rules == ({rule} if rule else set())

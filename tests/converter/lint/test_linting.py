@@ -69,9 +69,7 @@ def test_report_distinguishes_other_files_from_invalid_robots(
     text=st.sampled_from(TEXTS),
     cut=st.floats(0.0, 1.0),
     length=st.integers(0, 40),
-    inserted=st.sampled_from(
-        ["", "0", "1e308", "nan", "-", '"', "<", "/>", "&", "\x00"]
-    ),
+    inserted=st.sampled_from(["", "0", "1e308", "nan", "-", '"', "<", "/>", "&", "\x00"]),
 )
 def test_damaged_text_does_not_crash_lint(
     text: str, cut: float, length: int, inserted: str

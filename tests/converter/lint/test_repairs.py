@@ -31,9 +31,7 @@ BROKEN = {
     "joint-type-spelling": joint("", " Continuous"),
     "joint-axis-unnormalised": CASES["joint-axis-unnormalised"].broken,
     "quaternion-unnormalised": CASES["quaternion-unnormalised"].broken,
-    "color-range": material(
-        "", '<material name="m"><color rgba="1.02 -0.1 0.5 1"/></material>'
-    ),
+    "color-range": material("", '<material name="m"><color rgba="1.02 -0.1 0.5 1"/></material>'),
     "material-unused": CASES["material-unused"].broken,
     "path-backslash": CASES["path-backslash"].broken,
 }
@@ -57,9 +55,7 @@ def repaired(file: Path) -> bytes:
     broken = frozenset(finding.rule.id for finding in lint(file).findings)
     document = read_document(str(file))
     assert document is not None
-    return apply_edits(
-        file.read_bytes(), [repair.edit for repair in repairs(document, broken)]
-    )
+    return apply_edits(file.read_bytes(), [repair.edit for repair in repairs(document, broken)])
 
 
 def robot_of(file: Path) -> Robot:
@@ -125,9 +121,7 @@ def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
 def test_ambiguous_values_are_not_repaired(inside: str, tmp_path: Path) -> None:
     """Reversed limits, for example, mean "unlimited" in Bullet."""
     file = tmp_path / "robot.urdf"
-    file.write_text(
-        joint(inside).replace('<origin xyz="0.1 0.2 0.3"/>', ""), encoding="utf-8"
-    )
+    file.write_text(joint(inside).replace('<origin xyz="0.1 0.2 0.3"/>', ""), encoding="utf-8")
 
     assert repaired(file) == file.read_bytes()
 
@@ -180,9 +174,7 @@ def test_removing_an_element_removes_its_empty_line() -> None:
     """Other content of the line is kept."""
     data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
 
-    assert apply_edits(data, [RemoveElement((2, 3))]) == (
-        b"<r>\n  <s/> <!-- c -->\n</r>"
-    )
+    assert apply_edits(data, [RemoveElement((2, 3))]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
     assert apply_edits(data, [RemoveElement((4, 3))]) == (
         b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>"
     )

@@ -52,9 +52,7 @@ def test_breach_of_a_rule_is_found(rule: str, lint_text: Lint, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("rule", LINT_RULES)
-def test_near_miss_of_a_rule_is_not_reported(
-    rule: str, lint_text: Lint, tmp_path: Path
-) -> None:
+def test_near_miss_of_a_rule_is_not_reported(rule: str, lint_text: Lint, tmp_path: Path) -> None:
     """A value just inside the bound, in a valid robot."""
     text = CASES[rule].near
     write_meshes(tmp_path, text)
@@ -130,9 +128,7 @@ def test_other_paths_are_not_reported(uri: str, lint_text: Lint) -> None:
         '<ros2_control name="c" type="system"><joint name="k"/></ros2_control>',
     ],
 )
-def test_transmission_of_an_undefined_joint_is_reported(
-    element: str, lint_text: Lint
-) -> None:
+def test_transmission_of_an_undefined_joint_is_reported(element: str, lint_text: Lint) -> None:
     """And not that of a defined joint."""
     text = joint("", "continuous").replace("</robot>", f"{element}</robot>")
 
@@ -154,9 +150,7 @@ def test_invalid_robot_is_linted(lint_text: Lint) -> None:
 def test_density_is_not_judged_if_a_mesh_is_missing(lint_text: Lint) -> None:
     """The missing mesh may be the largest part of the link."""
     text = CASES["density-high"].broken
-    extra = (
-        '<visual><geometry><mesh filename="missing.stl"/></geometry></visual></link>'
-    )
+    extra = '<visual><geometry><mesh filename="missing.stl"/></geometry></visual></link>'
 
     found = {f.rule.id for f in lint_text(text.replace("</link>", extra))}
 
@@ -164,9 +158,7 @@ def test_density_is_not_judged_if_a_mesh_is_missing(lint_text: Lint) -> None:
     assert "density-high" not in found
 
 
-def test_mesh_used_several_times_is_one_finding(
-    lint_text: Lint, tmp_path: Path
-) -> None:
+def test_mesh_used_several_times_is_one_finding(lint_text: Lint, tmp_path: Path) -> None:
     """With the number of uses."""
     text = mesh("small.stl", 'scale="1 -1 1"')
     shape = text[text.index("<visual>") : text.index("</visual>") + len("</visual>")]
@@ -204,14 +196,10 @@ def test_findings_are_in_document_order(lint_text: Lint) -> None:
 def test_valid_robot_has_no_findings(lint_text: Lint) -> None:
     """Not even notes."""
     shape = '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>'
-    text = limit(rated('lower="-1" upper="2"')).replace(
-        "</inertial>", f"</inertial>{shape}"
-    )
+    text = limit(rated('lower="-1" upper="2"')).replace("</inertial>", f"</inertial>{shape}")
 
     assert lint_text(text) == ()
-    assert "robot-unnamed" in {
-        f.rule.id for f in lint_text(link("").replace(' name="r"', ""))
-    }
+    assert "robot-unnamed" in {f.rule.id for f in lint_text(link("").replace(' name="r"', ""))}
 
 
 @pytest.mark.parametrize(
@@ -223,9 +211,7 @@ def test_inertia_within_rounding_of_zero_is_reported_as_zero(
     """Less than 1e-15 m L^2, with m = 2 kg and L = 0.2 m."""
     found = lint_text(body("2", INERTIA.format(*moments), xyz="0.16 0.12 0"))
 
-    assert [f.rule.id for f in found if f.rule.id.startswith("inertia")] == [
-        "inertia-zero"
-    ]
+    assert [f.rule.id for f in found if f.rule.id.startswith("inertia")] == ["inertia-zero"]
 
 
 def test_negative_inertia_beyond_rounding_is_reported_as_negative(

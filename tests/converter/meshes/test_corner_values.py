@@ -112,9 +112,7 @@ def test_mirrored_surface_keeps_normals_and_coordinates(
     assert attributes.normals is not None
     assert attributes.texture_coordinates is not None
     geometric = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
-    np.testing.assert_allclose(
-        attributes.normals.values[attributes.normals.indices], geometric
-    )
+    np.testing.assert_allclose(attributes.normals.values[attributes.normals.indices], geometric)
     places = mesh.points[mesh.face_indices] * signs
     st = attributes.texture_coordinates.values[attributes.texture_coordinates.indices]
     for place, (u, _) in zip(places, st, strict=True):
@@ -142,9 +140,7 @@ def test_material_libraries_are_found_next_to_the_file(tmp_path: Path) -> None:
     gain = (((0.5 + 0.055) / 1.055) ** 2.4, 0.0, 0.0, 1.0)
     clamped = Sampling(wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP, gain=gain)
     assert attributes.face_materials is not None
-    assert [
-        attributes.materials[i] if i >= 0 else None for i in attributes.face_materials
-    ] == [
+    assert [attributes.materials[i] if i >= 0 else None for i in attributes.face_materials] == [
         MeshMaterial("old blue", (0.0, 0.0, 0.5), 0.25),
         MeshMaterial(
             "old red",

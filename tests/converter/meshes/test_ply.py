@@ -36,9 +36,7 @@ def test_ply_texture_uses_its_coordinates(
 ) -> None:
     """As MeshLab writes it: a comment, and s and t at every vertex, t upwards."""
     st = [[0.1, 0.2], [0.9, 0.3], [0.4, 0.8]]
-    rows = "".join(
-        f"{x} {y} {z} {s} {t}\n" for (x, y, z), (s, t) in zip(CORNERS, st, strict=True)
-    )
+    rows = "".join(f"{x} {y} {z} {s} {t}\n" for (x, y, z), (s, t) in zip(CORNERS, st, strict=True))
     fields = "".join(f"property float {name}\n" for name in "xyzst")
     path = tmp_path / "part.ply"
     path.write_text(
@@ -50,11 +48,7 @@ def test_ply_texture_uses_its_coordinates(
     attributes = read_mesh(path).attributes
 
     assert attributes.texture_coordinates is not None
-    found = attributes.texture_coordinates.values[
-        attributes.texture_coordinates.indices
-    ]
+    found = attributes.texture_coordinates.values[attributes.texture_coordinates.indices]
     np.testing.assert_allclose(found, st, rtol=1e-6)
     (material,) = attributes.materials
-    assert material == MeshMaterial(
-        "", textures=((Slot.COLOR, MeshTexture("my skin.png")),)
-    )
+    assert material == MeshMaterial("", textures=((Slot.COLOR, MeshTexture("my skin.png")),))

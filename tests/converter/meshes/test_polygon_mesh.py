@@ -65,9 +65,7 @@ def test_the_input_stays_writable() -> None:
     points[0] = counts[0] = 7
 
 
-@pytest.mark.parametrize(
-    "collapsed", [[], [2], [1, 1], [1, 2], [0, 0, 0], [0, 4, 0], [3, 1, 1, 3]]
-)
+@pytest.mark.parametrize("collapsed", [[], [2], [1, 1], [1, 2], [0, 0, 0], [0, 4, 0], [3, 1, 1, 3]])
 def test_faces_with_fewer_than_three_distinct_points_are_dropped(
     collapsed: list[int],
 ) -> None:
@@ -119,9 +117,7 @@ def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
     indices = np.insert(INDICES, [first], [0, 1, 5, 2, 5, 3, 1])
     kinds = np.arange(len(counts), dtype=np.int32)
 
-    mesh = build_mesh(
-        points, counts, indices, attributes=SurfaceAttributes(face_materials=kinds)
-    )
+    mesh = build_mesh(points, counts, indices, attributes=SurfaceAttributes(face_materials=kinds))
 
     np.testing.assert_array_equal(mesh.points, POINTS)
     np.testing.assert_array_equal(mesh.face_counts, COUNTS)
@@ -204,9 +200,7 @@ def test_faces_are_reversed_separately(sizes: list[int]) -> None:
 
     pieces = np.split(reversed_faces(counts, indices), np.cumsum(counts)[:-1])
 
-    for piece, original in zip(
-        pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True
-    ):
+    for piece, original in zip(pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True):
         # The first corner stays, since polygons are triangulated as fans around it.
         expected = np.concatenate([original[:1], original[:0:-1]])
         np.testing.assert_array_equal(piece, expected)

@@ -46,8 +46,7 @@ def corpus() -> list[Path]:
     return sorted(
         path
         for path in DATA.rglob("*")
-        if path.suffix.lower() in {".stl", ".obj", ".dae"}
-        and "random_urdfs" not in path.parts
+        if path.suffix.lower() in {".stl", ".obj", ".dae"} and "random_urdfs" not in path.parts
     )
 
 
@@ -195,9 +194,7 @@ def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
             read_mesh(path)
 
 
-def test_libraries_print_nothing(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_libraries_print_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither numpy nor trimesh prints or logs; warnings are errors."""
     for name, content in CONTENTS.items():
         path = tmp_path / name
@@ -246,9 +243,7 @@ def test_every_mesh_of_pybullet_data_agrees_with_the_reference_reader() -> None:
         np.testing.assert_allclose(actual, expected, atol=1e-6, err_msg=str(path))
 
 
-def test_cached_mesh_is_decoded_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_mesh_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until its content changes, or the cache is closed."""
     path = tmp_path / "mesh.stl"
     path.write_bytes(STL_TEXT)
@@ -298,9 +293,7 @@ def test_cached_mesh_has_its_appearance(tmp_path: Path) -> None:
         assert read_mesh(path).attributes.normals is not None
 
 
-def test_cache_has_a_size_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_has_a_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed file frees the memory of its former content."""
     monkeypatch.setattr(read, "_CACHE_SIZE", 2 * len(STL_TEXT))
     one, two, three = (tmp_path / f"{name}.stl" for name in "abc")

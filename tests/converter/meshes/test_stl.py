@@ -15,9 +15,7 @@ from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside; all numbers have
 # an exact binary form.
-CORNERS = np.array(
-    [[0.0, 0.125, 0.25], [1.5, 0.0, -0.25], [0.5, 1.25, 0.0], [0.25, 0.5, 2.0]]
-)
+CORNERS = np.array([[0.0, 0.125, 0.25], [1.5, 0.0, -0.25], [0.5, 1.25, 0.0], [0.25, 0.5, 2.0]])
 FACES = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]])
 # A sixth of the triple product of the edges that meet in the first corner.
 VOLUME = float(np.linalg.det(CORNERS[1:] - CORNERS[0])) / 6
@@ -191,9 +189,7 @@ def test_degenerate_triangles_are_dropped_without_merging(
         (text().replace(b"vertex ", b"vertex nan "), "vertex nan 0.0 1.25"),
     ],
 )
-def test_invalid_files_are_refused_with_a_reason(
-    tmp_path: Path, data: bytes, reason: str
-) -> None:
+def test_invalid_files_are_refused_with_a_reason(tmp_path: Path, data: bytes, reason: str) -> None:
     """The reason is one line and names the fault."""
     with pytest.raises(MeshError, match=reason) as caught:
         read(tmp_path, data)
@@ -231,9 +227,7 @@ def test_announced_size_is_not_allocated(tmp_path: Path) -> None:
         binary().replace(struct.pack("<f", 1.5), b"\0\0\xc0\x7f"),
     ],
 )
-def test_triangles_with_a_non_finite_vertex_are_dropped(
-    tmp_path: Path, data: bytes
-) -> None:
+def test_triangles_with_a_non_finite_vertex_are_dropped(tmp_path: Path, data: bytes) -> None:
     """One triangle of the tetrahedron has no such corner."""
     mesh = read(tmp_path, data)
 

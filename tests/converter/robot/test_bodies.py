@@ -40,9 +40,7 @@ _MOVES = Continuous((0.0, 0.6, 0.8))
 _STEP = Pose((0.3, -0.1, 0.2), quat_wxyz_from_rpy((0.1, 0.7, -0.3)))
 
 
-def _robot(
-    masses: Mapping[str, Inertial | None], *joints: tuple[str, str, JointKind]
-) -> Robot:
+def _robot(masses: Mapping[str, Inertial | None], *joints: tuple[str, str, JointKind]) -> Robot:
     return Robot(
         "r",
         tuple(Link(name, inertial) for name, inertial in masses.items()),
@@ -56,9 +54,7 @@ def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
 
 def test_massless_link_on_a_fixed_joint_is_a_frame_of_the_parent_body() -> None:
     """A chain of two massless links belongs to the same body."""
-    robot = _robot(
-        {"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed())
-    )
+    robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed()))
 
     body_assignment = _bodies(robot)
 
@@ -137,10 +133,7 @@ def test_merging_stops_at_joints_with_dont_collapse(
     robot = Robot(
         "r",
         tuple(Link(name, None if name in light else _HEAVY) for name in "abcd"),
-        tuple(
-            Joint(p + c, p, c, Fixed(), _STEP, dont_collapse=c in kept)
-            for p, c in _FIXED_CHAIN
-        ),
+        tuple(Joint(p + c, p, c, Fixed(), _STEP, dont_collapse=c in kept) for p, c in _FIXED_CHAIN),
     )
 
     body_assignment = assign_bodies(build_tree(robot), merge_fixed=True)
@@ -175,9 +168,7 @@ def test_merging_keeps_the_total_mass_and_splits_no_body(
     apart, merged = assign_bodies(tree), assign_bodies(tree, merge_fixed=True)
 
     assert len(merged.bodies) <= len(apart.bodies)
-    assert sum(b.mass for b in merged.bodies) == pytest.approx(
-        sum(b.mass for b in apart.bodies)
-    )
+    assert sum(b.mass for b in merged.bodies) == pytest.approx(sum(b.mass for b in apart.bodies))
     for one in tree.links:
         for other in tree.links:
             if apart.body_of[one] is not None is not apart.body_of[other] and (
@@ -188,9 +179,7 @@ def test_merging_keeps_the_total_mass_and_splits_no_body(
 
 def test_moving_links_without_mass_share_a_small_mass() -> None:
     """The sum does not depend on the number of such links."""
-    robot = _robot(
-        {"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES)
-    )
+    robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES))
 
     body_assignment = _bodies(robot)
 
@@ -275,9 +264,7 @@ def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
     np.testing.assert_allclose(received, np.diag([1e-6, 0.5, 0.5]), atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "inertia", [(1.0, 0, 0, 1.0, 0, 3.0), (-1.0, 0, 0, 1.0, 0, 1.0)]
-)
+@pytest.mark.parametrize("inertia", [(1.0, 0, 0, 1.0, 0, 3.0), (-1.0, 0, 0, 1.0, 0, 1.0)])
 def test_physically_impossible_inertia_is_kept_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
@@ -445,9 +432,7 @@ def test_massless_fixed_base_is_no_error() -> None:
     """Only links that move need mass."""
     robot = _robot({"base": None, "a": _HEAVY}, ("base", "a", _MOVES))
 
-    body_assignment = assign_bodies(
-        build_tree(robot), BaseOption.FIXED, MasslessOption.ERROR
-    )
+    body_assignment = assign_bodies(build_tree(robot), BaseOption.FIXED, MasslessOption.ERROR)
 
     assert [body.link for body in body_assignment.bodies] == ["base", "a"]
     with pytest.raises(AuthoringError, match="'base' moves"):

@@ -56,9 +56,7 @@ def _pendulum() -> Robot:
     links = tuple(
         Link(
             f"rod {index}",
-            Inertial(
-                mass, Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)
-            ),
+            Inertial(mass, Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)),
         )
         for index, (mass, length, moment) in enumerate(rods)
     )
@@ -171,9 +169,7 @@ def _state(robot: Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Val
         if not columns:
             continue
         velocities[joint.name] = random.uniform(-1, 1, (1, columns))
-        positions[joint.name] = _moved(
-            joint.kind, None, random.uniform(-1, 1, (1, columns))
-        )
+        positions[joint.name] = _moved(joint.kind, None, random.uniform(-1, 1, (1, columns)))
     return positions, velocities
 
 
@@ -187,21 +183,15 @@ def _moved(
             return _turned(own, step)
         case Floating():
             own = np.array([[0.0, 0, 0, 1, 0, 0, 0]]) if start is None else start
-            return np.hstack(
-                [own[:, :3] + step[:, :3], _turned(own[:, 3:], step[:, 3:])]
-            )
+            return np.hstack([own[:, :3] + step[:, :3], _turned(own[:, 3:], step[:, 3:])])
         case Planar():
             flat = np.eye(3) - np.outer(kind.axis, kind.axis)
             step = np.hstack([step[:, :3] @ flat, step[:, 3:]])
     return step if start is None else start + step
 
 
-def _turned(
-    quats: NDArray[np.float64], vectors: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    turned = Rotation.from_quat(quats, scalar_first=True) * Rotation.from_rotvec(
-        vectors
-    )
+def _turned(quats: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    turned = Rotation.from_quat(quats, scalar_first=True) * Rotation.from_rotvec(vectors)
     result: NDArray[np.float64] = turned.as_quat(scalar_first=True)
     return result
 
@@ -214,9 +204,7 @@ def _at(robot: Robot, positions: Values, velocities: Values, time: float) -> Val
     }
 
 
-def _energies(
-    robot: Robot, positions: Values, velocities: Values
-) -> tuple[float, float]:
+def _energies(robot: Robot, positions: Values, velocities: Values) -> tuple[float, float]:
     """Kinetic energy by differences of link frames, and potential energy."""
     step = 1e-5
     before, now, after = (
@@ -273,10 +261,7 @@ def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -
     def energy(time: float) -> float:
         at_time = _at(robot, positions, velocities, time)
         (inertia,) = inertia_matrices(robot, at_time)
-        return (
-            float(speed @ inertia @ speed / 2)
-            + _energies(robot, at_time, velocities)[1]
-        )
+        return float(speed @ inertia @ speed / 2) + _energies(robot, at_time, velocities)[1]
 
     power = (energy(step) - energy(-step)) / (2 * step)
     scale = float(np.abs(bias) @ np.abs(speed)) + 1.0
@@ -308,15 +293,11 @@ def test_equations_match_pybullet(file: str) -> None:
     count = pybullet.getNumJoints(body, physicsClientId=engine)
     order = [
         info[1].decode()
-        for info in (
-            pybullet.getJointInfo(body, i, physicsClientId=engine) for i in range(count)
-        )
+        for info in (pybullet.getJointInfo(body, i, physicsClientId=engine) for i in range(count))
         if info[2] != pybullet.JOINT_FIXED
     ]
     index = [names.index(name) for name in order]
-    inertia = pybullet.calculateMassMatrix(
-        body, list(positions[index]), physicsClientId=engine
-    )
+    inertia = pybullet.calculateMassMatrix(body, list(positions[index]), physicsClientId=engine)
     bias = pybullet.calculateInverseDynamics(
         body,
         list(positions[index]),

@@ -104,6 +104,4 @@ def test_no_sampled_direction_has_a_larger_distance(seed: int) -> None:
 
 def test_flat_points_have_no_fit() -> None:
     """They enclose no volume."""
-    assert (
-        fit_primitive(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)])) is None
-    )
+    assert fit_primitive(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)])) is None

@@ -25,9 +25,7 @@ from urdf_usd.converter.robot.rigid import (
 
 
 def _matrix(quat_wxyz: Vec4) -> NDArray[np.float64]:
-    matrix: NDArray[np.float64] = Rotation.from_quat(
-        quat_wxyz, scalar_first=True
-    ).as_matrix()
+    matrix: NDArray[np.float64] = Rotation.from_quat(quat_wxyz, scalar_first=True).as_matrix()
     return matrix
 
 
@@ -53,9 +51,7 @@ def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> No
     letter, quat = rotation_onto_axis(axis)
 
     e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    np.testing.assert_allclose(
-        rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15
-    )
+    np.testing.assert_allclose(rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15)
     assert np.linalg.norm(quat) == pytest.approx(1.0)
     if set(np.abs(axis)) == {0.0, 1.0}:
         assert set(np.abs(quat)) == {0.0, 1.0}
@@ -73,8 +69,7 @@ def test_rotation_onto_axis_is_minimal() -> None:
     # Half a turn about X, and then back about Y.
     np.testing.assert_allclose(
         _matrix(behind),
-        Rotation.from_rotvec([0.0, -2 * angle, 0.0]).as_matrix()
-        @ np.diag([1.0, -1.0, -1.0]),
+        Rotation.from_rotvec([0.0, -2 * angle, 0.0]).as_matrix() @ np.diag([1.0, -1.0, -1.0]),
         atol=1e-15,
     )
 
@@ -86,15 +81,11 @@ def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
     right = compose(a, compose(b, c))
 
     np.testing.assert_allclose(left.position, right.position, atol=1e-13)
-    np.testing.assert_allclose(
-        _matrix(left.quat_wxyz), _matrix(right.quat_wxyz), atol=1e-13
-    )
+    np.testing.assert_allclose(_matrix(left.quat_wxyz), _matrix(right.quat_wxyz), atol=1e-13)
 
 
 @given(poses(), poses())
-def test_composed_pose_transforms_points_like_matrices(
-    parent: Pose, child: Pose
-) -> None:
+def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose) -> None:
     """One frame after the other, by scipy's matrices."""
     point = (0.3, -1.2, 0.7)
     within = _matrix(child.quat_wxyz) @ point + child.position
@@ -130,9 +121,7 @@ def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None
     moments, quat = principal_inertia(inertial.inertia)
 
     rebuilt = _matrix(quat) @ np.diag(moments) @ _matrix(quat).T
-    np.testing.assert_allclose(
-        rebuilt, _tensor(inertial.inertia), rtol=1e-12, atol=1e-14
-    )
+    np.testing.assert_allclose(rebuilt, _tensor(inertial.inertia), rtol=1e-12, atol=1e-14)
 
 
 @given(rotations(), st.floats(1e-9, 1e3))
@@ -154,9 +143,7 @@ def test_shifted_inertia_of_point_masses() -> None:
 
     def about(origin: NDArray[np.float64]) -> NDArray[np.float64]:
         arms = points - origin
-        tensor: NDArray[np.float64] = mass * (
-            np.sum(arms**2) * np.eye(3) - arms.T @ arms
-        )
+        tensor: NDArray[np.float64] = mass * (np.sum(arms**2) * np.eye(3) - arms.T @ arms)
         return tensor
 
     center = points.mean(axis=0)

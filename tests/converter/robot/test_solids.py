@@ -32,9 +32,7 @@ def _assert_like(solid: Solid, mesh: trimesh.Trimesh, rel: float) -> None:
     assert solid.volume == pytest.approx(mesh.volume, rel=rel)
     np.testing.assert_allclose(solid.center, mesh.center_mass, atol=rel)
     inertia = mesh.moment_inertia
-    np.testing.assert_allclose(
-        solid.inertia, inertia, atol=rel * float(np.abs(inertia).max())
-    )
+    np.testing.assert_allclose(solid.inertia, inertia, atol=rel * float(np.abs(inertia).max()))
 
 
 @pytest.mark.parametrize(
@@ -165,9 +163,7 @@ def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None
     solid, is_hull = solid_of_mesh(points, np.full(count, 3), np.arange(3 * count))
 
     assert is_hull
-    assert solid.volume == pytest.approx(
-        trimesh.convex.convex_hull(upper.reshape(-1, 3)).volume
-    )
+    assert solid.volume == pytest.approx(trimesh.convex.convex_hull(upper.reshape(-1, 3)).volume)
 
 
 def test_polygons_and_triangles_are_closed_alike() -> None:

@@ -41,9 +41,7 @@ def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
 
     singly = [quat_wxyz_from_rotation(matrix) for matrix in matrices]
     np.testing.assert_allclose(quats, singly, atol=1e-15)
-    np.testing.assert_allclose(
-        back, [rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15
-    )
+    np.testing.assert_allclose(back, [rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15)
 
 
 @given(rotations())

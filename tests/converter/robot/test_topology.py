@@ -47,9 +47,7 @@ def test_tree_order_is_parents_before_children() -> None:
 
 def test_rigid_groups_start_with_the_link_nearest_the_root() -> None:
     """Link b is fixed to a, c moves, and d is fixed to c."""
-    robot = _robot(
-        "abcd", ("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), fixed="13"
-    )
+    robot = _robot("abcd", ("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), fixed="13")
 
     assert rigid_groups(build_tree(robot)) == (("a", "b"), ("c", "d"))
 

@@ -98,7 +98,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
 def test_json_schema_accepts_what_is_read(tmp_path: Path) -> None:
     """And refuses unknown keys and values out of range, as the reader does."""
-    import tomllib  # noqa: PLC0415  the test's own reading
+    import tomllib
 
     validator = jsonschema.Draft202012Validator(schema())
 
@@ -164,9 +164,7 @@ def test_unknown_keys_are_all_refused_with_suggestions(tmp_path: Path) -> None:
         ("[[joints]\n", "1:9 description-syntax expected ']]' at the end of an array"),
     ],
 )
-def test_wrong_value_is_refused_at_its_place(
-    tmp_path: Path, text: str, expected: str
-) -> None:
+def test_wrong_value_is_refused_at_its_place(tmp_path: Path, text: str, expected: str) -> None:
     """One line per problem."""
     (found,) = _errors(tmp_path, text)
 

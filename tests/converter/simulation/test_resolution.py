@@ -59,9 +59,7 @@ damping = 3
 
 
 @pytest.mark.parametrize("slide", [0.0, 0.3])
-def test_natural_frequency_becomes_gains_at_the_initial_pose(
-    tmp_path: Path, slide: float
-) -> None:
+def test_natural_frequency_becomes_gains_at_the_initial_pose(tmp_path: Path, slide: float) -> None:
     """With I = inertia and armature: k = I w^2, d = 2 z I w."""
     text = f"""\
 [[joints]]
@@ -219,9 +217,7 @@ def test_pattern_without_collider_is_reported(tmp_path: Path, pattern: str) -> N
         ),
     ],
 )
-def test_impossible_contact_material_is_refused(
-    tmp_path: Path, keys: str, message: str
-) -> None:
+def test_impossible_contact_material_is_refused(tmp_path: Path, keys: str, message: str) -> None:
     """At its table."""
     with pytest.raises(ConversionError, match=rf"robot\.toml:1:1: .*{message}"):
         _resolved(tmp_path, f'[[links]]\nmatch = "arm"\n{keys}\n')

@@ -78,9 +78,7 @@ joints = { hinge = 0.25 }
     found, _ = _resolved(tmp_path, text)
     ready, diagnostics = _resolved(tmp_path, text.replace("hand/open", "ready"))
 
-    assert dict(found.positions) == pytest.approx(
-        {"hinge": 0.25, "slide": 0.3, "follower": -0.55}
-    )
+    assert dict(found.positions) == pytest.approx({"hinge": 0.25, "slide": 0.3, "follower": -0.55})
     assert dict(ready.positions)["hinge"] == 0.25
     assert [one.rule for one in diagnostics] == ["description-unmatched"]
 
@@ -104,9 +102,7 @@ joints = { hinge = 0.25 }
         ),
     ],
 )
-def test_unusable_srdf_is_refused(
-    tmp_path: Path, text: str, srdf: str, message: str
-) -> None:
+def test_unusable_srdf_is_refused(tmp_path: Path, text: str, srdf: str, message: str) -> None:
     """With the place of the problem."""
     with pytest.raises(ConversionError, match=message):
         _resolved(tmp_path, text, srdf)

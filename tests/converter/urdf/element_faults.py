@@ -12,9 +12,7 @@ from tests.converter.urdf.faults import Document, Fault, Pair
 
 _OF_LINK = ("robot", "link")
 _WITH_ORIGIN = frozenset({"inertial", "visual", "collision", "joint"})
-_OF_ORIGIN = re.compile(
-    rb"(xyz\s*=\s*[\"'])\s*([-+\d.eE]+\s+[-+\d.eE]+\s+[-+\d.eE]+)\s*"
-)
+_OF_ORIGIN = re.compile(rb"(xyz\s*=\s*[\"'])\s*([-+\d.eE]+\s+[-+\d.eE]+\s+[-+\d.eE]+)\s*")
 _TYPE = re.compile(rb"(type\s*=\s*[\"'])(\w+)([\"'])")
 
 
@@ -73,11 +71,7 @@ def _joint_type(file: Document) -> Iterator[Pair]:
 
 def _origins(file: Document, end: bytes) -> Pair:
     # An origin in other elements is custom data, which is kept.
-    starts = [
-        tag
-        for tag in file.tags
-        if tag.name == "origin" and tag.path[-1] in _WITH_ORIGIN
-    ]
+    starts = [tag for tag in file.tags if tag.name == "origin" and tag.path[-1] in _WITH_ORIGIN]
     blemished = bytearray(file.data)
     for tag in reversed(starts):
         start = _OF_ORIGIN.sub(rb"\1\2" + end, file.data[tag.start : tag.inside])

@@ -302,9 +302,7 @@ _PLACES = {
 def _holds_telling(file: Document, tag: Tag) -> bool:
     """Return whether an element contains one that implies a missing end tag."""
     identifying = _IDENTIFYING.get(tag.name, ())
-    return any(
-        tag.start < one.start < tag.end and one.name in identifying for one in file.tags
-    )
+    return any(tag.start < one.start < tag.end and one.name in identifying for one in file.tags)
 
 
 def _end_added(file: Document) -> Iterator[Pair]:
@@ -313,19 +311,13 @@ def _end_added(file: Document) -> Iterator[Pair]:
     done = set()
     starts = {tag.start: tag.name for tag in file.tags}
     for tag in file.tags:
-        blank = re.compile(rb"(?:\s|<!--.*?-->)*", re.DOTALL).match(
-            file.data, tag.behind
-        )
+        blank = re.compile(rb"(?:\s|<!--.*?-->)*", re.DOTALL).match(file.data, tag.behind)
         assert blank
         following = starts.get(blank.end(), "")
         identifying = following in _IDENTIFYING.get(tag.name, ())
         is_last = file.data.startswith(b"</", blank.end())
         in_place = tag.path == _PLACES.get(tag.name) and not _holds_telling(file, tag)
-        if (
-            (tag.name, following) in done
-            or not in_place
-            or not (identifying or is_last)
-        ):
+        if (tag.name, following) in done or not in_place or not (identifying or is_last):
             continue
         done.add((tag.name, following))
         if tag.behind > tag.end:

@@ -66,9 +66,7 @@ def test_other_notations_are_not_numbers(text: str) -> None:
         ("(1; 2; 3)", (1.0, 2.0, 3.0)),
     ],
 )
-def test_unambiguous_punctuation_is_dropped(
-    text: str, values: tuple[float, ...]
-) -> None:
+def test_unambiguous_punctuation_is_dropped(text: str, values: tuple[float, ...]) -> None:
     """Three numbers remain, with any punctuation between them."""
     found = read(text, 3)
 

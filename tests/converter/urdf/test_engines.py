@@ -75,9 +75,7 @@ def test_mujoco_reads_the_same_mass_properties() -> None:
         ours = frame @ inertia_tensor(link.inertial.inertia) @ frame.T
         np.testing.assert_allclose(body.mass, link.mass, rtol=1e-12)
         np.testing.assert_allclose(body.ipos, link.inertial.origin.position, atol=1e-12)
-        np.testing.assert_allclose(
-            axes @ np.diag(body.inertia) @ axes.T, ours, 1e-9, 1e-12
-        )
+        np.testing.assert_allclose(axes @ np.diag(body.inertia) @ axes.T, ours, 1e-9, 1e-12)
 
 
 def _bullet_differences(robot: Robot, file: Path) -> list[str]:

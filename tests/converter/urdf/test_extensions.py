@@ -52,9 +52,7 @@ def test_elements_are_kept_with_their_content(read: Read) -> None:
 
 def test_gazebo_elements_belong_to_their_reference(read: Read) -> None:
     """A link before a joint of the same name; unknown references stay at the robot."""
-    text = "".join(
-        f'<gazebo reference="{name}"><n>{name}</n></gazebo>' for name in "abjz"
-    )
+    text = "".join(f'<gazebo reference="{name}"><n>{name}</n></gazebo>' for name in "abjz")
     robot = read(
         f'<robot name="r">{text}<link name="a"/><link name="b"/>'
         '<joint name="a" type="fixed"><parent link="a"/><child link="b"/></joint>'

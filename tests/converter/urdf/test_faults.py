@@ -109,9 +109,7 @@ def _well_formed(data: bytes) -> bool:
     return True
 
 
-def _differences(
-    file: Path, pairs: Iterator[Pair], rule: str, message: str = ""
-) -> list[str]:
+def _differences(file: Path, pairs: Iterator[Pair], rule: str, message: str = "") -> list[str]:
     """Return the faults of one kind that change the robot or are not reported."""
     found = []
     # The text of messages is not compared.
@@ -171,11 +169,7 @@ def test_every_repair_of_xml_has_a_fault() -> None:
 
 def test_every_rule_of_a_repair_has_a_fault_or_a_reason() -> None:
     """Warnings on text and on the robot's tree name the repair."""
-    repairs = {
-        rule.id
-        for rule in (*TEXT_RULES, *ROBOT_RULES)
-        if rule.severity is Severity.WARNING
-    }
+    repairs = {rule.id for rule in (*TEXT_RULES, *ROBOT_RULES) if rule.severity is Severity.WARNING}
     of_xml = {repair.rule for repair in XmlRepair}
 
     assert of_xml <= repairs

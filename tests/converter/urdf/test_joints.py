@@ -58,9 +58,7 @@ def _rules(parsed: Parsed) -> list[str]:
         ("spherical", Spherical()),
     ],
 )
-def test_every_type_has_its_attributes(
-    read_joint: Read, name: str, kind: JointKind
-) -> None:
+def test_every_type_has_its_attributes(read_joint: Read, name: str, kind: JointKind) -> None:
     """Effort and velocity belong to all joints, limits to two types."""
     parsed = read_joint(
         f'type="{name}"><axis xyz="2 -3 6"/>'
@@ -113,9 +111,7 @@ def test_axes_are_unit_vectors(
     assert all(math.copysign(1.0, c) == 1.0 for c in kind.axis if c == 0.0)
 
 
-def test_zero_axis_is_an_error_only_where_it_is_used(
-    read_joint: Read, refuse: Refuse
-) -> None:
+def test_zero_axis_is_an_error_only_where_it_is_used(read_joint: Read, refuse: Refuse) -> None:
     """Fixed joints often have one."""
     assert _rules(read_joint('type="fixed"><axis xyz="0 0 0"/>')) == []
 
@@ -125,9 +121,7 @@ def test_zero_axis_is_an_error_only_where_it_is_used(
         '<axis xyz="0 0 0"/><limit lower="0" upper="1"/></joint></robot>'
     )
 
-    assert [(d.rule, d.location and d.location.line) for d in found] == [
-        ("joint-axis-zero", 2)
-    ]
+    assert [(d.rule, d.location and d.location.line) for d in found] == [("joint-axis-zero", 2)]
 
 
 @pytest.mark.parametrize(
@@ -276,6 +270,5 @@ def test_invalid_mimics_are_dropped(
     assert [d.rule for d in found] == [rule]
     assert f"joint {dropped!r}" in found[0].message
     assert _mimics(parsed) == {
-        name: Mimic(leader) if leader and name != dropped else None
-        for name, _, leader in joints
+        name: Mimic(leader) if leader and name != dropped else None for name, _, leader in joints
     }

@@ -68,9 +68,7 @@ def test_order_and_spacing_do_not_matter(random: Random) -> None:
     st.sampled_from(["xyz", "rpy", "value", "ixx", "lower", "effort", "size", "rgba"]),
     st.text(max_size=12),
 )
-def test_any_attribute_text_gives_a_robot_or_diagnostics(
-    attribute: str, value: str
-) -> None:
+def test_any_attribute_text_gives_a_robot_or_diagnostics(attribute: str, value: str) -> None:
     """Except characters that XML cannot represent."""
     root = _markup()
     kept = "".join(c for c in value if c in "\t\n\r" or " " <= c <= "\ud7ff")

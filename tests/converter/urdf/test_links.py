@@ -45,8 +45,7 @@ def _rules(parsed: Parsed) -> list[str]:
 def test_mass_properties_are_in_the_inertial_frame(read_link: Read) -> None:
     """Nothing is rotated by the reader."""
     parsed = read_link(
-        f'<inertial><origin xyz="1 -2 3" rpy="{_CYCLE}"/><mass value="5"/>{_INERTIA}'
-        "</inertial>"
+        f'<inertial><origin xyz="1 -2 3" rpy="{_CYCLE}"/><mass value="5"/>{_INERTIA}</inertial>'
     )
 
     inertial = _link(parsed).inertial
@@ -157,9 +156,7 @@ def test_every_shape_is_read(read_link: Read, text: str, geometry: Geometry) -> 
         ('<geometry><cylinder radius="1" length="0"/></geometry>', "geometry-invalid"),
     ],
 )
-def test_shapes_without_volume_are_omitted(
-    read_link: Read, text: str, rule: str
-) -> None:
+def test_shapes_without_volume_are_omitted(read_link: Read, text: str, rule: str) -> None:
     """With a warning."""
     parsed = read_link(f"<collision>{text}</collision>")
 
@@ -170,8 +167,7 @@ def test_shapes_without_volume_are_omitted(
 def test_first_of_two_shapes_is_read(read_link: Read) -> None:
     """A geometry has one shape."""
     parsed = read_link(
-        '<collision><geometry><sphere radius="1"/><box size="1 1 1"/></geometry>'
-        "</collision>"
+        '<collision><geometry><sphere radius="1"/><box size="1 1 1"/></geometry></collision>'
     )
 
     assert [c.geometry for c in _link(parsed).collisions] == [Sphere(1.0)]

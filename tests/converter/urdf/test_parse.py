@@ -18,9 +18,7 @@ Refuse = Callable[[str], tuple[Diagnostic, ...]]
 
 def _brief(diagnostics: tuple[Diagnostic, ...]) -> list[tuple[str, int, int]]:
     """Return rule, line and column of each diagnostic."""
-    return [
-        (d.rule, d.location.line, d.location.column) for d in diagnostics if d.location
-    ]
+    return [(d.rule, d.location.line, d.location.column) for d in diagnostics if d.location]
 
 
 def _fixed(name: str, parent: str, child: str) -> str:
@@ -159,9 +157,7 @@ def _origin(read: Read, version: str, attributes: str) -> tuple[Pose, list[str]]
 @pytest.mark.parametrize("version", ["1.1", "1.2", "1.17"])
 def test_quaternion_is_read_from_version_1_1(read: Read, version: str) -> None:
     """It is normalised, in the order (w, x, y, z)."""
-    pose, rules = _origin(
-        read, f'version="{version}"', 'xyz="1 2 3" quat_xyzw="2 -4 4 8"'
-    )
+    pose, rules = _origin(read, f'version="{version}"', 'xyz="1 2 3" quat_xyzw="2 -4 4 8"')
 
     assert pose == Pose((1.0, 2.0, 3.0), (0.8, 0.2, -0.4, 0.4))
     assert rules == []

@@ -36,9 +36,7 @@ def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
 
 def test_values_are_converted_and_defaults_applied() -> None:
     """Authored values have priority over defaults."""
-    node, found = _read(
-        '<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>'
-    )
+    node, found = _read('<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>')
 
     assert not found
     assert (node[_NAME], node[_MASS]) == ("oak", 5.0)
@@ -83,9 +81,7 @@ def test_invalid_value_is_reported_and_replaced_by_its_default(
     leaf: str, rule: str, message: str
 ) -> None:
     """The usable part of the text equals the default here."""
-    node, found = _read(
-        f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>'
-    )
+    node, found = _read(f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>')
 
     assert [d.rule for d in found] == [rule]
     assert message in found[0].message
@@ -119,9 +115,7 @@ def test_missing_required_element_is_reported_once(text: str, rule: str) -> None
 
 def test_content_of_unknown_elements_is_skipped() -> None:
     """It belongs to another tool."""
-    root, _ = drain(
-        parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml")
-    )
+    root, _ = drain(parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml"))
 
     visited = [(e.tag, known is not None) for e, known in walk(root, _TREE)]
 

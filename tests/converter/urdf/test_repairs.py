@@ -27,9 +27,7 @@ def test_identical_duplicates_are_merged(read: Read) -> None:
         'name="j" type="continuous">', '\ntype="continuous" name="j">\n'
     )
 
-    parsed = read(
-        f'<robot name="r">{_A}{_B}{_A}\n{_joint("j", "a", "b")}{again}</robot>'
-    )
+    parsed = read(f'<robot name="r">{_A}{_B}{_A}\n{_joint("j", "a", "b")}{again}</robot>')
 
     assert [link.name for link in parsed.robot.links] == ["a", "b"]
     assert [joint.name for joint in parsed.robot.joints] == ["j"]
@@ -59,9 +57,7 @@ def test_joint_to_a_missing_child_is_dropped(read: Read) -> None:
     """With mimics that refer to it; the rest of the robot is kept."""
     follower = _joint("k", "a", "b", '<mimic joint="j"/>')
 
-    parsed = read(
-        f'<robot name="r">{_A}{_B}\n{_joint("j", "b", "z")}{follower}</robot>'
-    )
+    parsed = read(f'<robot name="r">{_A}{_B}\n{_joint("j", "b", "z")}{follower}</robot>')
 
     assert [joint.name for joint in parsed.robot.joints] == ["k"]
     assert [d.rule for d in parsed.diagnostics] == [
@@ -71,9 +67,7 @@ def test_joint_to_a_missing_child_is_dropped(read: Read) -> None:
     assert "child link 'z'" in parsed.diagnostics[0].message
 
 
-def test_joint_of_a_missing_parent_makes_its_child_a_root(
-    refuse: Refuse, read: Read
-) -> None:
+def test_joint_of_a_missing_parent_makes_its_child_a_root(refuse: Refuse, read: Read) -> None:
     """An error if there is another root."""
     dangling = _joint("j", "z", "a")
 
@@ -143,9 +137,7 @@ def test_tree_below_a_root_option_is_read_alone(tmp_path: Path) -> None:
     leader = _joint("i", "d", "e")
     follower = _joint("j", "b", "c", '<mimic joint="i"/>')
     loop = '<link name="d"/><link name="e"/>' + leader + _joint("k", "e", "d")
-    text = (
-        f'<robot name="r">{_A}{_B}{_C}{loop}{_joint("h", "a", "b")}{follower}</robot>'
-    )
+    text = f'<robot name="r">{_A}{_B}{_C}{loop}{_joint("h", "a", "b")}{follower}</robot>'
     file.write_text(text, encoding="utf-8")
 
     parsed = parse(file, root="b")
@@ -174,9 +166,7 @@ def test_joint_types_are_case_insensitive(read_joint: Read) -> None:
         ("1.2", Range(float("-inf"), 2.0)),
     ],
 )
-def test_absent_bound_is_zero_before_version_1_2(
-    read: Read, version: str, bounds: Range
-) -> None:
+def test_absent_bound_is_zero_before_version_1_2(read: Read, version: str, bounds: Range) -> None:
     """From 1.2 on it is required, so absent is None."""
     parsed = read(
         f'<robot name="r" version="{version}">{_A}{_B}'

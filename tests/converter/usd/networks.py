@@ -51,9 +51,7 @@ def _plain(value: object) -> Numbers:
 def pixel(place: Numbers, *, is_color: bool) -> Numbers:
     """Return an image's linear components; a colour is darker than raw data."""
     s, t = place
-    rgba = np.array(
-        [0.3 + 0.01 * s, 0.5 - 0.02 * t, 0.6 + 0.03 * s * t, 0.7 + 0.01 * t]
-    )
+    rgba = np.array([0.3 + 0.01 * s, 0.5 - 0.02 * t, 0.6 + 0.03 * s * t, 0.7 + 0.01 * t])
     return rgba * np.array([0.5, 0.5, 0.5, 1.0]) if is_color else rgba
 
 
@@ -93,9 +91,7 @@ def _rotate(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
     # Its GLSL: (cos x + sin y, cos y - sin x).
     angle = math.radians(float(point.of(shader, "amount", 0)))
     sine, cosine = math.sin(angle), math.cos(angle)
-    turned: Numbers = np.array([[cosine, sine], [-sine, cosine]]) @ point.of(
-        shader, "in"
-    )
+    turned: Numbers = np.array([[cosine, sine], [-sine, cosine]]) @ point.of(shader, "in")
     return turned
 
 

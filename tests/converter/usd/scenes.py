@@ -27,9 +27,7 @@ def quat(turn: Rotation) -> Gf.Quatf:
 class Scene:
     """A stage with a default prim, to be filled by hand."""
 
-    def __init__(
-        self, *, length: float = 1.0, mass: float = 1.0, up: str = "Z"
-    ) -> None:
+    def __init__(self, *, length: float = 1.0, mass: float = 1.0, up: str = "Z") -> None:
         self.stage = Usd.Stage.CreateInMemory()
         UsdGeom.SetStageMetersPerUnit(self.stage, length)
         UsdPhysics.SetStageKilogramsPerUnit(self.stage, mass)

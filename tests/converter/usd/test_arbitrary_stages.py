@@ -135,9 +135,7 @@ def test_unchanged_stage_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("relationship", properties(Sdf.RelationshipSpec))
 @pytest.mark.parametrize("target", _TARGETS)
-def test_relationships_may_have_any_target(
-    tmp_path: Path, relationship: str, target: str
-) -> None:
+def test_relationships_may_have_any_target(tmp_path: Path, relationship: str, target: str) -> None:
     """Prims that are missing, inactive or of another type."""
     layer = arm()
     targets = layer.GetObjectAtPath(relationship).targetPathList
@@ -167,9 +165,7 @@ def test_attributes_may_have_any_type_and_value(tmp_path: Path, attribute: str) 
     ("name", "value"),
     [(name, value) for name, values in _UNITS.items() for value in values],
 )
-def test_invalid_units_are_refused_by_both(
-    tmp_path: Path, name: str, value: object
-) -> None:
+def test_invalid_units_are_refused_by_both(tmp_path: Path, name: str, value: object) -> None:
     """Zero or NaN would make every length or mass invalid."""
     layer = arm()
     layer.pseudoRoot.SetInfo(name, value)

@@ -146,9 +146,7 @@ def test_transform_that_is_nan_names_the_attribute(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["nan", "inf"])
-def test_mesh_point_that_is_not_finite_names_the_attribute(
-    tmp_path: Path, number: str
-) -> None:
+def test_mesh_point_that_is_not_finite_names_the_attribute(tmp_path: Path, number: str) -> None:
     """The mesh would be left out otherwise."""
     mesh = (
         f'def Mesh "part" {{\npoint3f[] points = [(0,0,0), (1,0,0), (0,1,{number})]\n'
@@ -214,9 +212,7 @@ def test_infinity_is_refused_where_it_has_no_meaning(
 
 @pytest.mark.parametrize("unit", ["metersPerUnit = 1", "kilogramsPerUnit = 1"])
 @pytest.mark.parametrize("number", ["0", "-1"])
-def test_unit_that_is_not_positive_is_refused(
-    tmp_path: Path, unit: str, number: str
-) -> None:
+def test_unit_that_is_not_positive_is_refused(tmp_path: Path, unit: str, number: str) -> None:
     """Lengths and masses would vanish or change sign."""
     for message in _refusals(_with_number(unit, number), tmp_path):
         assert _NUMBERS[unit] in message
@@ -264,9 +260,7 @@ def test_axis_other_than_xyz_is_refused(tmp_path: Path, axis: str) -> None:
         ("size = 0.2", "size.timeSamples = {1: 0.2}"),
     ],
 )
-def test_time_samples_without_default_are_refused(
-    tmp_path: Path, old: str, new: str
-) -> None:
+def test_time_samples_without_default_are_refused(tmp_path: Path, old: str, new: str) -> None:
     """Without them, the fallback of the schema would be read."""
     for message in _refusals(_edited(old, new), tmp_path):
         assert "time samples and no default value" in message
@@ -286,20 +280,14 @@ def test_transform_beyond_float32_is_refused(tmp_path: Path) -> None:
 
 _MISSING = {
     "sublayer": _edited("metersPerUnit = 1", "subLayers = [@./none.usda@]"),
-    "reference": _edited(
-        'def Xform "arm" (', 'def Xform "arm" (references = @./none.usda@ '
-    ),
-    "payload": _edited(
-        'def Xform "arm" (', 'def Xform "arm" (payload = @./none.usda@ '
-    ),
+    "reference": _edited('def Xform "arm" (', 'def Xform "arm" (references = @./none.usda@ '),
+    "payload": _edited('def Xform "arm" (', 'def Xform "arm" (payload = @./none.usda@ '),
     "corrupt reference": _edited(
         'def Xform "arm" (', 'def Xform "arm" (references = @./corrupt.usda@ '
     ),
     "prim": _edited('def Xform "arm" (', 'def Xform "arm" (references = </none> '),
     "cycle": _edited('def Xform "arm" (', 'def Xform "arm" (references = </robot> '),
-    "inherited cycle": _edited(
-        'def Xform "arm" (', 'def Xform "arm" (inherits = </robot> '
-    ),
+    "inherited cycle": _edited('def Xform "arm" (', 'def Xform "arm" (inherits = </robot> '),
 }
 
 
@@ -358,9 +346,7 @@ def test_error_of_openusd_is_one_line_without_its_source_files(
         ("/robot/joint", "mimic-loop"),
     ],
 )
-def test_mimic_of_no_other_joint_is_reported(
-    tmp_path: Path, target: str, rule: str
-) -> None:
+def test_mimic_of_no_other_joint_is_reported(tmp_path: Path, target: str, rule: str) -> None:
     """The coupling is dropped."""
     text = _edited('"PhysicsDriveAPI:angular"', '"NewtonMimicAPI"')
     file = tmp_path / "mimic.usda"

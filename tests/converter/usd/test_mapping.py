@@ -297,9 +297,7 @@ def test_joint_connects_parent_and_child(stage: Usd.Stage) -> None:
         ("planar", "PhysicsJoint"),
     ],
 )
-def test_joint_types_have_usdphysics_schemas(
-    tmp_path: Path, kind: str, schema: str
-) -> None:
+def test_joint_types_have_usdphysics_schemas(tmp_path: Path, kind: str, schema: str) -> None:
     """All six types of URDF, between two bodies."""
     mass = (
         '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" '

@@ -51,13 +51,9 @@ def test_shapes_and_their_poses_are_read_back(
     links = {link.name: link for link in again.links}
     for link in robot.links:
         shapes, shapes_again = link.shapes, links[link.name].shapes
-        assert [type(s.geometry) for s in shapes_again] == [
-            type(s.geometry) for s in shapes
-        ]
+        assert [type(s.geometry) for s in shapes_again] == [type(s.geometry) for s in shapes]
         for shape, shape_again in zip(shapes, shapes_again, strict=True):
-            assert shape_again.origin.position == pytest.approx(
-                shape.origin.position, abs=1e-12
-            )
+            assert shape_again.origin.position == pytest.approx(shape.origin.position, abs=1e-12)
             aligned = abs(np.dot(shape_again.origin.quat_wxyz, shape.origin.quat_wxyz))
             assert aligned == pytest.approx(1.0, abs=1e-12)
 
@@ -71,17 +67,14 @@ def test_reading_without_shapes_changes_no_links_and_joints(
     with tempfile.TemporaryDirectory() as folder:
         root = _written(robot, nesting, base, folder)
         whole, bare = (
-            _without_shapes(read_usd(root, shapes=shapes).robot)
-            for shapes in (True, False)
+            _without_shapes(read_usd(root, shapes=shapes).robot) for shapes in (True, False)
         )
 
     assert bare == whole
 
 
 def _without_shapes(robot: Robot) -> Robot:
-    links = tuple(
-        structs.replace(link, visuals=(), collisions=()) for link in robot.links
-    )
+    links = tuple(structs.replace(link, visuals=(), collisions=()) for link in robot.links)
     return structs.replace(robot, links=links)
 
 
@@ -112,9 +105,7 @@ def test_assets_of_random_robots_pass_openusd_validation(
 
 @settings(max_examples=10, deadline=None)
 @given(robots(), st.sampled_from(BodyNesting), st.sampled_from(Profile))
-def test_assets_are_deterministic(
-    robot: Robot, nesting: BodyNesting, profile: Profile
-) -> None:
+def test_assets_are_deterministic(robot: Robot, nesting: BodyNesting, profile: Profile) -> None:
     """Text and binary layers; none contains the path of its folder."""
     with (
         tempfile.TemporaryDirectory() as first,

@@ -34,10 +34,7 @@ def png(shade: int) -> bytes:
         b"IEND": b"",
     }
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        len(data).to_bytes(4, "big")
-        + name
-        + data
-        + zlib.crc32(name + data).to_bytes(4, "big")
+        len(data).to_bytes(4, "big") + name + data + zlib.crc32(name + data).to_bytes(4, "big")
         for name, data in chunks.items()
     )
 
@@ -63,8 +60,7 @@ def visual(mesh: str, material: str = "") -> str:
 def parted(folder: Path, materials: str, *names: str) -> None:
     """Write part.obj, whose faces have these materials, and its library."""
     lines = [
-        f"usemtl {name}\n{face}" if name else face
-        for name, face in zip(names, FACES, strict=True)
+        f"usemtl {name}\n{face}" if name else face for name, face in zip(names, FACES, strict=True)
     ]
     (folder / "part.obj").write_text(SURFACE + "\n".join(lines) + "\n")
     (folder / "part.mtl").write_text(materials)

@@ -96,10 +96,7 @@ def test_download_is_announced_before_it_starts(
     resolve_robot("rd:upkie_description", lines.append)
 
     assert lines == [
-        (
-            "downloading upkie_description from "
-            "https://github.com/upkie/upkie_description.git"
-        )
+        ("downloading upkie_description from https://github.com/upkie/upkie_description.git")
     ]
 
 
@@ -141,9 +138,7 @@ def test_urdf_missing_from_repository_is_named(repository: Path) -> None:
         resolve_robot("rd:upkie_description", lambda _: None)
 
 
-def test_module_with_xacro_has_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_module_with_xacro_has_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One file with different arguments is several robots."""
     package = tmp_path / "xarm_ros2/xarm_description"
     (package / "urdf").mkdir(parents=True)
@@ -152,9 +147,7 @@ def test_module_with_xacro_has_arguments(
     file.touch()
     _clone_from(tmp_path, monkeypatch)
 
-    robots = resolve_corpora(
-        ["rd:xarm6_description", "rd:xarm7_description"], lambda _: None
-    )
+    robots = resolve_corpora(["rd:xarm6_description", "rd:xarm7_description"], lambda _: None)
 
     sources = [robot for robot in robots if isinstance(robot, RobotSource)]
     assert [robot.path for robot in sources] == [file, file]
@@ -236,9 +229,7 @@ def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
 @pytest.mark.parametrize("name", WITH_URDF)
-def test_mirrored_description_resolves(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mirrored_description_resolves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the real module, from a folder instead of the network."""
     assert MIRROR is not None
     _clone_from(Path(MIRROR), monkeypatch)
@@ -265,9 +256,7 @@ def test_repository_that_cannot_be_cloned_is_tried_once(
     monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
 
-    robots = resolve_corpora(
-        ["rd:a1_description", "rd:go2_description"], lambda _: None
-    )
+    robots = resolve_corpora(["rd:a1_description", "rd:go2_description"], lambda _: None)
 
     assert tried == ["unitree_ros"]
     for robot in robots:
@@ -276,9 +265,7 @@ def test_repository_that_cannot_be_cloned_is_tried_once(
         assert robot.origin.maker == "UNITREE Robotics"
 
 
-def test_mirror_replaces_cloning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mirror_replaces_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The function that clones is restored afterwards."""
     cache = importlib.import_module("robot_descriptions._cache")
 

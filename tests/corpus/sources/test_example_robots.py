@@ -44,16 +44,12 @@ def test_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
     assert robot.path == wheel / "robots" / ROBOTS[0]
     assert robot.id == "erd--panda"
     assert dict(robot.packages)["example-robot-data"] == wheel
-    assert dict(robot.packages)["panda_description"] == (
-        wheel / "robots" / "panda_description"
-    )
+    assert dict(robot.packages)["panda_description"] == (wheel / "robots" / "panda_description")
 
 
 def test_ambiguous_stems_are_extended_by_their_folder(wheel: Path) -> None:
     """None of the robots has priority."""
-    with pytest.raises(
-        UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"
-    ):
+    with pytest.raises(UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"):
         resolve_robot("erd:anymal")
 
     robot = resolve_robot("erd:anymal_c_description/anymal")
@@ -82,9 +78,7 @@ def test_missing_wheel_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The message names the extra."""
-    monkeypatch.setattr(
-        "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
-    )
+    monkeypatch.setattr("urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
 
     (found,) = resolve_corpora(["erd"])
 

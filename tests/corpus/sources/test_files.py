@@ -96,9 +96,7 @@ def test_generated_folders_are_skipped(tmp_path: Path, other: str) -> None:
     assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
 
 
-@pytest.mark.parametrize(
-    "mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", STATE]
-)
+@pytest.mark.parametrize("mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", STATE])
 def test_marked_folders_are_skipped(tmp_path: Path, mark: str) -> None:
     """Virtual environments, what the build tools of ROS skip, and reports of runs."""
     _write(
@@ -127,6 +125,4 @@ def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     assert isinstance(good, RobotSource)
     assert isinstance(bad, UnavailableSource)
     assert bad.reference.endswith("/\\xff.urdf")
-    assert bad.reason == (
-        "\\xff.urdf: the name of the file or folder is not UTF-8; rename it"
-    )
+    assert bad.reason == ("\\xff.urdf: the name of the file or folder is not UTF-8; rename it")

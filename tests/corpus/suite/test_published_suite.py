@@ -42,9 +42,7 @@ def test_suite_has_150_cases_in_chapters() -> None:
     folder = feature_suite.ROOT / version
     chapters = [one["name"] for one in feature_suite.manifest(version)["chapters"]]
     robots = all_cases()
-    urdfs = {
-        path.relative_to(folder).with_suffix("") for path in folder.rglob("*.urdf")
-    }
+    urdfs = {path.relative_to(folder).with_suffix("") for path in folder.rglob("*.urdf")}
 
     assert len(robots) >= 150
     assert {name.as_posix() for name in urdfs} == {robot.name for robot in robots}

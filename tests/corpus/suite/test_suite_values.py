@@ -51,9 +51,7 @@ def test_poses_are_products_of_transforms(name: str) -> None:
                 assert frame[:3, :3] == pytest.approx(turned, abs=ROUNDING)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, one in VALID.items() if one.case.expected.bodies]
-)
+@pytest.mark.parametrize("name", [n for n, one in VALID.items() if one.case.expected.bodies])
 def test_mass_properties_are_sums(name: str) -> None:
     """Of the inertials of welded links, rotated and moved to one frame."""
     robot = VALID[name]
@@ -236,8 +234,7 @@ def test_colors_are_linear_values_of_the_rgba() -> None:
             min(1.0, component) for component in numbers(color.get("rgba"), 4)
         )
         linear = [
-            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-            for c in (red, green, blue)
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)
         ]
         assert appearance.color == pytest.approx(linear, abs=ROUNDING), name
         if appearance.opacity is not UNSET:
@@ -369,9 +366,7 @@ def _pybullet_frames(robot: SuiteRobot, folder: Path) -> list[dict[str, Array]]:
             for index in joints.values():
                 pybullet.resetJointState(body, index, 0, physicsClientId=client)
             for name, value in at.q.items():
-                pybullet.resetJointState(
-                    body, joints[name], value, physicsClientId=client
-                )
+                pybullet.resetJointState(body, joints[name], value, physicsClientId=client)
             frames = {
                 link: _pybullet_link(body, links[link], client)
                 for link in (expected.root, *at.links)
@@ -406,9 +401,7 @@ def _pybullet_base(body: int, client: int) -> Array:
     return there @ np.linalg.inv(own)
 
 
-def _disagreement(
-    robot: SuiteRobot, found: list[dict[str, Array]], allowed: float
-) -> str:
+def _disagreement(robot: SuiteRobot, found: list[dict[str, Array]], allowed: float) -> str:
     for at, frames in zip(robot.case.expected.poses, found, strict=True):
         for link, values in at.links.items():
             if values.position is not UNSET:

@@ -48,9 +48,7 @@ def test_page_lists_the_regression_and_its_correction(tmp_path: Path) -> None:
     assert "&lt;two&gt;" in rows[1][1]
     assert "→" not in rows[2][1]
     robots = page[page.index('id="robot-courses"') :]
-    assert robots.index(name) < min(
-        robots.index(robot.id) for robot in history[0].robots[1:]
-    )
+    assert robots.index(name) < min(robots.index(robot.id) for robot in history[0].robots[1:])
     assert "://" not in page
 
 

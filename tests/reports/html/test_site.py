@@ -164,9 +164,7 @@ def test_command_names_other_converters(recipe: str, named: str) -> None:
     """As the option reads them; our own needs no option."""
 
     def command(name: str, recipe: str) -> str:
-        converter = ConverterRecord(
-            name=name, title=name, recipe=recipe, gated=True, verdicts={}
-        )
+        converter = ConverterRecord(name=name, title=name, recipe=recipe, gated=True, verdicts={})
         summary = structs.replace(samples.summary(()), converters=(converter,))
         return run_command(summary, "erd")
 
@@ -314,9 +312,7 @@ def test_finding_names_its_subject_once() -> None:
 def test_robot_page_shows_each_engine_per_quantity() -> None:
     """Largest difference and its subject, or why nothing was compared."""
     page = _page(_named("Shifted"))
-    header = [
-        _text(th) for th in page.xpath("//table[@id='check-table']/thead/tr[2]/th")
-    ]
+    header = [_text(th) for th in page.xpath("//table[@id='check-table']/thead/tr[2]/th")]
     rows = {
         row[0].split(" the ")[0]: dict(zip(header, row, strict=True))
         for row in _rows(page, "check-table")
@@ -356,9 +352,7 @@ def test_run_page_counts_robots_per_quantity_and_engine(tmp_path: Path) -> None:
     )
     robots = (
         samples.robot(id="a", checks=(samples.simulated(unequal=1),)),
-        samples.robot(
-            id="b", checks=(samples.simulated(unequal=1),), deviations=(deviation,)
-        ),
+        samples.robot(id="b", checks=(samples.simulated(unequal=1),), deviations=(deviation,)),
         samples.robot(id="c", checks=(samples.simulated(),)),
     )
     page = _index(robots, tmp_path)
@@ -442,8 +436,7 @@ def test_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
 def test_long_lists_of_findings_are_cut_and_counted() -> None:
     """The record has them all."""
     findings = tuple(
-        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS)
-        for i in range(130)
+        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS) for i in range(130)
     )
     check = samples.position(Grade.FAILS, findings=findings)
     page = _page(samples.robot(Verdict.FAILS, checks=(check,)))
@@ -451,9 +444,7 @@ def test_long_lists_of_findings_are_cut_and_counted() -> None:
     assert "30 more are in the JSON record." in _text(page)
 
 
-@pytest.mark.parametrize(
-    "name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"]
-)
+@pytest.mark.parametrize("name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"])
 def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
     """Wherever a name occurs, on both pages."""
     finding = FindingRecord(
@@ -490,9 +481,7 @@ def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_every_verdict_is_shown_as_sign_word_and_colour(
-    verdict: Verdict, tmp_path: Path
-) -> None:
+def test_every_verdict_is_shown_as_sign_word_and_colour(verdict: Verdict, tmp_path: Path) -> None:
     """In the matrix and at the top of its page."""
     robot = samples.robot(verdict)
     chip = _one(
@@ -508,9 +497,7 @@ def test_every_verdict_is_shown_as_sign_word_and_colour(
 
 
 @pytest.mark.parametrize("grade", list(Grade))
-def test_every_grade_is_shown_as_sign_word_and_colour(
-    grade: Grade, tmp_path: Path
-) -> None:
+def test_every_grade_is_shown_as_sign_word_and_colour(grade: Grade, tmp_path: Path) -> None:
     """The word is for screen readers."""
     robot = samples.robot(checks=(samples.mass(grade),))
     cell = _one(
@@ -529,9 +516,7 @@ def test_pages_are_self_contained_and_accessible(tmp_path: Path) -> None:
         text = path.read_text("utf-8")
         page = html.fromstring(text)
         # Namespaces are no requests; requests are tested in a browser.
-        markup = re.sub(
-            r"(<script>).*?</script>", r"\1</script>", text, flags=re.DOTALL
-        )
+        markup = re.sub(r"(<script>).*?</script>", r"\1</script>", text, flags=re.DOTALL)
         assert not re.search(r"https?://|@import|url\(", markup)
         assert page.get("lang") == "en"
         assert page.xpath("//title/text()")
@@ -617,9 +602,7 @@ def test_index_of_1200_robots_is_small(tmp_path: Path) -> None:
         samples.mass(),
         samples.limits(),
     )
-    robots = tuple(
-        samples.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200)
-    )
+    robots = tuple(samples.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200))
     page = _index(robots, tmp_path)
     assert len(page.xpath("//table[@id='matrix']/tbody/tr")) == 1_200
     assert (tmp_path / "index.html").stat().st_size < 5_000_000
@@ -678,15 +661,9 @@ def test_lint_findings_and_coverage_have_tables() -> None:
         samples.DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."
     )
     entries = (
-        LedgerRecord(
-            part="link", count=9, fate=CoverageStatus.CONVERTED, where="a prim each"
-        ),
-        LedgerRecord(
-            part="<gazebo>", count=4, fate=CoverageStatus.KEPT, where="custom data"
-        ),
-        LedgerRecord(
-            part="mesh-missing", count=1, fate=CoverageStatus.LEFT_OUT, where="gone"
-        ),
+        LedgerRecord(part="link", count=9, fate=CoverageStatus.CONVERTED, where="a prim each"),
+        LedgerRecord(part="<gazebo>", count=4, fate=CoverageStatus.KEPT, where="custom data"),
+        LedgerRecord(part="mesh-missing", count=1, fate=CoverageStatus.LEFT_OUT, where="gone"),
     )
     robot = structs.replace(_named("Zeta"), lint=(finding,), ledger=entries)
     page = _page(robot)

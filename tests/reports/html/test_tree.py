@@ -25,9 +25,7 @@ def _joint(
     parent: str, child: str, kind: MotionKind | None, leader: str | None = None
 ) -> SceneJoint:
     motion = (
-        Motion(kind=kind, label="", axis=(0.6, 0.0, 0.8), lower=-1.0, upper=2.0)
-        if kind
-        else None
+        Motion(kind=kind, label="", axis=(0.6, 0.0, 0.8), lower=-1.0, upper=2.0) if kind else None
     )
     return SceneJoint(
         name=f"to {child}",

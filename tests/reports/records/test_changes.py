@@ -246,9 +246,7 @@ def _store(folder: Path, robot: RobotRecord, version: str = "2.0") -> None:
         ("broken", "is no record"),
     ],
 )
-def test_folder_without_a_run_is_rejected(
-    tmp_path: Path, damage: str, reason: str
-) -> None:
+def test_folder_without_a_run_is_rejected(tmp_path: Path, damage: str, reason: str) -> None:
     """With the file and the reason."""
     if damage != "empty":
         _store(tmp_path, EXACT, "9.0" if damage == "version" else "2.0")

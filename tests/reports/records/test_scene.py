@@ -181,9 +181,7 @@ def test_mesh_without_area_is_not_drawn() -> None:
 def test_digest_is_independent_of_merged_points_and_rounding() -> None:
     """STL files and USD differ in both."""
     corners, faces = _sphere(8)
-    here = merge_points(
-        corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
-    )
+    here = merge_points(corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
     there = merge_points(corners.astype(np.float32), faces)
     assert here
     assert there
@@ -208,9 +206,7 @@ def test_triangle_budgets_are_limited(triangles: list[int], budget: int) -> None
 
 
 @pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
-def test_joints_of_a_scene_move_links_like_the_kinematics(
-    source: str, tmp_path: Path
-) -> None:
+def test_joints_of_a_scene_move_links_like_the_kinematics(source: str, tmp_path: Path) -> None:
     """Positions from the scene's joints equal those of the converter's kinematics."""
     scene, spec = _drawn(source, tmp_path)
     (model,) = scene.models

@@ -36,21 +36,15 @@ def main() -> int:
     parser.add_argument("--former", type=Path, required=True, help="its worktree")
     parser.add_argument("--former-python", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="folder of outcomes")
-    parser.add_argument(
-        "--sample", action="store_true", help="few robots, about five minutes"
-    )
+    parser.add_argument("--sample", action="store_true", help="few robots, about five minutes")
     parser.add_argument(
         "--mirror",
         type=Path,
         default=os.environ.get("URDF_USD_MIRROR"),
         help="clones of robot_descriptions' repositories",
     )
-    parser.add_argument(
-        "--only", action="append", choices=PARTS, help="one part; repeatable"
-    )
-    parser.add_argument(
-        "--texts", action="store_true", help="also messages, and values as text"
-    )
+    parser.add_argument("--only", action="append", choices=PARTS, help="one part; repeatable")
+    parser.add_argument("--texts", action="store_true", help="also messages, and values as text")
     options = parser.parse_args()
     names = load_names(_NAMES)
     parts = options.only or PARTS
@@ -77,15 +71,13 @@ def main() -> int:
         )
     found = list(differences(kept, now, names, parts))
     lines = list(printed(found, texts=options.texts))
-    print("\n".join(lines))  # noqa: T201  the result of the program
+    print("\n".join(lines))
     return 1 if any(difference.counts for difference in found) else 0
 
 
 def _revision(worktree: Path) -> str:
     command = ("git", "-C", str(worktree), "rev-parse", "HEAD")
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -74,9 +74,7 @@ class Difference:
 def load_names(file: Path) -> Names:
     """Read what was renamed."""
     table = tomllib.loads(file.read_text(encoding="utf-8"))
-    return Names(
-        **{key: table.get(key, {}) for key in ("fields", "values", "commands")}
-    )
+    return Names(**{key: table.get(key, {}) for key in ("fields", "values", "commands")})
 
 
 def differences(
@@ -96,9 +94,7 @@ def differences(
                 where = "now" if path not in before else "formerly"
                 yield Difference("files", subject, f"only {where}")
             elif path.endswith(".json"):
-                old, new = (
-                    json.loads(files[path].read_bytes()) for files in (before, after)
-                )
+                old, new = (json.loads(files[path].read_bytes()) for files in (before, after))
                 yield from _compare_values(subject, _renamed(old, names), new)
             elif before[path].read_bytes() != after[path].read_bytes():
                 yield from _compare_files(subject, before[path], after[path])

@@ -156,22 +156,18 @@ def produce(
             continue
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        print(f"{part} of {version.tree}", flush=True)  # noqa: T201  progress
+        print(f"{part} of {version.tree}", flush=True)
         producers[part](version, place, inputs, sample, mirror)
         finished.touch()
 
 
-def _run_corpora(
-    version: Version, place: Path, _: Path, sample: bool, mirror: Path | None
-) -> None:
+def _run_corpora(version: Version, place: Path, _: Path, sample: bool, mirror: Path | None) -> None:
     corpora = _SAMPLE if sample else (*_CORPORA, *(("rd",) if mirror else ()))
     mirrored = ("--mirror", str(mirror)) if mirror and not sample else ()
     _run_robots(version, place, *corpora, *mirrored)
 
 
-def _run_options(
-    version: Version, place: Path, _: Path, sample: bool, __: Path | None
-) -> None:
+def _run_options(version: Version, place: Path, _: Path, sample: bool, __: Path | None) -> None:
     for name, options in _OPTIONS.items():
         folder = place / name
         folder.mkdir()
@@ -179,9 +175,7 @@ def _run_options(
         _run_robots(version, folder, *robots, *shlex.split(options))
 
 
-def _run_commands(
-    version: Version, place: Path, inputs: Path, _: bool, __: Path | None
-) -> None:
+def _run_commands(version: Version, place: Path, inputs: Path, _: bool, __: Path | None) -> None:
     for number, command in enumerate(_COMMANDS):
         folder = place / f"{number:02} {command.replace('/', '|')}"
         (folder / "out").mkdir(parents=True)
@@ -222,9 +216,7 @@ def _run_cli(version: Version, folder: Path, *arguments: str) -> int:
     return done.returncode
 
 
-def _seed_faults(
-    version: Version, place: Path, _: Path, sample: bool, __: Path | None
-) -> None:
+def _seed_faults(version: Version, place: Path, _: Path, sample: bool, __: Path | None) -> None:
     size = "sample" if sample else "whole"
     done = subprocess.run(
         (str(version.python), "-c", _FAULTS, size, str(os.cpu_count() or 1)),

@@ -204,9 +204,7 @@ def test_equal_differences_of_several_robots_are_one_line(
             lambda r: r.update(verdict="close"),
         )
 
-    lines = list(
-        printed(list(differences(former, current, UNCHANGED, PARTS)), texts=False)
-    )
+    lines = list(printed(list(differences(former, current, UNCHANGED, PARTS)), texts=False))
 
     assert lines == [
         "\nverdicts: 2",

@@ -29,9 +29,7 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("robots/part.obj").write_text(_OBJ)
     mesh = '<mesh filename="part.obj"/>'
     Path("robots/a.urdf").write_text(_URDF.format(name="a", shape=mesh))
-    Path("robots/b.urdf").write_text(
-        _URDF.format(name="b", shape='<sphere radius="1"/>')
-    )
+    Path("robots/b.urdf").write_text(_URDF.format(name="b", shape='<sphere radius="1"/>'))
     _git("init", "-q")
     _commit("first")
 

@@ -60,9 +60,7 @@ def test_paths_are_relative_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None
     result = _invoke("convert", "../arm.urdf", "out")
 
     assert "mesh-missing" not in result.stderr
-    assert (
-        "mesh-missing" in _invoke("--isolated", "convert", "../arm.urdf", "out").stderr
-    )
+    assert "mesh-missing" in _invoke("--isolated", "convert", "../arm.urdf", "out").stderr
 
 
 def test_file_can_be_named() -> None:

@@ -95,9 +95,7 @@ def test_init_does_not_overwrite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["convert", "check"])
-def test_invalid_description_is_reported_with_its_place(
-    tmp_path: Path, command: str
-) -> None:
+def test_invalid_description_is_reported_with_its_place(tmp_path: Path, command: str) -> None:
     """With exit status 2; nothing is written."""
     urdf = write_urdf(tmp_path)
     file = write_description(tmp_path, "[[joint]]\n")
@@ -117,9 +115,7 @@ def test_contradictory_profiles_are_refused(tmp_path: Path) -> None:
     urdf = write_urdf(tmp_path)
     file = write_description(tmp_path, 'profile = "physx"')
 
-    refused = _urdf_usd(
-        "convert", urdf, tmp_path / "out", "--with", file, "--profile", "generic"
-    )
+    refused = _urdf_usd("convert", urdf, tmp_path / "out", "--with", file, "--profile", "generic")
     done = _urdf_usd("convert", urdf, tmp_path / "out", "--with", file)
 
     assert refused.exit_code == 2

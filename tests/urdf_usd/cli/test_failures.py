@@ -120,12 +120,9 @@ def test_closed_streams_do_not_stop_a_conversion(tmp_path: Path, closed: str) ->
 def test_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     """OpenUSD reports an error per block; a limit of file sizes acts as a full disk."""
     boxes = "".join(
-        f'<visual><geometry><box size="{size} 1 1"/></geometry></visual>'
-        for size in range(1, 300)
+        f'<visual><geometry><box size="{size} 1 1"/></geometry></visual>' for size in range(1, 300)
     )
-    (tmp_path / "a.urdf").write_text(
-        f'<robot name="r"><link name="a">{boxes}</link></robot>'
-    )
+    (tmp_path / "a.urdf").write_text(f'<robot name="r"><link name="a">{boxes}</link></robot>')
 
     ended = subprocess.run(  # noqa: S602  # the shell sets the limit
         f'ulimit -f 20; exec "{sys.executable}" -P -c "{_PROGRAM}" convert a.urdf out',
@@ -150,8 +147,7 @@ def test_limited_address_space_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.urdf").write_text(_ROBOT)
 
     ended = subprocess.run(  # noqa: S602  # the shell sets the limit
-        f'ulimit -v 4000000; exec "{sys.executable}" -P -c "{_PROGRAM}" '
-        "convert a.urdf out",
+        f'ulimit -v 4000000; exec "{sys.executable}" -P -c "{_PROGRAM}" convert a.urdf out',
         shell=True,
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -194,6 +190,4 @@ def test_usd_whose_path_is_not_utf8_is_refused() -> None:
     (refused,) = compose(path).refused
 
     assert refused.rule == "stage-unreadable"
-    assert refused.message == (
-        "\\xff.usda cannot be opened: its path is not UTF-8; rename it"
-    )
+    assert refused.message == ("\\xff.usda cannot be opened: its path is not UTF-8; rename it")

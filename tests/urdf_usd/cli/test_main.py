@@ -49,8 +49,7 @@ ARM = """\
 </robot>
 """
 ONE_JOINT = (
-    '<joint name="{name}" type="{type}"><parent link="{parent}"/>'
-    '<child link="{child}"/></joint>'
+    '<joint name="{name}" type="{type}"><parent link="{parent}"/><child link="{child}"/></joint>'
 )
 
 
@@ -63,9 +62,7 @@ def _robot(*elements: str) -> str:
 
 
 A, B = '<link name="a"/>', '<link name="b"/>'
-BOX_A = (
-    '<link name="a"><visual><geometry><box size="1 2 3"/></geometry></visual></link>'
-)
+BOX_A = '<link name="a"><visual><geometry><box size="1 2 3"/></geometry></visual></link>'
 # Text of the file; line and rule of the one diagnostic.
 BAD_FILES = {
     "empty": ("", 1, "file-empty"),
@@ -142,9 +139,7 @@ def test_examples_in_help_use_existing_options() -> None:
 
 def test_version_is_that_of_the_package() -> None:
     """One word and the version."""
-    assert re.fullmatch(
-        r"urdf-usd, version \d+\.\d+\.\d+\S*\n", _invoke("--version").stdout
-    )
+    assert re.fullmatch(r"urdf-usd, version \d+\.\d+\.\d+\S*\n", _invoke("--version").stdout)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +233,7 @@ def test_bad_input_is_one_diagnostic_with_its_place(folder: Path, case: str) -> 
 
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert re.fullmatch(
-        rf"bad\.urdf:{line}:\d+: error: [^\n]+ \[{rule}\]\n", result.stderr
-    )
+    assert re.fullmatch(rf"bad\.urdf:{line}:\d+: error: [^\n]+ \[{rule}\]\n", result.stderr)
     assert _entries(folder) == ["arm.urdf", "bad.urdf"]
 
 
@@ -255,9 +248,7 @@ def test_missing_file_has_a_location(folder: Path, source: str, rule: str) -> No
     result = _invoke("convert", source, "out")
 
     assert result.exit_code == 2
-    assert re.fullmatch(
-        rf"{re.escape(source)}:1:1: error: [^\n]+ \[{rule}\]\n", result.stderr
-    )
+    assert re.fullmatch(rf"{re.escape(source)}:1:1: error: [^\n]+ \[{rule}\]\n", result.stderr)
     assert not (folder / "out").exists()
 
 
@@ -306,18 +297,14 @@ def test_strict_makes_warnings_errors(folder: Path) -> None:
     assert re.match(r"odd\.urdf:\d+:\d+: warning: .*\[number-", lenient.stderr)
     assert strict.exit_code == 2
     assert "[number-" in strict.stderr
-    assert strict.stderr.endswith(
-        "error: not converted: --strict treats 1 warning as error\n"
-    )
+    assert strict.stderr.endswith("error: not converted: --strict treats 1 warning as error\n")
     assert not (folder / "strict").exists()
 
 
 def test_package_option_resolves_mesh_uris(folder: Path) -> None:
     """--package NAME=PATH resolves package://NAME/."""
     shape = '<collision><geometry><mesh filename="package://p/m.obj"/></geometry></collision>'
-    (folder / "arm.urdf").write_text(
-        ARM.replace("</inertial>", f"</inertial>{shape}", 1)
-    )
+    (folder / "arm.urdf").write_text(ARM.replace("</inertial>", f"</inertial>{shape}", 1))
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "m.obj").write_text(
         "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
@@ -360,9 +347,7 @@ def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) ->
     """The URDF has another mass than the USD."""
     (asset / "heavy.urdf").write_text(ARM.replace('value="1.5"', 'value="3"'))
 
-    result = _invoke(
-        "check", str(asset / "heavy.urdf"), str(asset / "usd" / "arm.usda")
-    )
+    result = _invoke("check", str(asset / "heavy.urdf"), str(asset / "usd" / "arm.usda"))
 
     assert result.exit_code == 1
     assert "fails" in result.stdout
@@ -530,17 +515,13 @@ def test_interrupted_run_writes_a_report_of_finished_robots(
     """Ctrl-C after the first robot."""
 
     @contextmanager
-    def interrupting(
-        total: int, *, named: bool
-    ) -> Iterator[Callable[[RobotRecord], None]]:
+    def interrupting(total: int, *, named: bool) -> Iterator[Callable[[RobotRecord], None]]:
         def show(record: RobotRecord) -> None:
             raise KeyboardInterrupt(record.id, total, named)
 
         yield show
 
-    monkeypatch.setattr(
-        "urdf_usd.cli.output.run_report.shown_progress", interrupting
-    )
+    monkeypatch.setattr("urdf_usd.cli.output.run_report.shown_progress", interrupting)
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
     assert result.exit_code == 130
@@ -567,9 +548,7 @@ def test_doctor_shows_how_to_install_a_corpus(
     """With a pip command."""
     # What was found on another path is cached.
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        "urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing"
-    )
+    monkeypatch.setattr("urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
 
     result = _invoke("doctor")
 
@@ -654,9 +633,7 @@ def test_pipe_gets_only_the_path_without_colours() -> None:
     assert result.returncode == 0
     assert result.stdout == f"{Path('out/lbr_iiwa.usda')}\n"
     assert "\x1b" not in result.stderr
-    assert re.search(
-        r"\.urdf:\d+:\d+: warning: .* \[link-regularised\]\n", result.stderr
-    )
+    assert re.search(r"\.urdf:\d+:\d+: warning: .* \[link-regularised\]\n", result.stderr)
 
 
 @pytest.mark.parametrize("command", ["inspect", "corpus show"])
@@ -699,9 +676,7 @@ def test_colours_follow_the_terminal_and_no_color() -> None:
         (("run", "--basline", "known.toml"), "--baseline"),
     ],
 )
-def test_mistyped_command_suggests_similar_ones(
-    arguments: tuple[str, ...], hint: str
-) -> None:
+def test_mistyped_command_suggests_similar_ones(arguments: tuple[str, ...], hint: str) -> None:
     """Exit 2."""
     result = CliRunner().invoke(main, arguments)
 

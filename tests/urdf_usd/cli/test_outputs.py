@@ -54,9 +54,7 @@ def urdf_usd(*arguments: str) -> Result:
 def contents(folder: Path) -> dict[str, bytes]:
     """Return the content of each file, and where each link leads."""
     return {
-        str(path): os.fsencode(path.readlink())
-        if path.is_symlink()
-        else path.read_bytes()
+        str(path): os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }

@@ -88,9 +88,7 @@ def test_assets_of_our_converter_pass_strict(layout: str) -> None:
     """They contain all their files."""
     target = {"layered": "asset/one.usda", "usdz": "packed/one.usdz"}[layout]
     if layout == "usdz":
-        assert (
-            command("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
-        )
+        assert command("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
 
     result = command("inspect", target, "--strict")
 

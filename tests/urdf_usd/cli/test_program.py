@@ -70,8 +70,7 @@ def test_long_output_is_complete(tmp_path: Path) -> None:
 def test_garbage_collection_is_unchanged(robot: Path) -> None:
     """Neither disabled nor frozen."""
     tell = (
-        "import atexit, gc\n"
-        "atexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count()))\n"
+        "import atexit, gc\natexit.register(lambda: print(gc.isenabled(), gc.get_freeze_count()))\n"
     )
 
     done = ended("lint", str(robot), before=tell)

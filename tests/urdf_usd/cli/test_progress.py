@@ -49,9 +49,7 @@ def test_pace_is_that_of_the_latest_robots() -> None:
     ("seconds", "expected"),
     [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
 )
-def test_durations_are_rounded_to_a_suitable_unit(
-    seconds: float, expected: str
-) -> None:
+def test_durations_are_rounded_to_a_suitable_unit(seconds: float, expected: str) -> None:
     """Seconds, minutes or hours."""
     assert duration(seconds) == expected
 

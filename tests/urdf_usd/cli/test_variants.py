@@ -112,9 +112,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("load", ["light", "heavy"])
-def test_engines_and_round_trip_read_the_selected_variants(
-    usd: Path, load: str
-) -> None:
+def test_engines_and_round_trip_read_the_selected_variants(usd: Path, load: str) -> None:
     """A payload in a variant, and a mass in a variant set of that variant.
 
     Each URDF conforms only to the variant with its mass. The asset is not changed.
@@ -361,8 +359,7 @@ def test_run_selects_variants_in_usds_of_other_converters(usd: Path) -> None:
     )  # fmt: skip
 
     records = {
-        path.stem: json.loads(path.read_text())
-        for path in Path("report/results").glob("*.json")
+        path.stem: json.loads(path.read_text()) for path in Path("report/results").glob("*.json")
     }
     assert result.exit_code == 0, result.output
     heavy = next(r for name, r in records.items() if "heavy" in name)

@@ -192,9 +192,7 @@ def check_command(
         options = CheckOptions(
             base=BaseOption(base),
             # The last entry of a name counts: the user's.
-            packages=tuple(
-                (name, str(path)) for name, path in (*source.packages, *packages)
-            ),
+            packages=tuple((name, str(path)) for name, path in (*source.packages, *packages)),
             arguments=given,
             environment=environment,
             engines=engines,
@@ -228,9 +226,7 @@ def check_command(
         for one, written in zip(selections, files, strict=True):
             record, scene = _compared(source, usd, one, drawn=html_file is not None)
             records.append(record)
-            chosen = [
-                word for text in one.variants for word in ("--variant", str(text))
-            ]
+            chosen = [word for text in one.variants for word in ("--variant", str(text))]
             chosen += given_options(_NOT_REPEATED)
             _write_files(record, scene, (urdf, str(usd), *chosen), *written)
 
@@ -245,9 +241,7 @@ def check_command(
     show_diagnostics(dict.fromkeys(diagnostics))
     if all_variants:
         stdout().print(
-            terminal_selections(
-                records, [(str(choice), f"no {kind}") for choice, kind in skipped]
-            )
+            terminal_selections(records, [(str(choice), f"no {kind}") for choice, kind in skipped])
         )
     else:
         summary = summary_of(records, [source.reference], {"base": base})

@@ -248,15 +248,11 @@ def _convert_several(
                 say(f"{robot.reference}: {_summary(outcome, chosen.base)}")
                 click.echo(outcome.root_layer)
             elif isinstance(outcome, Crashed):
-                say(
-                    f"error: {robot.reference}: the converter crashed: {outcome.reason}"
-                )
+                say(f"error: {robot.reference}: the converter crashed: {outcome.reason}")
             elif (
                 robot.searched
                 and is_xacro(str(robot.path))
-                and is_part(
-                    (one.rule for one in outcome.diagnostics), included=robot.included
-                )
+                and is_part((one.rule for one in outcome.diagnostics), included=robot.included)
             ):
                 total -= 1
                 say(f"{robot.reference}: skipped, only part of a robot")

@@ -119,9 +119,7 @@ def _print_table(rows: Sequence[Row]) -> None:
     from urdf_usd.cli.output.catalogue import COLUMNS, row_cells
 
     console = stdout()
-    cells = [
-        dict(zip(COLUMNS, row_cells(row, short=True), strict=True)) for row in rows
-    ]
+    cells = [dict(zip(COLUMNS, row_cells(row, short=True), strict=True)) for row in rows]
     shown = [name for name in COLUMNS if any(row[name] for row in cells)]
 
     # Of a column with its gap; only references and notes take several lines.

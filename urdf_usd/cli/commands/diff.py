@@ -37,8 +37,7 @@ _LONGEST = 200
         "urdf-usd diff report.before report",
         "urdf-usd diff report.before report --format json",
     ),
-    exit_codes="Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot "
-    "be read.",
+    exit_codes="Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
 )
 @click.argument("run_a", type=_FOLDER)
 @click.argument("run_b", type=_FOLDER)
@@ -71,9 +70,7 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
     for index, change in reversed(list(enumerate(changes))):
         if change.kind is Kind.FILES:
             name = change.subject
-            values = [
-                _values(out, name, run.records[name]) for out, run in runs.items()
-            ]
+            values = [_values(out, name, run.records[name]) for out, run in runs.items()]
             changed = value_changes(name, *values)
             changes = (*changes[:index], *changed, *changes[index:])
     worse = any(change.worse for change in changes)

@@ -86,9 +86,7 @@ def doctor_command(
         with shown_status("Loading engines ..."), held_interrupts():
             from urdf_usd.cli.output.sensitivity import run_sensitivity
 
-        if not run_sensitivity(
-            full=full, simulators=simulators, jobs=jobs, json_file=json_file
-        ):
+        if not run_sensitivity(full=full, simulators=simulators, jobs=jobs, json_file=json_file):
             raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
         return
     if full or simulators or json_file:

@@ -64,9 +64,7 @@ def init_command(
         from urdf_usd.reports.records.results import write_new
 
     known = {name: str(path) for name, path in (*robot.packages, *packages)}
-    parsed = parse(
-        robot.path, packages=known, arguments=dict(given), environment=environment
-    )
+    parsed = parse(robot.path, packages=known, arguments=dict(given), environment=environment)
     target = file or Path(f"{robot.path.name.partition('.')[0]}.toml")
     if target.exists():
         raise CommandError(f"{target} exists and is not overwritten")

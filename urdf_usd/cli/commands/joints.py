@@ -40,9 +40,7 @@ from urdf_usd.conformance.execution.workers.limits import Limits
     ),
 )
 @click.argument("robot")
-@click.argument(
-    "usd", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("usd", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @engine_option
 @package_option
 @argument_option

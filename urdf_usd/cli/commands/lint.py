@@ -95,16 +95,14 @@ def _matching(
     metavar="RULE",
     multiple=True,
     callback=_matching,
-    help="Report only these rules, separated by commas; * matches any text. "
-    "Repeatable.",
+    help="Report only these rules, separated by commas; * matches any text. Repeatable.",
 )
 @click.option(
     "--ignore",
     metavar="RULE",
     multiple=True,
     callback=_matching,
-    help="Do not report these rules, separated by commas; * matches any text. "
-    "Repeatable.",
+    help="Do not report these rules, separated by commas; * matches any text. Repeatable.",
 )
 @click.option(
     "--fail-on",
@@ -114,9 +112,7 @@ def _matching(
     help="Lowest severity that gives exit status 1.",
 )
 @click.option("--list-rules", is_flag=True, help="List the rules and exit.")
-@click.option(
-    "--fix", is_flag=True, help="Repair mistakes that have one possible correction."
-)
+@click.option("--fix", is_flag=True, help="Repair mistakes that have one possible correction.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -180,9 +176,7 @@ def _chosen(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
     return frozenset(select or ALL_RULES) - frozenset(ignore)
 
 
-def _show(
-    files: Sequence[LintedFile], rules: Collection[str], output_format: str
-) -> None:
+def _show(files: Sequence[LintedFile], rules: Collection[str], output_format: str) -> None:
     from urdf_usd.cli.output import lint_findings
 
     match output_format:
@@ -240,11 +234,7 @@ def _examined(
         environment=environment,
     )
     rules = (found.rule.id for found in report.findings)
-    if (
-        robot.searched
-        and is_xacro(str(robot.path))
-        and is_part(rules, included=robot.included)
-    ):
+    if robot.searched and is_xacro(str(robot.path)) and is_part(rules, included=robot.included):
         say(f"{robot.reference}: skipped, only part of a robot")
         return None
     return LintedFile(robot.reference, robot.path, report.is_urdf, report.findings)
@@ -269,17 +259,11 @@ def _write_repaired(
 
     folders = _folders(robot, packages)
     if is_xacro(str(robot.path)):
-        raise CommandError(
-            f"{robot.path} is a xacro file; --fix supports URDF files only"
-        )
-    broken = {
-        finding.rule.id for finding in lint(robot.path, packages=folders).findings
-    }
+        raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
+    broken = {finding.rule.id for finding in lint(robot.path, packages=folders).findings}
     document = read_document(str(robot.path), folders)
     if document is None:
-        raise CommandError(
-            f"{robot.path} cannot be read; run lint without --fix for the reasons"
-        )
+        raise CommandError(f"{robot.path} cannot be read; run lint without --fix for the reasons")
     if document.expanded:
         raise CommandError(f"{robot.path} contains xacro; --fix supports URDF only")
     found = repairs(document, frozenset(broken.intersection(rules)))

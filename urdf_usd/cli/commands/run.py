@@ -213,9 +213,7 @@ def run_command(
                 out, places(sources, options), resume=options.resume, announce=say
             )
             with claimed as folder:
-                compared = (
-                    previous and stored and PreviousRun(previous.resolve().name, stored)
-                )
+                compared = previous and stored and PreviousRun(previous.resolve().name, stored)
                 report = Report(
                     folder=folder,
                     corpus=(*named, *selection.words),

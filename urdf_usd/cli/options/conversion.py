@@ -205,8 +205,7 @@ conversion_options = options_as(
             type=click.Choice(MASSLESS),
             default="regularise",
             show_default=True,
-            help="Give moving links without mass a negligible mass, or refuse the "
-            "robot.",
+            help="Give moving links without mass a negligible mass, or refuse the robot.",
         ),
         inertia_option,
         density_option,
@@ -217,8 +216,7 @@ conversion_options = options_as(
             type=click.Choice(MATERIALS),
             default="preview",
             show_default=True,
-            help="UsdPreviewSurface only, or with an additional MaterialX OpenPBR "
-            "network.",
+            help="UsdPreviewSurface only, or with an additional MaterialX OpenPBR network.",
         ),
         click.option(
             "--merge-fixed",

@@ -124,8 +124,7 @@ def require_commands(defaults: Defaults, names: list[str]) -> None:
     for name in defaults.tables:
         if name not in names:
             raise CommandError(
-                f"{defaults.file}: there is no command {name!r}"
-                f"{_suggestion(name, names)}"
+                f"{defaults.file}: there is no command {name!r}{_suggestion(name, names)}"
             )
 
 

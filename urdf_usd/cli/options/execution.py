@@ -183,8 +183,7 @@ class ConverterChoices(Struct, frozen=True):
             gated = OURS if OURS in names else names[0]
         elif gated not in names:
             raise click.BadParameter(
-                f"{gated!r} is not a converter of this run; choose from "
-                f"{', '.join(names)}",
+                f"{gated!r} is not a converter of this run; choose from {', '.join(names)}",
                 param_hint="--gate",
             )
         return Converters(candidates, gated)
@@ -193,9 +192,7 @@ class ConverterChoices(Struct, frozen=True):
 def _version(text: str) -> tuple[str, str]:
     name, equals, version = text.partition("=")
     if not (name and equals and version):
-        raise click.BadParameter(
-            f"{text!r} is not NAME=VERSION", param_hint="--converter-version"
-        )
+        raise click.BadParameter(f"{text!r} is not NAME=VERSION", param_hint="--converter-version")
     return name, version
 
 
@@ -224,8 +221,7 @@ converter_options = options_as(
             "--gate",
             "gated",
             metavar="NAME",
-            help="Converter that decides the exit status.  [default: urdf-usd, else "
-            "the first]",
+            help="Converter that decides the exit status.  [default: urdf-usd, else the first]",
         ),
     ),
 )
@@ -346,8 +342,7 @@ history_options = options_as(
         ),
         click.option(
             "--label",
-            help="Name of this run in the history, such as a commit.  [default: its "
-            "number]",
+            help="Name of this run in the history, such as a commit.  [default: its number]",
         ),
     ),
 )

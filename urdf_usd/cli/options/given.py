@@ -31,9 +31,7 @@ def given_options(without: Container[str]) -> list[str]:
         if value is True:
             words.append(option)
         elif name in _PAIRS:
-            words += [
-                w for p in value for w in (option, _PAIRS[name].join(map(str, p)))
-            ]
+            words += [w for p in value for w in (option, _PAIRS[name].join(map(str, p)))]
         elif value is not None and value is not False:
             several = value if parameter.multiple else (value,)
             words += [word for one in several for word in (option, str(one))]

@@ -205,9 +205,7 @@ def _parse_colliders(
         raise click.BadParameter(str(error), param=parameter) from error
 
 
-def _parse_tolerance(
-    _: click.Context, parameter: click.Parameter, value: str
-) -> ColliderTolerance:
+def _parse_tolerance(_: click.Context, parameter: click.Parameter, value: str) -> ColliderTolerance:
     """Parse metres or a percentage."""
     from urdf_usd.converter.options import ColliderTolerance
 
@@ -389,9 +387,7 @@ def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
         from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 
         file = str(robot.path)
-        missing = Diagnostic(
-            "file-missing", f"{file} does not exist", Location(file, 1, 1)
-        )
+        missing = Diagnostic("file-missing", f"{file} does not exist", Location(file, 1, 1))
         raise SourceError((missing,)) from None
     except OSError:
         # The code that opens the file reports this error with its context.

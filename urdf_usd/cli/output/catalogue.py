@@ -185,9 +185,7 @@ def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
                 if not value:
                     continue
                 yield label
-                yield from (
-                    f"  {key}: {plain(str(item))}" for key, item in value.items()
-                )
+                yield from (f"  {key}: {plain(str(item))}" for key, item in value.items())
             case list():
                 yield f"{label:{width}} {', '.join(map(str, value))}"
             case _:

@@ -43,9 +43,7 @@ def long_stdout() -> Console:
     return _console(soft_wrap=True)
 
 
-def _console(
-    *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None
-) -> Console:
+def _console(*, stderr: bool = False, soft_wrap: bool = False, width: int | None = None) -> Console:
     from rich.console import Console
 
     class PipedConsole(Console):
@@ -53,9 +51,7 @@ def _console(
             # Rich would exit with status 1, which means that a robot does not conform.
             raise BrokenPipeError
 
-    return PipedConsole(
-        stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width
-    )
+    return PipedConsole(stderr=stderr, highlight=False, soft_wrap=soft_wrap, width=width)
 
 
 def say(line: str) -> None:
@@ -99,9 +95,7 @@ def _styled(text: str, style: str) -> str:
     if not words:
         return text
     color = next(iter(words - _WEIGHTS), None)
-    return click.style(
-        text, fg=color, bold="bold" in words or None, dim="dim" in words or None
-    )
+    return click.style(text, fg=color, bold="bold" in words or None, dim="dim" in words or None)
 
 
 def _has_colors() -> bool:

@@ -253,6 +253,4 @@ def _report_hint(*, debug: bool) -> str:
     )
     if debug:
         return f"Please report it with the traceback below ({versions})."
-    return (
-        f"Please report it ({versions}) with the traceback from 'urdf-usd --debug …'."
-    )
+    return f"Please report it ({versions}) with the traceback from 'urdf-usd --debug …'."

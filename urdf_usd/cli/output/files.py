@@ -41,9 +41,7 @@ def require_outputs(
             raise CommandError(f"{path} is an input, and is not overwritten")
         foreign = kind and path.is_file() and path.stat().st_size
         if kind and foreign and not has_mark(path, kind):
-            raise CommandError(
-                f"{path} exists and has content of another kind; name another file"
-            )
+            raise CommandError(f"{path} exists and has content of another kind; name another file")
     for (one, _), (other, _) in combinations(named, 2):
         if is_same_file(one, other):
             raise CommandError(f"{one} and {other} are one file; name two")

@@ -104,9 +104,7 @@ def _rule(
 def _update(
     gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline, file: Path
 ) -> Baseline:
-    found = failures(
-        records, fail_on=FailOn(gate.fail_on), strict=gate.strict, unreadable=True
-    )
+    found = failures(records, fail_on=FailOn(gate.fail_on), strict=gate.strict, unreadable=True)
     updated = updated_baseline(records, baseline, found)
     write_output(file, updated.as_toml().encode())
     added = {one.place for one in updated.expectations}
@@ -121,10 +119,7 @@ def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
     from rich.text import Text
 
     new = [(failure, f"{failure.grade}, not expected") for failure in result.new]
-    worse = [
-        (failure, f"{failure.grade}, expected {grade}")
-        for failure, grade in result.worse
-    ]
+    worse = [(failure, f"{failure.grade}, expected {grade}") for failure, grade in result.worse]
     expired = [
         (failure, f"{failure.grade}, no longer expected: the entry has expired")
         for failure in result.expired
@@ -142,15 +137,11 @@ def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
     wrong = (*new, *worse, *expired)
     for failure, what in wrong[:_SHOWN]:
         message = one_line(failure.message, _LONGEST)
-        yield Text.assemble(
-            ("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}"
-        )
+        yield Text.assemble(("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}")
     if len(wrong) > _SHOWN:
         yield Text(f"  and {len(wrong) - _SHOWN} more")
     for expectation in result.passing:
         place = f"{expectation.robot} {expectation.check}"
-        yield Text.assemble(
-            ("  ✓", "green"), f" {place}: passes now; --update-baseline removes it"
-        )
+        yield Text.assemble(("  ✓", "green"), f" {place}: passes now; --update-baseline removes it")
     if result.absent:
         yield Text(f"  {result.absent} entries of robots that are not in this run")

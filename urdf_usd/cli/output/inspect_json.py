@@ -47,9 +47,7 @@ def _flat(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401  # any JSON
             return {}
         case _:
             return {name: str(value)}
-    return {
-        key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()
-    }
+    return {key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()}
 
 
 def robot_json(inspection: Inspection) -> str:

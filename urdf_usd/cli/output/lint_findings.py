@@ -25,7 +25,9 @@ from urdf_usd.reports.text import one_line
 Json: TypeAlias = dict[str, object]
 
 JSON_VERSION = "1.0"
-_SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SARIF_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _SARIF_VERSION = "2.1.0"
 _LONGEST = 1000
 

@@ -76,9 +76,7 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def shown_progress(
-    total: int, *, named: bool = False
-) -> Iterator[Callable[[RobotRecord], None]]:
+def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[RobotRecord], None]]:
     """Show progress on stderr during the block; call the result once per robot.
 
     Args:
@@ -116,9 +114,7 @@ def mesh_bar() -> Iterator[Callable[[str, int, int], None]]:
         task = progress.add_task("", pace="decomposing")
 
         def show(mesh: str, number: int, total: int) -> None:
-            progress.update(
-                task, completed=number - 1, total=total, description=mesh, refresh=True
-            )
+            progress.update(task, completed=number - 1, total=total, description=mesh, refresh=True)
 
         yield show
 
@@ -126,9 +122,7 @@ def mesh_bar() -> Iterator[Callable[[str, int, int], None]]:
 class _Lines:
     """Progress as lines, for logs."""
 
-    def __init__(
-        self, console: Console, total: int, pace: Pace, *, named: bool
-    ) -> None:
+    def __init__(self, console: Console, total: int, pace: Pace, *, named: bool) -> None:
         self._console = console
         self._named = named
         self._total = total

@@ -152,9 +152,7 @@ class Report(Struct, frozen=True):
         return decide(self.gate, gated_records(records, options), self.baseline)
 
 
-def gated_records(
-    records: Sequence[RobotRecord], options: RunOptions
-) -> list[RobotRecord]:
+def gated_records(records: Sequence[RobotRecord], options: RunOptions) -> list[RobotRecord]:
     """Return the records of the converter that decides the exit status."""
     return [record for record in records if record.candidate == options.gated]
 
@@ -215,10 +213,7 @@ def run_and_report(
     else:
         seconds = _conversion_times(records, out)
         stdout().print(terminal_comparison(summary, records, seconds))
-        click.echo(
-            f"\nThe exit status is that of {options.gated}; "
-            "--gate NAME selects another."
-        )
+        click.echo(f"\nThe exit status is that of {options.gated}; --gate NAME selects another.")
     click.echo(f"\n{_what_to_open(summary, records, out, index)}")
     return records
 
@@ -249,9 +244,7 @@ def write_reports(
     table = (writer_version().encode(), hashes)
     kept.make(out / "measurements.parquet", table, partial(write_parquet, records))
     parts = (msgspec.msgpack.encode(summary), hashes)
-    kept.make(
-        out / "junit.xml", parts, lambda file: write_junit(records, file, summary)
-    )
+    kept.make(out / "junit.xml", parts, lambda file: write_junit(records, file, summary))
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
     kept.make(
@@ -263,9 +256,7 @@ def write_reports(
     cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
-        index = write_site(
-            summary, records, out, history=history, cases=cases, kept=kept
-        )
+        index = write_site(summary, records, out, history=history, cases=cases, kept=kept)
         kept.store()
         return index
     seconds = _conversion_times(records, out)
@@ -310,9 +301,7 @@ def _changes_of(summary: RunSummary, converter: str) -> FormerRunRecord | None:
     return structs.replace(former, changes=tuple(changes))
 
 
-def _conversion_times(
-    records: Sequence[RobotRecord], out: Path
-) -> dict[tuple[str, str], float]:
+def _conversion_times(records: Sequence[RobotRecord], out: Path) -> dict[tuple[str, str], float]:
     """Read the times of conversions [s], by converter and robot."""
     keys = [(record.candidate, record.id) for record in records]
     times = {key: read_seconds(out, "/".join(key)) for key in keys}
@@ -324,9 +313,7 @@ def _what_to_open(
 ) -> str:
     """Name the report, and the page of the most urgent robot."""
     lines = [f"Report: {index}"]
-    wrong = [
-        one for one in most_urgent_first(readable(records)) if not one.verdict.conforms
-    ]
+    wrong = [one for one in most_urgent_first(readable(records)) if not one.verdict.conforms]
     if wrong and len(summary.converters) <= 1:
         lines.append(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
     return "\n".join(lines)

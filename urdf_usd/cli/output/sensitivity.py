@@ -29,9 +29,7 @@ _PIPE = 132
 _CHECKS = 2
 
 
-def run_sensitivity(
-    *, full: bool, simulators: bool, jobs: int, json_file: Path | None
-) -> bool:
+def run_sensitivity(*, full: bool, simulators: bool, jobs: int, json_file: Path | None) -> bool:
     """Seed faults, print the result, and return whether all were caught.
 
     Args:
@@ -126,9 +124,7 @@ def _checks(kind: KindResult | SchemaResult) -> str:
 
 def _simulators(kind: KindResult) -> str:
     """Name the simulators that show a fault, and those that do not in brackets."""
-    return ", ".join(
-        engine if differs else f"({engine})" for engine, differs in kind.simulators
-    )
+    return ", ".join(engine if differs else f"({engine})" for engine, differs in kind.simulators)
 
 
 def _smallest(kind: KindResult) -> str:

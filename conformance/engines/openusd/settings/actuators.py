@@ -40,9 +40,9 @@ class _Gains(Struct, frozen=True):
 
     def is_like(self, other: _Gains) -> bool:
         """Whether both are the same but for rounding."""
-        return math.isclose(
-            self.stiffness, other.stiffness, rel_tol=_SAME
-        ) and math.isclose(self.damping, other.damping, rel_tol=_SAME)
+        return math.isclose(self.stiffness, other.stiffness, rel_tol=_SAME) and math.isclose(
+            self.damping, other.damping, rel_tol=_SAME
+        )
 
 
 def actuators(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:

@@ -135,9 +135,7 @@ _BOUNDS = 2
 # Numbers of the longest value that is shown, a quaternion.
 
 
-def authored_settings(
-    physics: Physics, links: LinkPrims
-) -> tuple[UnimpliedSetting, ...]:
+def authored_settings(physics: Physics, links: LinkPrims) -> tuple[UnimpliedSetting, ...]:
     """Return what is authored on a stage that no URDF implies.
 
     Args:
@@ -218,11 +216,7 @@ def _of_properties(
 
 def accounted(name: str) -> bool:
     """Whether a table says what a property means."""
-    return (
-        name in COMPARED
-        or name in HARMLESS
-        or name.startswith(tuple(HARMLESS_PREFIXES))
-    )
+    return name in COMPARED or name in HARMLESS or name.startswith(tuple(HARMLESS_PREFIXES))
 
 
 def _unaccounted(
@@ -266,8 +260,7 @@ def _changes(attribute: Usd.Attribute) -> bool:
     """Whether a time sample differs from the default, or there is no default."""
     value = attribute.Get()
     authored = any(
-        spec.HasDefaultValue()
-        for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
+        spec.HasDefaultValue() for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
     )
     if value is None or not authored:
         return True
@@ -275,9 +268,7 @@ def _changes(attribute: Usd.Attribute) -> bool:
     return any(attribute.Get(time) != value for time in times)
 
 
-def _unusable(
-    prim: Usd.Prim, name: str, value: object, parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def _unusable(prim: Usd.Prim, name: str, value: object, parts: Parts) -> Iterator[UnimpliedSetting]:
     if isinstance(value, _QUATERNIONS):
         length = value.GetLength()
         zero = length == 0.0 and name == _ZERO_ALLOWED
@@ -322,9 +313,7 @@ def _of_shape(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
 
 
 def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
-    computed = UsdGeom.Boundable.ComputeExtentFromPlugins(
-        boundable, Usd.TimeCode.Default()
-    )
+    computed = UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default())
     authored = np.array(stated, np.float64)
     if computed is None:
         return True
@@ -345,9 +334,7 @@ def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
     hint = hints.ComputeUntransformedBound(prim).ComputeAlignedRange()
     # A hint may be for colliders as well.
     purposes = UsdGeom.Imageable.GetOrderedPurposeTokens()
-    everything = UsdGeom.BBoxCache(
-        now, purposes, useExtentsHint=False, ignoreVisibility=True
-    )
+    everything = UsdGeom.BBoxCache(now, purposes, useExtentsHint=False, ignoreVisibility=True)
     outer = everything.ComputeUntransformedBound(prim).ComputeAlignedRange()
     covers = _enlarged(hint, _HINT_SHORT * _diagonal(shapes)).Contains(shapes)
     within = _enlarged(outer, _HINT_BEYOND * _diagonal(outer)).Contains(hint)

@@ -45,11 +45,7 @@ def contact_settings(
     collide.pop(WORLD, None)
     for joint in joints:
         descriptor = parts.physics.joints.get(joint.path)
-        if (
-            descriptor
-            and descriptor.collisionEnabled
-            and collide.keys() >= set(joint.bodies)
-        ):
+        if descriptor and descriptor.collisionEnabled and collide.keys() >= set(joint.bodies):
             prim = parts.physics.stage.GetPrimAtPath(joint.path)
             yield UnimpliedSetting(
                 kind,
@@ -121,9 +117,7 @@ def _rigid_parts(joints: Sequence[Connection]) -> dict[str, str]:
     return part
 
 
-def filtered_pairs(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[tuple[frozenset[str], str]]:
+def filtered_pairs(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[frozenset[str], str]]:
     """Yield pairs of bodies that a relationship filters out, and where."""
     for prim in every:
         if not prim.HasAPI(UsdPhysics.FilteredPairsAPI):
@@ -169,9 +163,7 @@ def _filtered_groups(
             yield frozenset(pair), f"collision group {Sdf.Path(one).name}"
 
 
-def material_settings(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def material_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield properties of the contact materials that colliders have."""
     materials = {
         str(prim.GetPath()): settings
@@ -198,12 +190,8 @@ def material_settings(
 
 def _is_usual(prim: Usd.Prim) -> bool:
     """Whether a contact material is that of a simulator for shapes without one."""
-    dynamic, static, restitution = (
-        prim.GetAttribute(name).Get() for name in _MATERIAL_ATTRIBUTES
-    )
-    return restitution == 0 and any(
-        static == dynamic == usual for usual in USUAL_FRICTIONS
-    )
+    dynamic, static, restitution = (prim.GetAttribute(name).Get() for name in _MATERIAL_ATTRIBUTES)
+    return restitution == 0 and any(static == dynamic == usual for usual in USUAL_FRICTIONS)
 
 
 def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
@@ -228,9 +216,7 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 yield name, float(attribute.Get())
 
 
-def shape_settings(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def shape_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield shapes that consumers read as something else, or approximate."""
     for prim in every:
         if not prim.IsA(UsdGeom.Gprim):
@@ -267,6 +253,4 @@ def shape_settings(
                 )
         scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get()
         if scheme not in _FLAT and is_shown(prim):
-            yield parts.setting(
-                SettingKind.SUBDIVISION, prim, "subdivisionScheme", "none", scheme
-            )
+            yield parts.setting(SettingKind.SUBDIVISION, prim, "subdivisionScheme", "none", scheme)

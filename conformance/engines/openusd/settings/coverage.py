@@ -110,10 +110,7 @@ _METADATA = (
     ),
     (
         "collider",
-        (
-            "`physics:approximation` removed, `none`, `convexDecomposition`, "
-            "`meshSimplification`"
-        ),
+        ("`physics:approximation` removed, `none`, `convexDecomposition`, `meshSimplification`"),
         (
             "ignored: each is between the surface, which a URDF names, and its convex "
             "hull. Newton uses the triangles for `none` and `meshSimplification`; "
@@ -239,9 +236,7 @@ def document() -> str:
     )
     tables = [
         f"\n## {title}\n\n{_COLUMNS}"
-        + "".join(
-            f"| `{name}` | {_implied(name)} | {_check(name)} |\n" for name in names
-        )
+        + "".join(f"| `{name}` | {_implied(name)} | {_check(name)} |\n" for name in names)
         for title, names in sections
     ]
     tables.append(f"\n## Isaac Sim's robot schema\n\n{_COLUMNS}{_robot_schema()}")
@@ -296,11 +291,7 @@ def _general(name: str, fallback: object) -> str:
     if name in authored.COMPARED:
         return f"the value of the URDF | `{authored.COMPARED[name]}`"
     reason = authored.HARMLESS.get(name) or next(
-        (
-            text
-            for start, text in authored.HARMLESS_PREFIXES.items()
-            if name.startswith(start)
-        ),
+        (text for start, text in authored.HARMLESS_PREFIXES.items() if name.startswith(start)),
         None,
     )
     if reason:
@@ -329,8 +320,7 @@ def _nodes() -> str:
 
 def _metadata() -> str:
     rows = "".join(
-        f"| {where} | {what} | {implied} | {check} |\n"
-        for where, what, implied, check in _METADATA
+        f"| {where} | {what} | {implied} | {check} |\n" for where, what, implied, check in _METADATA
     )
     columns = "| of | metadata | a URDF implies | check |\n|---|---|---|---|\n"
     return f"\n## Metadata and values\n\n{columns}{rows}"

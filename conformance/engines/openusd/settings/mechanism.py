@@ -48,9 +48,7 @@ def free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
             )
 
 
-def untypical_couplings(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def untypical_couplings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield joints without a single coordinate that Newton would couple."""
     joints: Mapping[str, object] = parts.physics.joints
     for prim in every:
@@ -73,9 +71,7 @@ def untypical_couplings(
             )
 
 
-def masses_without_body(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def masses_without_body(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield masses of prims that have none, such as frames of massless links."""
     for prim in every:
         if (

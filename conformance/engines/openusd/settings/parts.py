@@ -37,9 +37,7 @@ class Parts(Struct, frozen=True, eq=False):
                 above.append(link)
             prim = prim.GetParent()
         # An Xform below a body may be no link.
-        nearest = next(
-            (link for link in above if link.is_body), above[0] if above else None
-        )
+        nearest = next((link for link in above if link.is_body), above[0] if above else None)
         return f"link {nearest.name}" if nearest else "robot"
 
     def setting(
@@ -65,10 +63,7 @@ class Parts(Struct, frozen=True, eq=False):
 def is_shown(prim: Usd.Prim) -> bool:
     """Whether renderers show a prim."""
     image = UsdGeom.Imageable(prim)
-    return (
-        image.ComputePurpose() in SHOWN
-        and image.ComputeVisibility() != UsdGeom.Tokens.invisible
-    )
+    return image.ComputePurpose() in SHOWN and image.ComputeVisibility() != UsdGeom.Tokens.invisible
 
 
 def collides(prim: Usd.Prim) -> bool:

@@ -586,8 +586,7 @@ RULES = (
 """The attributes for which a URDF implies one value, whatever the robot."""
 
 RULES_OF: Mapping[str, tuple[Rule, ...]] = {
-    rule.attribute: tuple(one for one in RULES if one.attribute == rule.attribute)
-    for rule in RULES
+    rule.attribute: tuple(one for one in RULES if one.attribute == rule.attribute) for rule in RULES
 }
 """The rules of each attribute: MuJoCo has one name for margins of joints and shapes."""
 

@@ -77,9 +77,7 @@ def _of_names(
     for attribute in attributes:
         name = prim.GetAttribute(attribute).Get()
         if name and name != urdf_name(prim):
-            yield parts.setting(
-                SettingKind.ARTICULATION, prim, attribute, urdf_name(prim), name
-            )
+            yield parts.setting(SettingKind.ARTICULATION, prim, attribute, urdf_name(prim), name)
 
 
 def _of_robot(
@@ -92,9 +90,7 @@ def _of_robot(
     inside = [
         joint
         for joint in joints
-        if parts.physics.stage.GetPrimAtPath(joint.path)
-        .GetPath()
-        .HasPrefix(prim.GetPath())
+        if parts.physics.stage.GetPrimAtPath(joint.path).GetPath().HasPrefix(prim.GetPath())
     ]
     # The last joint that moves a body; a tree has one of each.
     mover = {joint.bodies[joint.child]: joint.path for joint in inside}
@@ -145,8 +141,7 @@ def _of_list(
     place = {
         path: number
         for number, path in enumerate(targets)
-        if path not in required
-        or required[path] in applied_schemas(stage.GetPrimAtPath(path))
+        if path not in required or required[path] in applied_schemas(stage.GetPrimAtPath(path))
     }
     for path in required:
         if path not in place and not path.startswith(tuple(robots)):
@@ -162,9 +157,7 @@ def _of_list(
             yield _entry(parts, str(prim.GetPath()), message, "no such entry", path)
 
 
-def _entry(
-    parts: Parts, path: str, message: str, expected: str, actual: str
-) -> UnimpliedSetting:
+def _entry(parts: Parts, path: str, message: str, expected: str, actual: str) -> UnimpliedSetting:
     subject = parts.subject(parts.physics.stage.GetPrimAtPath(path))
     kind = SettingKind.ARTICULATION
     return UnimpliedSetting(kind, subject, message, expected, actual)

@@ -24,9 +24,7 @@ _GRAVITY = (9.76, 9.84)
 _DOWN = 1e-5
 
 
-def scene_settings(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def scene_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
     kind = SettingKind.SCENE
     physics = parts.physics
@@ -45,14 +43,9 @@ def scene_settings(
         # Negative infinity stands for that of the Earth; OpenUSD's parser reverses
         # gravity for other negative numbers.
         least, most = _GRAVITY
-        if (
-            magnitude > -UNBOUNDED
-            and not least <= magnitude * physics.units.length <= most
-        ):
+        if magnitude > -UNBOUNDED and not least <= magnitude * physics.units.length <= most:
             implied = f"{9.81 / physics.units.length:.6g}"
-            yield parts.setting(
-                kind, prim, "physics:gravityMagnitude", implied, magnitude
-            )
+            yield parts.setting(kind, prim, "physics:gravityMagnitude", implied, magnitude)
         if prim.GetAttribute("newton:gravityEnabled").Get() is False:
             yield parts.setting(kind, prim, "newton:gravityEnabled", "True", False)
     owners = dict(_owners(every, parts))
@@ -86,9 +79,7 @@ def _owners(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[Usd.Prim,
             yield prim, str(targets[0]) if targets else ""
 
 
-def outside_robot(
-    every: Sequence[Usd.Prim], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+def outside_robot(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
     """Yield what is outside of the robot, such as a ground plane, and instances.
 
     A joint outside holds the robot for whoever opens the stage. Of a body of an

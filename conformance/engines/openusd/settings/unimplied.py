@@ -128,8 +128,7 @@ def _of_attributes(
             if fallback is not None and value != fallback:
                 yield parts.setting(_kind_of(prim), prim, name, str(fallback), value)
         elif not is_accounted(general) and any(
-            name.startswith(beginning)
-            and any(known.startswith(kind) for known in schemas)
+            name.startswith(beginning) and any(known.startswith(kind) for known in schemas)
             for beginning, kind in _UNREGISTERED
         ):
             yield parts.setting(_kind_of(prim), prim, name, "nothing", short(value))
@@ -149,8 +148,7 @@ def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
             yield UnimpliedSetting(
                 _kind_of(prim),
                 parts.subject(prim),
-                f"{prim.GetName()} has the schema {schema}, of which no URDF has "
-                "a counterpart",
+                f"{prim.GetName()} has the schema {schema}, of which no URDF has a counterpart",
                 "no such schema",
                 schema,
             )

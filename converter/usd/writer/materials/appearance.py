@@ -107,9 +107,7 @@ _LINEAR_ENCODED = 0.04045
 def linear(color: Vec3) -> Vec3:
     """Return the linear components of an sRGB colour; without numpy."""
     red, green, blue = (
-        encoded / 12.92
-        if encoded <= _LINEAR_ENCODED
-        else ((encoded + 0.055) / 1.055) ** 2.4
+        encoded / 12.92 if encoded <= _LINEAR_ENCODED else ((encoded + 0.055) / 1.055) ** 2.4
         for encoded in color
     )
     return red, green, blue
@@ -140,16 +138,12 @@ def set_input(
     return input_
 
 
-def create_output(
-    shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName
-) -> Sdf.AttributeSpec:
+def create_output(shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName) -> Sdf.AttributeSpec:
     """Return an output of a shader, which is created if necessary."""
     return _attribute(shader, f"outputs:{name}", kind)
 
 
-def connect_surface(
-    material: Sdf.PrimSpec, surface: Sdf.AttributeSpec, context: str = ""
-) -> None:
+def connect_surface(material: Sdf.PrimSpec, surface: Sdf.AttributeSpec, context: str = "") -> None:
     """Connect the surface of a material, in a render context or in all."""
     name = f"outputs:{context}:surface" if context else "outputs:surface"
     output = _attribute(material, name, _KINDS.Token)

@@ -125,9 +125,7 @@ def author_material_library(
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    assignments = [
-        assignment for link in robot.links for assignment in _assignments(link, meshes)
-    ]
+    assignments = [assignment for link in robot.links for assignment in _assignments(link, meshes)]
     images: dict[Image, Location | None] = {}
     for assignment in assignments:
         for use in assignment.images:
@@ -217,9 +215,7 @@ def _assignments(link: Link, meshes: MeshLibrary) -> Iterator[Assignment]:
                 if _can_show(parts)
             )
             appearance = _appearance_of(material)
-            yield Assignment(
-                link.name, index, subset, appearance, images, file, link.location
-            )
+            yield Assignment(link.name, index, subset, appearance, images, file, link.location)
 
 
 def _urdf_assignment(
@@ -255,9 +251,7 @@ def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
     """Use the first texture coordinates if the surface lacks those of the texture."""
     number = texture.sampling.coordinates
     known = parts is not None and number in parts.coordinate_sets
-    return (
-        texture.sampling if known else structs.replace(texture.sampling, coordinates=0)
-    )
+    return texture.sampling if known else structs.replace(texture.sampling, coordinates=0)
 
 
 def _textures(
@@ -270,9 +264,7 @@ def _textures(
     )
 
 
-def _surface(
-    geometry: Geometry, meshes: MeshLibrary
-) -> tuple[str, SurfaceParts | None]:
+def _surface(geometry: Geometry, meshes: MeshLibrary) -> tuple[str, SurfaceParts | None]:
     """Return the file and the parts of a mesh; None for other shapes."""
     if not isinstance(geometry, MeshFile) or geometry.path is None:
         return "", None

@@ -152,9 +152,7 @@ def _read(
     return image
 
 
-def _coordinates(
-    material: Sdf.PrimSpec, texture: Texture, name: str
-) -> Sdf.AttributeSpec:
+def _coordinates(material: Sdf.PrimSpec, texture: Texture, name: str) -> Sdf.AttributeSpec:
     """Return the texture coordinates of an image.
 
     ``place2d`` is not used because it divides by the scale, which may be zero.

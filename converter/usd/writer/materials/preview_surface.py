@@ -84,9 +84,7 @@ def _values(material: Sdf.PrimSpec, appearance: Appearance) -> dict[Slot, object
     return {slot: value for slot, value in values.items() if slot not in with_image}
 
 
-def _shown(
-    material: Sdf.PrimSpec, appearance: Appearance
-) -> list[tuple[Slot, Sdf.AttributeSpec]]:
+def _shown(material: Sdf.PrimSpec, appearance: Appearance) -> list[tuple[Slot, Sdf.AttributeSpec]]:
     """Write each texture once, and return the output for each slot."""
     shown = []
     for texture, is_color, slots in appearance.images:
@@ -125,9 +123,7 @@ def _image(
     return image
 
 
-def _coordinates(
-    material: Sdf.PrimSpec, texture: Texture, name: str
-) -> Sdf.AttributeSpec:
+def _coordinates(material: Sdf.PrimSpec, texture: Texture, name: str) -> Sdf.AttributeSpec:
     sampling = texture.sampling
     suffix = str(sampling.coordinates or "")
     identifier = "UsdPrimvarReader_float2"

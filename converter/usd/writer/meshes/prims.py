@@ -108,9 +108,7 @@ def _write_primvar(
     mesh: PolygonMesh,
 ) -> None:
     array = _ARRAYS[values.shape[1]]
-    per_point = len(values) == len(mesh.points) and np.array_equal(
-        held.indices, mesh.face_indices
-    )
+    per_point = len(values) == len(mesh.points) and np.array_equal(held.indices, mesh.face_indices)
     single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
     name = f"primvars:{name}"
     interpolation = "vertex" if per_point else "faceVarying"

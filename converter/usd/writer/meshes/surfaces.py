@@ -82,9 +82,7 @@ class _Writer:
         diagnostics: Diagnostics so far.
     """
 
-    def __init__(
-        self, uses: Mapping[MeshKey, MeshUse], layer: Sdf.Layer, root: Sdf.Path
-    ) -> None:
+    def __init__(self, uses: Mapping[MeshKey, MeshUse], layer: Sdf.Layer, root: Sdf.Path) -> None:
         self.library = MeshLibrary({}, {}, {}, {}, ())
         self.diagnostics: list[Diagnostic] = []
         self._uses = uses
@@ -99,9 +97,7 @@ class _Writer:
         self._meshes: dict[tuple[str, Mirror], tuple[Sdf.Path, SurfaceParts]] = {}
         self._groups: dict[tuple[str, Mirror], ColliderGroups] = {}
 
-    def write(
-        self, file: str, mirrors: Sequence[Mirror], location: Location | None
-    ) -> None:
+    def write(self, file: str, mirrors: Sequence[Mirror], location: Location | None) -> None:
         """Write the meshes of a file.
 
         Args:
@@ -178,9 +174,7 @@ class _Writer:
         return ColliderGroups(prim, names)
 
 
-def concave_groups(
-    file: str, groups: Groups, location: Location | None
-) -> tuple[Diagnostic, ...]:
+def concave_groups(file: str, groups: Groups, location: Location | None) -> tuple[Diagnostic, ...]:
     """Report the groups of a mesh that fill much less than their convex hulls."""
     concave = [name or _UNNAMED for name, group in groups if not _is_convex(group)]
     if not concave:
@@ -210,14 +204,12 @@ def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
         # Missing files are reported when they are read.
         with suppress(OSError, ValueError):
             sizes.setdefault(Path(file).stat().st_size, []).append(file)
-    return frozenset(
-        file for alike in sizes.values() if len(alike) > 1 for file in alike
-    )
+    return frozenset(file for alike in sizes.values() if len(alike) > 1 for file in alike)
 
 
 def _content(data: bytes, file: str) -> str:
     """Return a key of the content; equal keys mean equal meshes."""
-    import hashlib  # noqa: PLC0415  loads OpenSSL, which is slow
+    import hashlib
 
     digest = hashlib.sha256(data).hexdigest()
     refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)

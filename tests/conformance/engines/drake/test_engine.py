@@ -32,9 +32,7 @@ def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
     """Displacement in the joint frame first, then the turn about the axis."""
     axis = np.array(AXIS)
     shift = 0.7 * np.cross(axis, [1, 0, 0]) - 0.3 * np.cross(axis, [0, 0, 1])
-    observation = _observe(
-        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
-    )
+    observation = _observe("planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]])
     position, rotation = last_pose(observation, "arm")
 
     assert hinge(observation).type is JointType.PLANAR
@@ -76,9 +74,7 @@ def test_root_named_world_keeps_name_mass_and_pose(tmp_path: Path) -> None:
     assert observation.root == "world"
     assert world.mass is not None
     assert world.mass.mass == 7.5
-    np.testing.assert_allclose(
-        last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13
-    )
+    np.testing.assert_allclose(last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13)
     assert any("renamed" in note for note in observation.notes)
 
 
@@ -91,9 +87,7 @@ def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
     """The warning is not printed to standard error."""
     observation = _observe("joint-friction", tmp_path)
 
-    assert any(
-        "Drake warns" in note and "friction" in note for note in observation.notes
-    )
+    assert any("Drake warns" in note and "friction" in note for note in observation.notes)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +98,7 @@ def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
         ("two-roots", "2 root links"),
     ],
 )
-def test_refusal_gives_the_reason_of_the_engine(
-    name: str, reason: str, tmp_path: Path
-) -> None:
+def test_refusal_gives_the_reason_of_the_engine(name: str, reason: str, tmp_path: Path) -> None:
     """The line number of the prepared copy is removed."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)

@@ -61,9 +61,7 @@ def _unread(path: Path) -> str:
 
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("suffix", ["stl", "obj", "dae", "ply", "glb", "off"])
-def test_mesh_that_is_not_a_regular_file_is_refused(
-    tmp_path: Path, kind: str, suffix: str
-) -> None:
+def test_mesh_that_is_not_a_regular_file_is_refused(tmp_path: Path, kind: str, suffix: str) -> None:
     """The file is not opened."""
     path = tmp_path / f"m.{suffix}"
     SPECIAL[kind](path)
@@ -173,9 +171,7 @@ def _gltf(count: int) -> dict[str, object]:
         "scenes": [{"nodes": [0]}],
         "nodes": [{"mesh": 0}],
         "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
-        "accessors": [
-            {"bufferView": 0, "componentType": 5126, "count": count, "type": "VEC3"}
-        ],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": count, "type": "VEC3"}],
         "bufferViews": [{"buffer": 0, "byteLength": 36}],
         "buffers": [{"uri": "b.bin", "byteLength": 36}],
     }
@@ -195,8 +191,7 @@ def _dae(library: str, root: str, head: str = "") -> str:
 def test_exponential_collada_instances_are_refused(tmp_path: Path) -> None:
     """Forty levels of two instances each are 2^40 instances."""
     levels = "".join(
-        f'<node id="n{i}">' + f'<instance_node url="#n{i + 1}"/>' * 2 + "</node>"
-        for i in range(40)
+        f'<node id="n{i}">' + f'<instance_node url="#n{i + 1}"/>' * 2 + "</node>" for i in range(40)
     )
     last = '<node id="n40"><instance_geometry url="#g"/></node>'
     path = tmp_path / "m.dae"

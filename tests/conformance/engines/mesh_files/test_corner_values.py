@@ -63,9 +63,7 @@ def _load(folder: Path, name: str, text: str) -> LoadedMesh:
 
 def test_obj_corners_have_their_own_normals_and_coordinates(tmp_path: Path) -> None:
     """By the indices of each corner."""
-    mesh = _load(
-        tmp_path, "a.obj", OBJ.format("1/1/1 2/2/1 3/3/2", "1/3/2 3/1/2 4/2/1")
-    )
+    mesh = _load(tmp_path, "a.obj", OBJ.format("1/1/1 2/2/1 3/3/2", "1/3/2 3/1/2 4/2/1"))
     order = np.argsort(mesh.points[mesh.triangles].sum(axis=(1, 2)))
 
     assert mesh.has_normals is True
@@ -76,9 +74,7 @@ def test_obj_corners_have_their_own_normals_and_coordinates(tmp_path: Path) -> N
     )
     places = {
         tuple(mesh.points[point].tolist()): tuple(coordinate.tolist())
-        for point, coordinate in zip(
-            mesh.triangles[0], mesh.coordinates[0], strict=True
-        )
+        for point, coordinate in zip(mesh.triangles[0], mesh.coordinates[0], strict=True)
     }
     assert places == {
         (0.0, 0.0, 0.0): (0.25, 0.5),

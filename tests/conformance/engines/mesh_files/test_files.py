@@ -107,9 +107,7 @@ def test_binary_ply_may_have_any_byte_order(tmp_path: Path, order: str) -> None:
     head = PLY_HEAD.format(form=form, corners="vertex_index").encode()
     rows = [[float(word) for word in line.split()] for line in PLY_ROWS.splitlines()]
     vertices = [struct.pack(f"{order}3fB", *row[:3], int(row[3])) for row in rows[:5]]
-    faces = [
-        struct.pack(f"{order}B{len(row) - 1}i", *map(int, row)) for row in rows[5:]
-    ]
+    faces = [struct.pack(f"{order}B{len(row) - 1}i", *map(int, row)) for row in rows[5:]]
     path = tmp_path / "part.ply"
     path.write_bytes(head + b"".join((*vertices, *faces)))
 
@@ -157,9 +155,7 @@ def test_ply_faces_have_texture_coordinates_and_images(tmp_path: Path) -> None:
         "end_header",
         "property list uchar float texcoord\nproperty int texnumber\nend_header",
     )
-    head = head.replace(
-        "ply\n", "ply\ncomment TextureFile a.png\ncomment TextureFile b.jpg\n", 1
-    )
+    head = head.replace("ply\n", "ply\ncomment TextureFile a.png\ncomment TextureFile b.jpg\n", 1)
     rows = PLY_ROWS.replace("4 0 1 2 3\n", "4 0 1 2 3 8 0 1 2 3 4 5 6 7 1\n")
     rows = rows.replace("3 0 3 4\n", "3 0 3 4 0 5\n")
     mesh = load_mesh(written(tmp_path, "part.ply", head + rows))
@@ -187,9 +183,7 @@ def test_ply_faces_have_texture_coordinates_and_images(tmp_path: Path) -> None:
         (PLY_ROWS.replace("4 0 1 2 3\n3 0 3 4", "2 0 1\n1 0"), "it holds no triangles"),
     ],
 )
-def test_invalid_ply_is_refused_with_its_reason(
-    tmp_path: Path, text: str, reason: str
-) -> None:
+def test_invalid_ply_is_refused_with_its_reason(tmp_path: Path, text: str, reason: str) -> None:
     """The number of rows is checked, and the number of values in each."""
     head = PLY_HEAD.format(form="ascii", corners="vertex_indices")
 
@@ -268,9 +262,7 @@ def test_obj_spellings_of_the_same_mesh(tmp_path: Path, old: str, new: str) -> N
         ("v 1 0 0", "v 1 0 o", "a vertex is not 3 numbers"),
     ],
 )
-def test_invalid_obj_is_not_read(
-    tmp_path: Path, old: str, new: str, reason: str
-) -> None:
+def test_invalid_obj_is_not_read(tmp_path: Path, old: str, new: str, reason: str) -> None:
     """Other readers drop the face, or move its corner to the origin."""
     assert OBJ.count(old) == 1
 
@@ -426,15 +418,12 @@ def test_first_visual_scene_is_read_of_a_document_without_scene(
     """A reference that is broken has no such substitute."""
     text = dae(f"<node><scale>2 2 2</scale>{INSTANCE}</node>").replace(
         "</library_visual_scenes>",
-        f'<visual_scene id="t"><node>{INSTANCE}</node></visual_scene>'
-        "</library_visual_scenes>",
+        f'<visual_scene id="t"><node>{INSTANCE}</node></visual_scene></library_visual_scenes>',
     )
     instance = '<instance_visual_scene url="#s"/>'
     without = written(tmp_path, "a.dae", text.replace(f"<scene>{instance}</scene>", ""))
     empty = written(tmp_path, "b.dae", text.replace(instance, ""))
-    broken = written(
-        tmp_path, "c.dae", text.replace('scene url="#s"', 'scene url="#x"')
-    )
+    broken = written(tmp_path, "c.dae", text.replace('scene url="#s"', 'scene url="#x"'))
 
     assert areas(load_mesh(without)) == {-1: pytest.approx(4.0)}
     assert areas(load_mesh(empty)) == {-1: pytest.approx(4.0)}
@@ -474,9 +463,7 @@ BOUND = """<instance_geometry url="#g"><bind_material><technique_common>
         (BOUND, "pycollada leaves out parts of node None: Material #none not found"),
     ],
 )
-def test_collada_that_pycollada_misreads_is_refused(
-    tmp_path: Path, node: str, reason: str
-) -> None:
+def test_collada_that_pycollada_misreads_is_refused(tmp_path: Path, node: str, reason: str) -> None:
     """The document is not repaired."""
     path = written(tmp_path, "part.dae", dae(f"<node>{node}</node>"))
 

@@ -155,9 +155,7 @@ def test_changed_material_library_is_read_again(tmp_path: Path) -> None:
         ("Ke 0 0.5 0", FileMaterial(has_more=True)),
     ],
 )
-def test_mtl_statements_are_read(
-    statements: str, expected: FileMaterial, tmp_path: Path
-) -> None:
+def test_mtl_statements_are_read(statements: str, expected: FileMaterial, tmp_path: Path) -> None:
     """Colours that are not RGB, and black factors, are left undetermined."""
     _obj(tmp_path, f"newmtl skin\n{statements}\n")
     material = load_mesh(str(tmp_path / "part.obj")).materials[1]
@@ -411,9 +409,7 @@ def test_gltf_with_embedded_buffer_is_rotated_to_z_up(tmp_path: Path) -> None:
         "scenes": [{"nodes": [0]}],
         "nodes": [{"mesh": 0}],
         "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
-        "accessors": [
-            {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}
-        ],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"}],
         "bufferViews": [{"buffer": 0, "byteLength": len(points)}],
         "buffers": [
             {
@@ -429,9 +425,7 @@ def test_gltf_with_embedded_buffer_is_rotated_to_z_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", ["", "comment TextureFile skin.png\n"])
-def test_conversion_keeps_texture_coordinates_of_ply(
-    shown: str, tmp_path: Path
-) -> None:
+def test_conversion_keeps_texture_coordinates_of_ply(shown: str, tmp_path: Path) -> None:
     """With an image of the file, or of the URDF."""
     (tmp_path / "skin.png").write_bytes(png(200))
     rows = "0 0 0 .1 .2\n1 0 0 .9 .3\n0 2 0 .4 .8\n0 0 3 .2 .7\n"
@@ -482,9 +476,7 @@ def test_collada_image_that_is_not_there_costs_its_texture_alone(
 
 
 @pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
-def test_images_in_other_formats_are_compared_by_pixels(
-    form: str, tmp_path: Path
-) -> None:
+def test_images_in_other_formats_are_compared_by_pixels(form: str, tmp_path: Path) -> None:
     """With the PNG that the converter makes of them."""
     _obj(tmp_path)
     skin = tmp_path / "skin image.png"
@@ -534,9 +526,7 @@ def test_unusable_texture_is_not_compared(
         ("damaged.obj", OBJ.replace("v 0 0 3", "v 0 1e39 3")),
     ],
 )
-def test_invalid_faces_do_not_fail_the_check(
-    tmp_path: Path, name: str, text: str
-) -> None:
+def test_invalid_faces_do_not_fail_the_check(tmp_path: Path, name: str, text: str) -> None:
     """The triangles of 0.5 and 1 m^2 remain."""
     (tmp_path / name).write_text(text)
 
@@ -553,9 +543,7 @@ def test_invalid_faces_do_not_fail_the_check(
     ("name", "text"),
     [("0.obj", BARE_OBJ), ("0.obj", BARE_OBJ.replace("o ", "g ")), ("0.stl", BARE_STL)],
 )
-def test_meshes_without_materials_have_none(
-    tmp_path: Path, name: str, text: str
-) -> None:
+def test_meshes_without_materials_have_none(tmp_path: Path, name: str, text: str) -> None:
     """Trimesh would name materials after objects and folders."""
     folder = tmp_path / "000"
     folder.mkdir()
@@ -568,9 +556,7 @@ def test_meshes_without_materials_have_none(
 
 
 @pytest.mark.parametrize("libraries", [("twice.mtl",), ("red.mtl", "blue.mtl")])
-def test_first_material_of_a_name_is_used(
-    tmp_path: Path, libraries: tuple[str, ...]
-) -> None:
+def test_first_material_of_a_name_is_used(tmp_path: Path, libraries: tuple[str, ...]) -> None:
     """Within one library and across several."""
     red, blue = "newmtl paint\nKd 1 0 0\n", "newmtl paint\nKd 0 0 1\n"
     (tmp_path / "twice.mtl").write_text(red + blue)

@@ -18,8 +18,7 @@ _NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-40, 3e38]) | st.floats(widt
 def _file(corners: np.ndarray) -> bytes:
     """Write (M, 3, 3) corners of triangles, without normals."""
     records = b"".join(
-        struct.pack("<12fH", 0.0, 0.0, 0.0, *triangle.ravel().tolist(), 0)
-        for triangle in corners
+        struct.pack("<12fH", 0.0, 0.0, 0.0, *triangle.ravel().tolist(), 0) for triangle in corners
     )
     return bytes(80) + struct.pack("<I", len(corners)) + records
 

@@ -61,9 +61,7 @@ def test_warning_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
     assert any("equal lower and upper limits" in note for note in observation.notes)
 
 
-def test_warnings_write_no_log_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_warnings_write_no_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """MuJoCo's default is a log file in the working directory."""
     monkeypatch.chdir(tmp_path)
 
@@ -91,9 +89,7 @@ def test_limits_of_a_continuous_joint_are_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["implausible-inertia", "zero-inertia"])
-def test_placeholder_for_a_refused_inertia_is_not_reported(
-    name: str, tmp_path: Path
-) -> None:
+def test_placeholder_for_a_refused_inertia_is_not_reported(name: str, tmp_path: Path) -> None:
     """Mass and centre of mass are those of the file; other links are unaffected."""
     observation = _observe(name, tmp_path, hinge=[0.0, 0.5])
     base, arm = observation.links
@@ -104,10 +100,7 @@ def test_placeholder_for_a_refused_inertia_is_not_reported(
     assert arm.mass.mass == 2
     assert arm.mass.center == pytest.approx((0.1, 0.2, 0.3))
     assert arm.mass.inertia is None
-    assert any(
-        note.startswith("MuJoCo rejects") and "arm" in note
-        for note in observation.notes
-    )
+    assert any(note.startswith("MuJoCo rejects") and "arm" in note for note in observation.notes)
     expected = TURN @ rotation_about(AXIS, 0.5)
     np.testing.assert_allclose(last_pose(observation, "arm")[1], expected, atol=1e-14)
 
@@ -125,8 +118,7 @@ def test_only_links_with_refused_inertia_get_placeholders(
         for i in range(11)
     )
     joints = "".join(
-        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/>'
-        f'<child link="l{i + 1}"/></joint>'
+        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/></joint>'
         for i in range(10)
     )
     path = tmp_path / "robot.urdf"
@@ -158,9 +150,7 @@ def test_massless_fixed_link_needs_no_placeholder(tmp_path: Path) -> None:
 def test_planar_joint_moves_in_its_oblique_plane(tmp_path: Path) -> None:
     """Displacement in the joint frame, then rotation about the axis."""
     shift = 0.7 * np.cross(_AXIS, [1, 0, 0]) - 0.3 * np.cross(_AXIS, [0, 0, 1])
-    observation = _observe(
-        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
-    )
+    observation = _observe("planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]])
     position, rotation = last_pose(observation, "arm")
 
     assert hinge(observation).type is JointType.PLANAR
@@ -182,9 +172,7 @@ def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
     """Both use scalar-first order."""
     angle = 0.9
     quat_wxyz = [math.cos(angle / 2), *(math.sin(angle / 2) * _AXIS)]
-    unlimited = text("spherical-limits").replace(
-        '<limit lower="-0.5" upper="0.5"/>', ""
-    )
+    unlimited = text("spherical-limits").replace('<limit lower="-0.5" upper="0.5"/>', "")
     observation = MujocoEngine().observe(
         request(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz])
     )
@@ -205,9 +193,7 @@ def test_root_named_world_is_a_link(tmp_path: Path) -> None:
     assert observation.root == "world"
     assert world.mass is not None
     assert world.mass.mass == 7.5
-    np.testing.assert_allclose(
-        last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13
-    )
+    np.testing.assert_allclose(last_pose(observation, "tip")[0], positions[-1, -1], atol=1e-13)
 
 
 def test_inner_link_named_world_keeps_its_parent(tmp_path: Path) -> None:
@@ -250,9 +236,7 @@ def test_mimic_of_a_missing_joint_is_dropped_with_a_note(tmp_path: Path) -> None
         ("two-roots", "2 root links"),
     ],
 )
-def test_refusal_gives_the_reason_of_the_engine(
-    name: str, reason: str, tmp_path: Path
-) -> None:
+def test_refusal_gives_the_reason_of_the_engine(name: str, reason: str, tmp_path: Path) -> None:
     """In one line, without the line number of the prepared copy."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)

@@ -65,9 +65,7 @@ def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
         np.testing.assert_allclose(found, mine, atol=1e-10 * (1 + np.abs(mine).max()))
     # The component of a planar displacement along the normal has no effect and is not
     # reported.
-    single = [
-        index for index, name in enumerate(ours.joints) if ours.joints.count(name) == 1
-    ]
+    single = [index for index, name in enumerate(ours.joints) if ours.joints.count(name) == 1]
     np.testing.assert_allclose(
         theirs.velocities[:, order][:, single], ours.velocities[:, single], atol=1e-12
     )
@@ -114,9 +112,7 @@ def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
     angles = sampled.positions[0][:, 0]
 
     np.testing.assert_allclose(dynamics.inertia[:, swing, swing], 0.2 + 2 * 0.25)
-    np.testing.assert_allclose(
-        dynamics.bias[:, swing], 2 * 9.81 * 0.5 * np.sin(angles), atol=1e-12
-    )
+    np.testing.assert_allclose(dynamics.bias[:, swing], 2 * 9.81 * 0.5 * np.sin(angles), atol=1e-12)
 
 
 def _roll(
@@ -136,9 +132,7 @@ def test_pendulum_oscillates_with_its_period() -> None:
         sampled, positions=(np.vstack([sampled.positions[0][:1], start[1:]]),)
     )
 
-    (angle,) = _roll(reading, sampled, RolloutPlan(3, step=1e-4, steps=(10_000,)))[
-        "swing"
-    ]
+    (angle,) = _roll(reading, sampled, RolloutPlan(3, step=1e-4, steps=(10_000,)))["swing"]
 
     rate = math.sqrt(2 * 9.81 * 0.5 / 0.7)
     assert angle == pytest.approx(1e-3 * math.cos(rate), abs=3e-6)
@@ -180,15 +174,11 @@ def test_limit_of_a_rollout_is_the_solution_of_the_equations_of_motion() -> None
         (swing,) = base.joints
         joint = structs.replace(swing, damping=damping, friction=3.0)
         reading = structs.replace(base, joints=(joint,))
-        rollout = roll_out(
-            build(reading, sampled), structs.replace(sampled, rollout=plan)
-        )
+        rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
         assert rollout is not None
         assert rollout.limit is not None
 
-        def rates(
-            _: float, state: NDArray[np.float64], damping: float = damping
-        ) -> list[float]:
+        def rates(_: float, state: NDArray[np.float64], damping: float = damping) -> list[float]:
             angle, rate = state
             torque = -2 * 9.81 * 0.5 * math.sin(angle) - damping * rate
             return [rate, torque / 0.7]
@@ -264,9 +254,7 @@ def test_solver_tolerance_does_not_change_states(
     robot = structs.replace(
         ROBOT,
         joints=tuple(
-            structs.replace(
-                joint, dynamics=None if isinstance(joint.kind, Fixed) else rub
-            )
+            structs.replace(joint, dynamics=None if isinstance(joint.kind, Fixed) else rub)
             for joint in ROBOT.joints
         ),
     )
@@ -283,9 +271,7 @@ def test_perturbed_rollouts_are_close_and_deterministic() -> None:
     """Perturbations are random with a fixed seed."""
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
-    first, second = (
-        roll_out(mechanism, CONFIGURATIONS, perturbed=True) for _ in range(2)
-    )
+    first, second = (roll_out(mechanism, CONFIGURATIONS, perturbed=True) for _ in range(2))
 
     assert first is not None
     assert first == second
@@ -309,18 +295,14 @@ def test_perturbed_massless_groups_get_some_mass() -> None:
     point = structs.replace(
         ROBOT,
         links=tuple(
-            structs.replace(
-                link, inertial=structs.replace(link.inertial, inertia=(0.0,) * 6)
-            )
+            structs.replace(link, inertial=structs.replace(link.inertial, inertia=(0.0,) * 6))
             if link.name == "wheel" and link.inertial
             else link
             for link in ROBOT.links
         ),
     )
     for robot in (bare, point):
-        sampled = structs.replace(
-            CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",))
-        )
+        sampled = structs.replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
         mechanism = build(observe_robot(robot, sampled), sampled)
         rollout = roll_out(mechanism, sampled, perturbed=True)
         assert rollout is not None
@@ -364,9 +346,7 @@ def test_robot_with_an_unknown_frame_is_not_simulated() -> None:
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     frames = whole.frames
     assert frames is not None
-    unknown = structs.replace(
-        frames, positions=np.full_like(frames.positions, math.nan)
-    )
+    unknown = structs.replace(frames, positions=np.full_like(frames.positions, math.nan))
 
     assert "frame of a link" in _unbuildable(structs.replace(whole, frames=unknown))
 
@@ -381,26 +361,18 @@ def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
     lost = tuple(joint for joint in whole.joints if joint.name != "wheel")
     vague = tuple(structs.replace(joint, axis=None) for joint in whole.joints)
     unknown = tuple(
-        structs.replace(link, mass=structs.replace(link.mass, inertia=None))
-        if link.mass
-        else link
+        structs.replace(link, mass=structs.replace(link.mass, inertia=None)) if link.mass else link
         for link in whole.links
     )
     renamed = ("?", *frames.links[1:])
 
-    assert (
-        _unbuildable(structs.replace(whole, frames=None)) == "no link frames are stated"
-    )
+    assert _unbuildable(structs.replace(whole, frames=None)) == "no link frames are stated"
     assert "two joints lead to link forearm" in _unbuildable(
         structs.replace(whole, joints=(*whole.joints, loop))
     )
-    assert "no joint leads to link wheel" in _unbuildable(
-        structs.replace(whole, joints=lost)
-    )
+    assert "no joint leads to link wheel" in _unbuildable(structs.replace(whole, joints=lost))
     assert "the axis of joint" in _unbuildable(structs.replace(whole, joints=vague))
-    assert "inertia is not stated" in _unbuildable(
-        structs.replace(whole, links=unknown)
-    )
+    assert "inertia is not stated" in _unbuildable(structs.replace(whole, links=unknown))
     assert "the frame of link base is not stated" in _unbuildable(
         structs.replace(whole, frames=structs.replace(frames, links=renamed))
     )
@@ -414,9 +386,7 @@ def test_observation_that_cannot_be_simulated_is_kept() -> None:
 
     assert moving.dynamics is frameless.dynamics
     assert moving.rollout is None
-    assert moving.notes == (
-        "MuJoCo cannot simulate the observation: no link frames are stated",
-    )
+    assert moving.notes == ("MuJoCo cannot simulate the observation: no link frames are stated",)
 
 
 def test_zero_axis_is_refused_by_mujoco() -> None:

@@ -210,6 +210,4 @@ def test_usd_body_rotates_about_its_joint_frame(tmp_path: Path) -> None:
     assert found.anchor == pytest.approx((-0.3, 0.0, 0.0))
     assert reading.dynamics is not None
     hinge = reading.dynamics.joints.index("hinge")
-    np.testing.assert_allclose(
-        reading.dynamics.inertia[:, hinge, hinge], 0.2 + 2 * 0.25, rtol=1e-6
-    )
+    np.testing.assert_allclose(reading.dynamics.inertia[:, hinge, hinge], 0.2 + 2 * 0.25, rtol=1e-6)

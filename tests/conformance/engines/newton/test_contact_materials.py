@@ -25,7 +25,7 @@ restitution = 0.2
 def test_shapes_have_dynamic_friction_and_restitution(tmp_path: Path) -> None:
     """Newton has one friction, which is the dynamic one."""
     installed(NewtonUsdEngine())
-    import newton  # noqa: PLC0415
+    import newton
 
     description = load_description(write_description(tmp_path, _MATERIALS))
     options = with_description(ConvertOptions(), description)

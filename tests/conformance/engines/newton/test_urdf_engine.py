@@ -60,9 +60,7 @@ def test_planar_joint_slides_in_its_oblique_plane(tmp_path: Path) -> None:
     """It does not turn."""
     axis = np.array(AXIS)
     shift = 0.7 * np.cross(axis, [1, 0, 0]) - 0.3 * np.cross(axis, [0, 0, 1])
-    observation = _observe(
-        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]]
-    )
+    observation = _observe("planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [*shift, -0.8]])
     position, rotation = last_pose(observation, "arm")
 
     assert hinge(observation).type is JointType.PLANAR
@@ -113,9 +111,7 @@ def test_correction_of_the_engine_becomes_a_note(tmp_path: Path) -> None:
         ("self-mimic", "Cyclic URDF mimic joints"),
     ],
 )
-def test_refusal_gives_the_reason_of_the_engine(
-    name: str, reason: str, tmp_path: Path
-) -> None:
+def test_refusal_gives_the_reason_of_the_engine(name: str, reason: str, tmp_path: Path) -> None:
     """Whatever kind of error it raises."""
     with pytest.raises(AbstentionError, match=reason):
         _observe(name, tmp_path)

@@ -49,14 +49,10 @@ def _converted(folder: Path, urdf: str, **positions: object) -> Request:
 
 
 def _arm(folder: Path, urdf: str = oblique_arm.URDF) -> Request:
-    return _converted(
-        folder, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW
-    )
+    return _converted(folder, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
 
 
-def test_link_frames_follow_the_formulas(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_link_frames_follow_the_formulas(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """Of all links that are bodies; the tip is a frame of the forearm."""
     observation = engine.observe(_arm(tmp_path))
     frames = observation.frames
@@ -66,17 +62,11 @@ def test_link_frames_follow_the_formulas(
     positions, rotations = oblique_arm.expected_frames()
 
     assert set(frames.links) == set(placed)
-    np.testing.assert_allclose(
-        frames.positions[:, order], positions[:, :3], atol=_ROUNDING
-    )
-    np.testing.assert_allclose(
-        frames.rotations[:, order], rotations[:, :3], atol=_ROUNDING
-    )
+    np.testing.assert_allclose(frames.positions[:, order], positions[:, :3], atol=_ROUNDING)
+    np.testing.assert_allclose(frames.rotations[:, order], rotations[:, :3], atol=_ROUNDING)
 
 
-def test_mass_is_the_one_that_newton_uses(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_mass_is_the_one_that_newton_uses(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """Along the axes of the link, from single precision."""
     observation = engine.observe(_arm(tmp_path))
     arm = next(link for link in observation.links if link.name == "arm").mass
@@ -191,23 +181,15 @@ def test_planar_joint_slides_and_turns_in_its_plane(
     position, rotation = last_pose(observation, "arm")
 
     np.testing.assert_allclose(position, ORIGIN + TURN @ shift, atol=_ROUNDING)
-    np.testing.assert_allclose(
-        rotation, TURN @ rotation_about(AXIS, -0.8), atol=_ROUNDING
-    )
+    np.testing.assert_allclose(rotation, TURN @ rotation_about(AXIS, -0.8), atol=_ROUNDING)
 
 
-def test_spherical_joint_takes_its_quaternion(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_spherical_joint_takes_its_quaternion(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """In the frame of the link, whatever frame the joint has."""
-    unlimited = text("spherical-limits").replace(
-        '<limit lower="-0.5" upper="0.5"/>', ""
-    )
+    unlimited = text("spherical-limits").replace('<limit lower="-0.5" upper="0.5"/>', "")
     half = 0.45
     quat_wxyz = [np.cos(half), *(np.sin(half) * np.array(AXIS))]
-    observation = engine.observe(
-        _converted(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz])
-    )
+    observation = engine.observe(_converted(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz]))
 
     np.testing.assert_allclose(
         last_pose(observation, "arm")[1],
@@ -216,9 +198,7 @@ def test_spherical_joint_takes_its_quaternion(
     )
 
 
-def test_joint_on_a_fixed_base_without_mass_moves(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_joint_on_a_fixed_base_without_mass_moves(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """A joint whose parent were the world would be outside the articulation."""
     urdf = """<robot name="r"><link name="world"/><link name="wheel"><inertial>
     <mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
@@ -270,9 +250,7 @@ def test_stage_without_links_is_a_reason_to_abstain(
         engine.observe(_converted(tmp_path, scenery))
 
 
-def test_it_states_nothing_that_is_only_a_name(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_it_states_nothing_that_is_only_a_name(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """Names of frames come from prims, not from Newton."""
     states = engine.observe(_arm(tmp_path)).states
 
@@ -289,9 +267,7 @@ def test_coupling_is_stated_in_radians(engine: NewtonUsdEngine, tmp_path: Path) 
     assert (mimic.multiplier, mimic.offset) == pytest.approx((-0.5, 0.1), rel=1e-6)
 
 
-def test_chain_of_couplings_arrives_at_its_head(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_chain_of_couplings_arrives_at_its_head(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     """Newton refuses a leader that follows: 0.8 (-0.5 q + 0.1) - 0.2."""
     joints = {joint.name: joint for joint in _chain(engine, tmp_path).joints}
     mimic = joints["third"].mimic
@@ -303,9 +279,7 @@ def test_chain_of_couplings_arrives_at_its_head(
 
 def _chain(engine: NewtonUsdEngine, folder: Path) -> Observation:
     urdf = text("mimic-chain")
-    return engine.observe(
-        _converted(folder, urdf, hinge=[0.0], second=[0.0], third=[0.0])
-    )
+    return engine.observe(_converted(folder, urdf, hinge=[0.0], second=[0.0], third=[0.0]))
 
 
 def test_asset_without_schemas_has_fewer_newton_quantities(

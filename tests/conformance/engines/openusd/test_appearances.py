@@ -74,9 +74,7 @@ def _textured(source: str, reading: str = SRGB) -> str:
     """Return a material with an image that a node gives texture coordinates."""
     nodes = NODES.replace("SOURCE", source).replace("READING", reading)
     color = ".connect = </robot/paint/image.outputs:rgb>"
-    return (
-        MATERIAL.replace("COLOR", color).replace("INPUTS", "").replace("NODES", nodes)
-    )
+    return MATERIAL.replace("COLOR", color).replace("INPUTS", "").replace("NODES", nodes)
 
 
 def _visual(folder: Path, mesh: str, material: str) -> ShapeObservation:
@@ -193,9 +191,7 @@ def test_reading_of_an_image_is_stated(
     material = _textured("reader", text)
     (look,) = _visual(tmp_path, ST.format("vertex"), material).appearances
 
-    found = [
-        (name.removeprefix("diffuseColor."), value) for name, value in look.properties
-    ]
+    found = [(name.removeprefix("diffuseColor."), value) for name, value in look.properties]
     assert found == ([] if expected is None else [expected])
 
 
@@ -323,8 +319,7 @@ def test_color_of_a_surface_in_materialx_is_compared(
             "mtlx",
             "ND_open_pbr_surface_surfaceshader",
             "float base_metalness = 0.75\nfloat geometry_opacity = 0.5",
-            {"mtlx:surface:base_metalness": (0.75,)}
-            | {"mtlx:surface:geometry_opacity": (0.5,)},
+            {"mtlx:surface:base_metalness": (0.75,)} | {"mtlx:surface:geometry_opacity": (0.5,)},
         ),
         # Without luminance it emits nothing.
         (

@@ -107,9 +107,7 @@ def test_physx_mimic_of_unlimited_revolute_joint_is_ignored(
     tmp_path: Path, content: str, leader: str
 ) -> None:
     """PhysX refuses the coupling, so the custom attributes are effective."""
-    found = following_joint(
-        tmp_path, content + _geared(0.5, 30) + CUSTOM, PHYSX, leader=leader
-    )
+    found = following_joint(tmp_path, content + _geared(0.5, 30) + CUSTOM, PHYSX, leader=leader)
 
     assert found.mimic == MimicObservation("lead", -2.0, 0.25)
 
@@ -172,9 +170,7 @@ def test_custom_mimic_is_effective_below_float32_range(tmp_path: Path) -> None:
         ("", "NewtonMimicAPI and urdf:mimic disagree"),
     ],
 )
-def test_schema_and_custom_mimic_must_agree(
-    tmp_path: Path, custom: str, note: str | None
-) -> None:
+def test_schema_and_custom_mimic_must_agree(tmp_path: Path, custom: str, note: str | None) -> None:
     """The schema's coupling is the effective one."""
     text = f"""
         {LEAD}
@@ -247,9 +243,7 @@ def _chain(folder: Path, text: str) -> str | None:
         custom uniform double urdf:mimic:multiplier = 0.8
     """
     third = joint(REVOLUTE, "c", text + custom, ("y", "z"), NEWTON)
-    found = joint_named(
-        observe_stage(stage(folder, bodies + first + second + third)), "c"
-    )
+    found = joint_named(observe_stage(stage(folder, bodies + first + second + third)), "c")
     assert found.mimic is not None
     return found.note
 

@@ -79,9 +79,7 @@ def test_links_and_joints_have_prims() -> None:
     """A joint without a prim of its own has that of the link that it welds."""
     arm = observe_stage(DATA / "nested_arm.usda")
     stage = Usd.Stage.Open(str(DATA / "nested_arm.usda"))
-    kinds = {
-        subject: stage.GetPrimAtPath(path).GetTypeName() for subject, path in arm.prims
-    }
+    kinds = {subject: stage.GetPrimAtPath(path).GetTypeName() for subject, path in arm.prims}
     assert {subject.partition(" ")[2] for subject in kinds} == {
         *(link.name for link in arm.links),
         *(joint.name for joint in arm.joints),
@@ -185,9 +183,7 @@ def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
 
 def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
     """The body has no constraint; the prim only records the joint's name."""
-    reading = observe_stage(
-        stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING))
-    )
+    reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING)))
 
     assert joint_named(reading, "loose").type is JointType.FLOATING
     assert reading.base is Base.FLOATING
@@ -209,9 +205,7 @@ def test_body_names_its_floating_joint_by_attributes(tmp_path: Path) -> None:
         custom uniform string urdf:joint:type = "floating"
         custom uniform string urdf:joint:parent = "a"
     """
-    loose = joint_named(
-        observe_stage(stage(tmp_path, body("a") + body("b", marked))), "loose"
-    )
+    loose = joint_named(observe_stage(stage(tmp_path, body("a") + body("b", marked))), "loose")
 
     assert (loose.type, loose.parent, loose.child) == (JointType.FLOATING, "a", "b")
 
@@ -223,8 +217,7 @@ def test_missing_joint_target_joins_to_the_world(tmp_path: Path) -> None:
 
     assert reading.base is Base.FIXED
     assert reading.notes[0] == (
-        "joint astray targets /robot/typo, which does not exist: "
-        "that side is attached to the world"
+        "joint astray targets /robot/typo, which does not exist: that side is attached to the world"
     )
 
 
@@ -243,9 +236,7 @@ def test_articulation_root_on_a_body_fixed_to_the_world_is_noted(
 
 def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
     """Without an articulation root, reduced-coordinate solvers ignore the robot."""
-    reading = observe_stage(
-        stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge"))
-    )
+    reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
 
     assert reading.articulation_roots == 0
     assert reading.unarticulated == ("hinge",)
@@ -278,9 +269,7 @@ def test_moving_joint_without_a_body_on_one_side_is_reported(
     rooted += joint("PhysicsRevoluteJoint", "hinge")
     rooted += 'def Xform "frame"\n{\n}\n' + _TABLE
     ends = ("a", end) if side else (end, "a")
-    reading = observe_stage(
-        stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends))
-    )
+    reading = observe_stage(stage(tmp_path, rooted + joint(kind, "tie", content, sides=ends)))
 
     assert reading.at_world == found
 
@@ -381,9 +370,9 @@ SURFACE = """def Shader "s" {{
         ('def Mesh "m" {\nint64[] faceVertexIndices = []\n}', "int64[] instead of"),
         ('def Cube "c" {\ndouble size = None\n}', "size is blocked, and has no value"),
         (
-            SURFACE.format(
-                "UsdPreviewSurface", "color4f inputs:diffuseColor = {0}"
-            ).replace("{0}", "(1, 0, 0, 1)"),
+            SURFACE.format("UsdPreviewSurface", "color4f inputs:diffuseColor = {0}").replace(
+                "{0}", "(1, 0, 0, 1)"
+            ),
             "inputs:diffuseColor is a color4f instead of a color3f",
         ),
         (
@@ -440,9 +429,7 @@ def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> No
         sides=("", "a"),
         schemas=["PhysicsArticulationRootAPI"],
     ).replace("</robot/>", "</robot>")
-    reading = observe_stage(
-        stage(tmp_path, body("a", "float physics:mass = 1") + hinge)
-    )
+    reading = observe_stage(stage(tmp_path, body("a", "float physics:mass = 1") + hinge))
 
     assert (reading.base, reading.articulation_roots) == (Base.FIXED, 1)
     assert not any("articulation" in note for note in reading.notes)
@@ -451,9 +438,7 @@ def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> No
 def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None:
     """Both sides resolve to one body."""
     within = joint("PhysicsFixedJoint", "self", sides=("a/tip", "a"))
-    reading = observe_stage(
-        stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within)
-    )
+    reading = observe_stage(stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within))
 
     assert "joint self has one body, or none, on both sides" in reading.notes
 
@@ -474,8 +459,7 @@ def test_untyped_joint_is_locked_at_zero(
     """A lower limit above the upper one locks a degree of freedom."""
     limits["transZ"] = (1, -1)
     text = "".join(
-        f"float limit:{name}:physics:low = {low}\n"
-        f"float limit:{name}:physics:high = {high}\n"
+        f"float limit:{name}:physics:low = {low}\nfloat limit:{name}:physics:high = {high}\n"
         for name, (low, high) in limits.items()
     )
     schemas = tuple(f"PhysicsLimitAPI:{name}" for name in limits)
@@ -496,9 +480,7 @@ def test_body_below_a_shape_is_a_link(tmp_path: Path) -> None:
 
 def test_distance_joint_is_noted(tmp_path: Path) -> None:
     """URDF has no such joint."""
-    reading = observe_stage(
-        stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope"))
-    )
+    reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope")))
 
     assert reading.joints == ()
     assert "joint rope is not stated: it is a distance joint" in reading.notes

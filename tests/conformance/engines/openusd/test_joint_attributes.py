@@ -40,8 +40,7 @@ PHYSX = ("PhysicsDriveAPI:angular", "PhysxJointAPI", "PhysxJointAxisAPI:angular"
 def _axis(axis: str, **numbers: float) -> str:
     """Return attributes of PhysX's schema for an axis."""
     return "\n".join(
-        f"float physxJointAxis:{axis}:{name} = {value}"
-        for name, value in numbers.items()
+        f"float physxJointAxis:{axis}:{name} = {value}" for name, value in numbers.items()
     )
 
 
@@ -151,9 +150,7 @@ def test_drive_max_force_is_the_effort(tmp_path: Path) -> None:
     driven = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
 
     assert driven.effort == 4.0
-    assert driven.note == (
-        "drive:angular:physics:maxForce is 4, urdf:limit:effort is 5"
-    )
+    assert driven.note == ("drive:angular:physics:maxForce is 4, urdf:limit:effort is 5")
 
 
 def test_drive_of_an_untyped_joint_is_named_after_its_axis(
@@ -162,8 +159,7 @@ def test_drive_of_an_untyped_joint_is_named_after_its_axis(
     """For a joint whose only degree of freedom is a rotation about Y."""
     locked = ("transX", "transY", "transZ", "rotX", "rotZ")
     text = "float drive:rotY:physics:maxForce = 4\n" + "\n".join(
-        f"float limit:{freedom}:physics:low = 1\n"
-        f"float limit:{freedom}:physics:high = -1"
+        f"float limit:{freedom}:physics:low = 1\nfloat limit:{freedom}:physics:high = -1"
         for freedom in locked
     )
     schemas = ("PhysicsDriveAPI:rotY", *(f"PhysicsLimitAPI:{f}" for f in locked))
@@ -255,9 +251,7 @@ def test_contradictory_schemas_have_no_effective_value(
         ("float physxJointAxis:angular:staticFrictionEffort = inf", "friction"),
     ],
 )
-def test_infinity_is_no_limit_for_limits_alone(
-    tmp_path: Path, text: str, number: str
-) -> None:
+def test_infinity_is_no_limit_for_limits_alone(tmp_path: Path, text: str, number: str) -> None:
     """Infinite friction, and limits of negative infinity, are values."""
     schemas = ("NewtonJointAPI", *PHYSX)
     found = only_joint(tmp_path, REVOLUTE, text, schemas=schemas)
@@ -333,8 +327,7 @@ def test_custom_attributes_count_on_joints_without_one_axis(tmp_path: Path) -> N
 def test_planar_joint_ignores_schemas_that_mix_units(tmp_path: Path) -> None:
     """Newton applies the value to each degree of freedom, in that one's unit."""
     locks = "\n".join(
-        f"float limit:{freedom}:physics:low = 1\n"
-        f"float limit:{freedom}:physics:high = -1"
+        f"float limit:{freedom}:physics:low = 1\nfloat limit:{freedom}:physics:high = -1"
         for freedom in ("transZ", "rotX", "rotY")
     )
     schemas = [f"PhysicsLimitAPI:{each}" for each in ("transZ", "rotX", "rotY")]
@@ -350,13 +343,10 @@ def test_forces_of_a_stage_in_centimetres_become_newtons(tmp_path: Path) -> None
     rail = only_joint(
         tmp_path,
         PRISMATIC,
-        "float newton:friction = 3\nfloat newton:damping = 5\n"
-        "float newton:velocityLimit = 7",
+        "float newton:friction = 3\nfloat newton:damping = 5\nfloat newton:velocityLimit = 7",
         "metersPerUnit = 0.01",
     )
-    hinge = only_joint(
-        tmp_path, REVOLUTE, "float newton:friction = 3", "metersPerUnit = 0.01"
-    )
+    hinge = only_joint(tmp_path, REVOLUTE, "float newton:friction = 3", "metersPerUnit = 0.01")
 
     assert rail.friction == pytest.approx(0.03)
     assert rail.damping == pytest.approx(5.0)

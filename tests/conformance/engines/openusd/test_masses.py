@@ -81,9 +81,7 @@ def test_authored_mass_is_reported_along_the_link_axes() -> None:
 
     assert base.mass == 2.0
     assert base.center == pytest.approx((0.01, 0.02, 0.03))
-    np.testing.assert_allclose(
-        tensor(base), turned((0.1, 0.2, 0.25), (0.8, 0, 0.6, 0)), rtol=1e-6
-    )
+    np.testing.assert_allclose(tensor(base), turned((0.1, 0.2, 0.25), (0.8, 0, 0.6, 0)), rtol=1e-6)
     assert (arm.departures, arm.invented) == ((), ())
 
 
@@ -134,9 +132,7 @@ def test_authored_mass_and_centre_are_reported(tmp_path: Path) -> None:
 
 def test_blocked_values_are_not_numbers(tmp_path: Path) -> None:
     """OpenUSD returns memory that nothing was written to."""
-    blocked = SMALL.replace("(0.001, 0, 0)", "None").replace(
-        "(2.4e-6, 3e-6, 1e-6)", "None"
-    )
+    blocked = SMALL.replace("(0.001, 0, 0)", "None").replace("(2.4e-6, 3e-6, 1e-6)", "None")
     observation = observe_stage(stage(tmp_path, body("a", blocked + BRICK, MASS)))
     mass = mass_of(observation, "a")
 
@@ -188,9 +184,7 @@ def test_unauthored_mass_is_computed_from_colliders(tmp_path: Path) -> None:
     assert found.mass == pytest.approx(mass)
     assert found.center == pytest.approx((0.1, 0.2, 0.3))
     moments = tuple(mass / 12 * np.array((0.2, 0.17, 0.05)))
-    np.testing.assert_allclose(
-        tensor(found), turned(moments, (0.8, 0, 0.6, 0)), atol=1e-6
-    )
+    np.testing.assert_allclose(tensor(found), turned(moments, (0.8, 0, 0.6, 0)), atol=1e-6)
     assert reading.invented == ("a",)
     assert "the mass of a is invented from its colliders' volume" in reading.notes
 
@@ -260,9 +254,7 @@ def test_default_mass_is_one_kilogram(tmp_path: Path) -> None:
 
 def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
     """Zero is the schema's value for "compute the mass"."""
-    reading = observe_stage(
-        stage(tmp_path, body("a", "float physics:mass = 0" + BRICK, MASS))
-    )
+    reading = observe_stage(stage(tmp_path, body("a", "float physics:mass = 0" + BRICK, MASS)))
 
     assert reading.invented == ("a",)
     assert mass_of(reading, "a").mass == pytest.approx(8.0)
@@ -272,9 +264,7 @@ def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
 def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
     """It makes the inertia undefined, which is then not reported."""
     empty = f'def {shape} "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n}}\n'
-    reading = observe_stage(
-        stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS))
-    )
+    reading = observe_stage(stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS)))
 
     assert mass_of(reading, "a").inertia is None
     assert "collider /robot/a/m has no volume" in reading.notes
@@ -299,9 +289,7 @@ def test_nested_body_is_not_counted_twice(tmp_path: Path) -> None:
         ('Cone "s"', np.pi * 0.3**2 * 0.8 / 3),
     ],
 )
-def test_primitives_have_their_volume(
-    tmp_path: Path, shape: str, volume: float
-) -> None:
+def test_primitives_have_their_volume(tmp_path: Path, shape: str, volume: float) -> None:
     """The scale of a prim applies to its sizes."""
     height = "" if "Sphere" in shape else 'double height = 0.4\ntoken axis = "Y"\n'
     text = f"""

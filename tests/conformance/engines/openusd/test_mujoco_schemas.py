@@ -35,9 +35,7 @@ def _range(lower: float, upper: float) -> str:
 
 
 @pytest.mark.parametrize("kind", [REVOLUTE, PRISMATIC])
-def test_numbers_are_in_si_units_for_both_kinds_of_joints(
-    tmp_path: Path, kind: str
-) -> None:
+def test_numbers_are_in_si_units_for_both_kinds_of_joints(tmp_path: Path, kind: str) -> None:
     """The speed has no attribute, and its custom one is used."""
     text = _range(-7, 7) + CUSTOM
     text += "uniform double mjc:damping = 0.5\nuniform double mjc:frictionloss = 0.25\n"
@@ -59,9 +57,7 @@ def test_numbers_are_in_si_units_for_both_kinds_of_joints(
         (_range(-1.1754943508222875e-38, 1.1754943508222875e-38), 0.0),
     ],
 )
-def test_effort_is_the_range_of_forces(
-    tmp_path: Path, text: str, effort: float | None
-) -> None:
+def test_effort_is_the_range_of_forces(tmp_path: Path, text: str, effort: float | None) -> None:
     """By default it limits if it is not empty; the smallest one stands for zero."""
     assert only_joint(tmp_path, REVOLUTE, text, schemas=JOINT).effort == effort
 
@@ -85,9 +81,7 @@ def test_asset_for_mujoco_states_damping_in_its_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kinds", [(REVOLUTE, REVOLUTE), (REVOLUTE, PRISMATIC)])
-def test_coupling_is_in_radians_and_metres(
-    tmp_path: Path, kinds: tuple[str, str]
-) -> None:
+def test_coupling_is_in_radians_and_metres(tmp_path: Path, kinds: tuple[str, str]) -> None:
     """Newton's attribute of the offset is in degrees, and comes first."""
     text = "rel mjc:target = </robot/lead>\nuniform double mjc:coef0 = 0.5\n"
     text += "uniform double mjc:coef1 = -2\n"
@@ -145,9 +139,7 @@ def test_actuator_without_bias_changes_nothing(tmp_path: Path, actuator: str) ->
         LIMIT.format("min", -5) + LIMIT.format("max", 5),
     ],
 )
-def test_actuator_that_acts_or_limits_is_a_setting(
-    tmp_path: Path, actuator: str
-) -> None:
+def test_actuator_that_acts_or_limits_is_a_setting(tmp_path: Path, actuator: str) -> None:
     """A bias without a drive, or a limit other than that of the joint."""
     assert _settings(tmp_path, actuator) == {SettingKind.DRIVE}
 

@@ -31,9 +31,7 @@ def agrees(solid: Solid | Integrals, mesh: trimesh.Trimesh, tolerance: float) ->
     """Assert that a solid has the mass properties that trimesh finds for a mesh."""
     size = solid.volume ** (1 / 3)
     assert solid.volume == pytest.approx(mesh.volume, rel=tolerance)
-    np.testing.assert_allclose(
-        solid.center, mesh.center_mass, atol=max(tolerance, 1e-9) * size
-    )
+    np.testing.assert_allclose(solid.center, mesh.center_mass, atol=max(tolerance, 1e-9) * size)
     np.testing.assert_allclose(
         solid.inertia,
         mesh.moment_inertia,
@@ -72,16 +70,12 @@ def test_cone_agrees_with_its_mesh() -> None:
 
 @pytest.mark.parametrize("build", [cylinder, capsule, cone])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_axis_permutes_the_moments(
-    build: Callable[[float, float, int], Solid], axis: int
-) -> None:
+def test_axis_permutes_the_moments(build: Callable[[float, float, int], Solid], axis: int) -> None:
     """The moment about the axis differs from the two others, which are equal."""
     upright, turned = build(0.3, 1.0, 2), build(0.3, 1.0, axis)
     order = [2, 1, 0] if axis == 0 else [0, 2, 1]
 
-    np.testing.assert_array_equal(
-        np.diag(turned.inertia), np.diag(upright.inertia)[order]
-    )
+    np.testing.assert_array_equal(np.diag(turned.inertia), np.diag(upright.inertia)[order])
     np.testing.assert_array_equal(turned.center, upright.center[order])
 
 

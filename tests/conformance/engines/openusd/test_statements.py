@@ -50,9 +50,7 @@ def test_prismatic_joint_without_limits_is_unlimited(tmp_path: Path) -> None:
 @pytest.mark.parametrize("infinite", ["inf", "3.4028235e38"])
 def test_revolute_limit_on_one_side_only_is_lost(tmp_path: Path, infinite: str) -> None:
     """OpenUSD's parser then disables both sides."""
-    assert only_joint(tmp_path, REVOLUTE, bounds("-90", infinite)).type is (
-        JointType.CONTINUOUS
-    )
+    assert only_joint(tmp_path, REVOLUTE, bounds("-90", infinite)).type is (JointType.CONTINUOUS)
 
 
 def test_revolute_limit_beyond_all_angles_is_unlimited(tmp_path: Path) -> None:

@@ -295,9 +295,7 @@ def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None
     path = stage(tmp_path, content, 'metersPerUnit = 0.01\n    upAxis = "Y"')
     reading = observe_stage(path, {"rail": [[0.5]]})
 
-    np.testing.assert_allclose(
-        placed(reading, "tip", 0), pose((0.1, 0.7, 1.05)), atol=CLOSE
-    )
+    np.testing.assert_allclose(placed(reading, "tip", 0), pose((0.1, 0.7, 1.05)), atol=CLOSE)
     assert joint_named(reading, "rail").lower == pytest.approx(-0.05)
 
 
@@ -322,9 +320,7 @@ positions = st.tuples(numbers, numbers, numbers)
 
 
 @given(quats, positions)
-def test_inverse_undoes_a_transform(
-    quat: tuple[float, ...], position: tuple[float, ...]
-) -> None:
+def test_inverse_undoes_a_transform(quat: tuple[float, ...], position: tuple[float, ...]) -> None:
     """For random rigid transforms."""
     rigid = transforms(rotations(quat), position)
 

@@ -54,9 +54,7 @@ def Xform "plinth"
     {body("head", _HEAD)}
 }}
 """
-_BASE_JOINTS = _fixed(
-    "shoulder", "plinth/arm", "(0.5, 0.5, 1)", f"({HALF}, 0, 0, {HALF})"
-)
+_BASE_JOINTS = _fixed("shoulder", "plinth/arm", "(0.5, 0.5, 1)", f"({HALF}, 0, 0, {HALF})")
 _BASE_JOINTS += _fixed("neck", "plinth/head", "(0.5, -0.25, 3)", "(1, 0, 0, 0)")
 
 
@@ -108,9 +106,7 @@ def test_moving_joint_without_a_body_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("root", [None, "somebody"])
-def test_xform_without_a_link_name_is_not_the_root(
-    tmp_path: Path, root: str | None
-) -> None:
+def test_xform_without_a_link_name_is_not_the_root(tmp_path: Path, root: str | None) -> None:
     """Only the name marks a link without a body."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), root)
 

@@ -79,15 +79,11 @@ def _simulated(
     ground.CreateAxisAttr(UsdGeom.Tokens.z)
     UsdPhysics.CollisionAPI.Apply(ground.GetPrim())
     # Of different materials PhysX takes the mean.
-    material = next(
-        prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.MaterialAPI)
-    )
+    material = next(prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.MaterialAPI))
     UsdShade.MaterialBindingAPI.Apply(ground.GetPrim()).Bind(
         UsdShade.Material(material), materialPurpose="physics"
     )
-    (body,) = (
-        prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.RigidBodyAPI)
-    )
+    (body,) = (prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.RigidBodyAPI))
     for name in ("sleepThreshold", "stabilizationThreshold"):
         # PhysX would stop what moves slowly.
         body.AddAppliedSchema("PhysxRigidBodyAPI")

@@ -105,9 +105,7 @@ def _end(engine: PhysxEngine, usd: Path, start: float) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("kind", ["RevoluteJoint", "PrismaticJoint"])
-def test_reversed_limits_lock_the_joint(
-    engine: PhysxEngine, tmp_path: Path, kind: str
-) -> None:
+def test_reversed_limits_lock_the_joint(engine: PhysxEngine, tmp_path: Path, kind: str) -> None:
     """At zero, wherever the limits are."""
     limits = "float physics:lowerLimit = 20\nfloat physics:upperLimit = -10"
     hinge = _hinge(_observe(engine, _usd(tmp_path, _joint(kind, limits))))

@@ -90,18 +90,14 @@ def test_degrees_of_freedom_and_base(engine: PhysxEngine, tmp_path: Path) -> Non
     assert types["swing"] is JointType.REVOLUTE
 
 
-def test_joints_are_numbered_breadth_first_and_by_path(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_joints_are_numbered_breadth_first_and_by_path(engine: PhysxEngine, tmp_path: Path) -> None:
     """Whatever the order of prims, which is that of the URDF."""
     inertial = (
         '<inertial><mass value="1"/>'
         '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     )
     chains = (("c", "base", "x"), ("c2", "x", "x2"), ("b", "base", "z"))
-    text = "".join(
-        f'<link name="{name}">{inertial}</link>' for name in ("base", "x", "x2", "z")
-    )
+    text = "".join(f'<link name="{name}">{inertial}</link>' for name in ("base", "x", "x2", "z"))
     for name, parent, child in chains:
         text += (
             f'<joint name="{name}" type="continuous"><parent link="{parent}"/>'
@@ -119,9 +115,7 @@ def test_joints_are_numbered_breadth_first_and_by_path(
     assert seen.joint_order == ("b", "c", "c2")
 
 
-def test_former_stages_do_not_change_an_observation(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_former_stages_do_not_change_an_observation(engine: PhysxEngine, tmp_path: Path) -> None:
     """They were read by the same process."""
     planar = convert(FOLDER / "planar-joint.urdf", tmp_path / "planar").root_layer
     at_rest = Configurations((), (), ("zero",))
@@ -141,8 +135,7 @@ def test_warnings_of_physx_are_notes(engine: PhysxEngine, tmp_path: Path) -> Non
     clean = engine.observe(Request(str(_convert(tmp_path)), at_rest))
 
     assert any(
-        note.startswith("PhysX: Translation DOF is expected to be locked")
-        for note in warned.notes
+        note.startswith("PhysX: Translation DOF is expected to be locked") for note in warned.notes
     )
     assert clean.notes == ()
 
@@ -180,9 +173,7 @@ def test_frames_follow_the_joints(engine: PhysxEngine, tmp_path: Path) -> None:
     assert frames.rotations[:, bob, 2, 1] == pytest.approx(sine, abs=1e-6)
 
 
-def test_mass_properties_are_in_the_link_frame(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_mass_properties_are_in_the_link_frame(engine: PhysxEngine, tmp_path: Path) -> None:
     """The inertial frame of the pendulum is turned by 0.3 rad about z."""
     seen = _observe(engine, _convert(tmp_path))
 
@@ -193,9 +184,7 @@ def test_mass_properties_are_in_the_link_frame(
     cosine, sine = math.cos(0.3), math.sin(0.3)
     ixx = 0.04 * cosine**2 + 0.05 * sine**2
     ixy = (0.04 - 0.05) * sine * cosine
-    assert mass.inertia == pytest.approx(
-        (ixx, ixy, 0, 0.09 - ixx, 0, 0.02), rel=1e-5, abs=1e-7
-    )
+    assert mass.inertia == pytest.approx((ixx, ixy, 0, 0.09 - ixx, 0, 0.02), rel=1e-5, abs=1e-7)
 
 
 def test_equations_of_motion(engine: PhysxEngine, tmp_path: Path) -> None:
@@ -211,9 +200,7 @@ def test_equations_of_motion(engine: PhysxEngine, tmp_path: Path) -> None:
 
     assert dynamics.inertia[:, slide, slide] == pytest.approx(3 + _MASS, rel=1e-5)
     assert dynamics.inertia[:, swing, swing] == pytest.approx(about_hinge, rel=1e-5)
-    assert dynamics.inertia[:, slide, swing] == pytest.approx(
-        arm * np.cos(angle), rel=1e-5
-    )
+    assert dynamics.inertia[:, slide, swing] == pytest.approx(arm * np.cos(angle), rel=1e-5)
     assert dynamics.bias[:, swing] == pytest.approx(
         arm * _GRAVITY * np.sin(angle), rel=1e-5, abs=1e-5
     )
@@ -222,13 +209,9 @@ def test_equations_of_motion(engine: PhysxEngine, tmp_path: Path) -> None:
     )
 
 
-def test_equations_of_motion_above_the_velocity_limits(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_equations_of_motion_above_the_velocity_limits(engine: PhysxEngine, tmp_path: Path) -> None:
     """PhysX would reduce the rates to the limit of 1 rad/s that the asset states."""
-    usd = _convert(
-        tmp_path, Profile.GENERIC, text=_URDF.replace('velocity="4"', 'velocity="1"')
-    )
+    usd = _convert(tmp_path, Profile.GENERIC, text=_URDF.replace('velocity="4"', 'velocity="1"'))
     dynamics = _observe(engine, usd).dynamics
     assert dynamics is not None
     slide = dynamics.joints.index("slide")

@@ -126,9 +126,7 @@ def test_pendulum_follows_its_equation_of_motion(
     engine: PhysxEngine, tmp_path: Path, joint: str, damping: float
 ) -> None:
     """With viscous damping and without Coulomb friction, within the estimated error."""
-    seen = _observe(
-        engine, tmp_path, _pendulum(joint), RolloutPlan(0), start={"swing": _START}
-    )
+    seen = _observe(engine, tmp_path, _pendulum(joint), RolloutPlan(0), start={"swing": _START})
     for state, error in zip(_limit(seen).states, _limit(seen).errors, strict=True):
         found = state.positions[0][0], state.velocities[0][0]
         assert found == pytest.approx(_swing(damping, state.time), abs=error[0])
@@ -192,9 +190,7 @@ def test_joints_that_are_coupled_by_forces_alone_follow_none(
     assert all(joint.mimic is None for joint in seen.joints)
 
 
-def test_damping_and_friction_are_those_of_the_urdf(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_damping_and_friction_are_those_of_the_urdf(engine: PhysxEngine, tmp_path: Path) -> None:
     """In SI units, although the schemas have degrees."""
     joint = '<dynamics damping="0.4" friction="5"/>'
     seen = _observe(engine, tmp_path, _pendulum(joint), RolloutPlan(0))
@@ -226,9 +222,7 @@ def test_held_joint_stays(engine: PhysxEngine, tmp_path: Path) -> None:
     assert last.velocities[0][0] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_robot_without_a_plan_has_no_rollout(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
+def test_robot_without_a_plan_has_no_rollout(engine: PhysxEngine, tmp_path: Path) -> None:
     """And none without the schemas that carry damping and couplings."""
     path = tmp_path / "robot.urdf"
     path.write_text(_pendulum(), encoding="utf-8")

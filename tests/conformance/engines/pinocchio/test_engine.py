@@ -94,21 +94,15 @@ def test_floating_joint_starts_at_its_origin(tmp_path: Path) -> None:
 
 def test_planar_joint_moves_in_the_xy_plane(tmp_path: Path) -> None:
     """Independent of its axis."""
-    observation = _observe(
-        "planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [0.7, -0.3, 0.4, -0.8]]
-    )
+    observation = _observe("planar-joint", tmp_path, hinge=[[0, 0, 0, 0], [0.7, -0.3, 0.4, -0.8]])
     position, rotation = last_pose(observation, "arm")
 
     np.testing.assert_allclose(position, ORIGIN + TURN @ [0.7, -0.3, 0], atol=1e-14)
-    np.testing.assert_allclose(
-        rotation, TURN @ rotation_about((0, 0, 1), -0.8), atol=1e-14
-    )
+    np.testing.assert_allclose(rotation, TURN @ rotation_about((0, 0, 1), -0.8), atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["absent-effort", "absent-limit"])
-def test_placeholder_for_a_missing_effort_is_not_reported(
-    name: str, tmp_path: Path
-) -> None:
+def test_placeholder_for_a_missing_effort_is_not_reported(name: str, tmp_path: Path) -> None:
     """Pinocchio refuses the unprepared file."""
     observation = _observe(name, tmp_path)
     joint = hinge(observation)
@@ -136,9 +130,7 @@ def test_origin_quaternion_is_read(tmp_path: Path) -> None:
     "inertial",
     ['<mass value="2"/>', '<mass value="2"/><inertia ixx="1" iyy="1" izz="1"/>'],
 )
-def test_placeholder_for_a_missing_inertia_is_not_reported(
-    inertial: str, tmp_path: Path
-) -> None:
+def test_placeholder_for_a_missing_inertia_is_not_reported(inertial: str, tmp_path: Path) -> None:
     """Mass and centre of mass of the rigid group are those of the file."""
     robot = f"""<robot name="r"><link name="a"><inertial>{inertial}</inertial></link>
     </robot>"""
@@ -171,9 +163,7 @@ def test_incomplete_element_of_a_joint_does_not_reject_the_file(
         ("two-roots", "Two root links found"),
     ],
 )
-def test_refusal_gives_the_reason_of_the_engine(
-    name: str, reason: str, tmp_path: Path
-) -> None:
+def test_refusal_gives_the_reason_of_the_engine(name: str, reason: str, tmp_path: Path) -> None:
     """Source positions in urdfdom are removed."""
     with pytest.raises(AbstentionError, match=reason) as abstention:
         _observe(name, tmp_path)

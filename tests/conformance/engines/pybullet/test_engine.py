@@ -95,9 +95,7 @@ def test_reversed_limits_are_unlimited(name: str, tmp_path: Path) -> None:
     assert joint.note is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "upper"), [("zero-range", 0), ("upper-bound-alone", 1.5)]
-)
+@pytest.mark.parametrize(("name", "upper"), [("zero-range", 0), ("upper-bound-alone", 1.5)])
 def test_absent_lower_bound_is_zero(name: str, upper: float, tmp_path: Path) -> None:
     """As the specification requires."""
     joint = hinge(_observe(name, tmp_path))
@@ -174,9 +172,7 @@ def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
     """Scalar first, about link axes; PyBullet: scalar last, about inertial axes."""
     angle = 0.9
     quat_wxyz = [math.cos(angle / 2), *(math.sin(angle / 2) * np.array(AXIS))]
-    observation = _observe(
-        "spherical-limits", tmp_path, hinge=[[1, 0, 0, 0], quat_wxyz]
-    )
+    observation = _observe("spherical-limits", tmp_path, hinge=[[1, 0, 0, 0], quat_wxyz])
 
     position, rotation = last_pose(observation, "arm")
 
@@ -189,9 +185,7 @@ def test_spherical_joint_takes_its_quaternion(tmp_path: Path) -> None:
     ("name", "position"),
     [("number-punctuation", (0.07, -0.5, 0.6)), ("number-count", (0.4, -0.5, 0.6))],
 )
-def test_malformed_vectors_are_read(
-    name: str, position: tuple[float, ...], tmp_path: Path
-) -> None:
+def test_malformed_vectors_are_read(name: str, position: tuple[float, ...], tmp_path: Path) -> None:
     """PyBullet splits at spaces and reads the first three numbers."""
     assert last_pose(_observe(name, tmp_path), "arm")[0] == pytest.approx(position)
 
@@ -316,9 +310,7 @@ def test_long_robot_is_read_without_frames(tmp_path: Path) -> None:
         (b"<sdf/>", "root element is sdf"),
     ],
 )
-def test_text_that_is_not_urdf_is_refused(
-    content: bytes, reason: str, tmp_path: Path
-) -> None:
+def test_text_that_is_not_urdf_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
     """PyBullet is not called."""
     path = tmp_path / "robot.urdf"
     path.write_bytes(content)
@@ -346,9 +338,7 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
         ("</robot>\n", "</robot>\n\0"),
     ],
 )
-def test_harmless_xml_errors_are_repaired(
-    before: str, after: str, tmp_path: Path
-) -> None:
+def test_harmless_xml_errors_are_repaired(before: str, after: str, tmp_path: Path) -> None:
     """No element is ambiguous, and other engines accept the file; a note is added."""
     urdf = URDF.replace(before, after)
     assert urdf != URDF

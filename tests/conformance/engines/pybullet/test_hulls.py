@@ -96,25 +96,18 @@ def test_pybullet_collides_between_the_hulls_of_groups(
 
 
 @pytest.mark.parametrize(("text", "hulls"), FILES.values(), ids=FILES)
-def test_reference_has_one_collider_per_hull(
-    text: str, hulls: int, tmp_path: Path
-) -> None:
+def test_reference_has_one_collider_per_hull(text: str, hulls: int, tmp_path: Path) -> None:
     """Visuals are one surface."""
     assert len(_colliders(ReferenceEngine(), tmp_path, text)) == hulls
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, (_, hulls) in FILES.items() if hulls > 1]
-)
-def test_hulls_of_pybullet_are_those_of_the_reference(
-    name: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", [name for name, (_, hulls) in FILES.items() if hulls > 1])
+def test_hulls_of_pybullet_are_those_of_the_reference(name: str, tmp_path: Path) -> None:
     """At the origin and in the scale of the collider, in any order."""
     text, count = FILES[name]
     box = "<geometry><box size='0.1 0.2 0.3'/></geometry>"
     sides = [
-        _colliders(engine, tmp_path, text, box)
-        for engine in (ReferenceEngine(), PybulletEngine())
+        _colliders(engine, tmp_path, text, box) for engine in (ReferenceEngine(), PybulletEngine())
     ]
     supports = []
     for shapes in sides:

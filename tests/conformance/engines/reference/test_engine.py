@@ -56,8 +56,7 @@ def _observe(folder: Path, body: str) -> Observation:
 
 def _joint(kind: str, parent: str = "world", inner: str = "") -> str:
     return (
-        f'<joint name="j" type="{kind}"><parent link="{parent}"/>'
-        f'<child link="arm"/>{inner}</joint>'
+        f'<joint name="j" type="{kind}"><parent link="{parent}"/><child link="arm"/>{inner}</joint>'
     )
 
 
@@ -199,8 +198,7 @@ def test_repaired_text_is_noted(tmp_path: Path) -> None:
     origin = '\n<origin xyz="x 2 3"/>'
     request = oblique_arm.request(
         tmp_path,
-        '<robot name="r"><link name="bench"/>\n'
-        f"{_ARM}\n{_joint('fixed', 'bench', origin)}</robot>",
+        f'<robot name="r"><link name="bench"/>\n{_ARM}\n{_joint("fixed", "bench", origin)}</robot>',
     )
 
     assert ReferenceEngine().observe(request).repaired == ("j",)

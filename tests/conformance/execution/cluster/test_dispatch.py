@@ -37,13 +37,9 @@ class _Cluster:
 
     def add_worker(self, name: str, *options: str, **variables: str) -> None:
         """Start a worker with one thread."""
-        self._start(
-            "worker", self.address, "--nthreads", "1", *options, name=name, **variables
-        )
+        self._start("worker", self.address, "--nthreads", "1", *options, name=name, **variables)
 
-    def _start(
-        self, what: str, *options: str, name: str = "", **variables: str
-    ) -> None:
+    def _start(self, what: str, *options: str, name: str = "", **variables: str) -> None:
         name = name or what
         settings = {"DASK_TEMPORARY_DIRECTORY": str(self._folder)}
         program = [sys.executable, "-m", "dask", what]
@@ -157,12 +153,8 @@ def test_files_visible_to_workers_are_not_sent(
     assert tree(run.out) == there
 
 
-@pytest.mark.parametrize(
-    "address", ["nonsense://127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere"]
-)
-def test_unreachable_scheduler_changes_no_file(
-    run: Run, robots: Path, address: str
-) -> None:
+@pytest.mark.parametrize("address", ["nonsense://127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere"])
+def test_unreachable_scheduler_changes_no_file(run: Run, robots: Path, address: str) -> None:
     """The former report is kept, and the message has the reason."""
     run.out.mkdir()
     (run.out / ".urdf-usd-run").mkdir()
@@ -184,9 +176,7 @@ def test_workers_of_another_version_are_refused(
     site = tmp_path / "older"
     metadata = site / "numpy-0.1.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n"
-    )
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 0.1\n")
     path = os.pathsep.join([str(site), run.environment["PYTHONPATH"]])
     cluster.add_worker("older", PYTHONPATH=path)
 

@@ -34,9 +34,7 @@ def _packed(source: RobotSource, out: Path, **options: object) -> PackedRobot:
 def _read(assignment: Assignment) -> tuple[Reading, list[str]]:
     """Read a robot; return its diagnostics as well."""
     subject = subject_of(assignment)
-    reading = read_robot(
-        str(assignment.source.path), subject.packages, subject.arguments
-    )
+    reading = read_robot(str(assignment.source.path), subject.packages, subject.arguments)
     assert isinstance(reading, Reading)
     return reading, [found.rule for found in reading.diagnostics]
 
@@ -49,9 +47,7 @@ def there(tmp_path: Path) -> Path:
     return folder
 
 
-def test_robot_is_packed_with_the_files_that_it_refers_to(
-    there: Path, tmp_path: Path
-) -> None:
+def test_robot_is_packed_with_the_files_that_it_refers_to(there: Path, tmp_path: Path) -> None:
     """Other files in its folder are not packed."""
     urdf = there / "robot" / "urdf" / "arm.urdf"
     urdf.parent.mkdir(parents=True)
@@ -93,9 +89,7 @@ def test_packages_of_the_environment_are_packed(
         monkeypatch.setenv("ROS_PACKAGE_PATH", variables["ROS_PACKAGE_PATH"])
         reading, rules = _read(assignment)
 
-    assert [file.sha256 for file in reading.inputs] == [
-        file.sha256 for file in packed.source.files
-    ]
+    assert [file.sha256 for file in reading.inputs] == [file.sha256 for file in packed.source.files]
     assert rules == []
 
 

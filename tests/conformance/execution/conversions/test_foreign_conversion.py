@@ -209,6 +209,4 @@ def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
 def test_callable_that_returns_no_file_has_failed(tmp_path: Path) -> None:
     """Without it, opening the file would be reported as a crash."""
     with pytest.raises(NoUsdError, match=r"'robot\.usda', which is no file"):
-        call_registered(
-            lambda *_: "robot.usda", tmp_path / "arm.urdf", tmp_path / "out", {}
-        )
+        call_registered(lambda *_: "robot.usda", tmp_path / "arm.urdf", tmp_path / "out", {})

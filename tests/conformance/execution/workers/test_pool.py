@@ -18,9 +18,7 @@ from urdf_usd.conformance.execution.workers import context
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="memory limits are Linux's"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +70,7 @@ def test_spawned_process_needs_no_fork_server(
 def test_steps_share_a_process_and_requests_have_their_own(pool: WorkerPool) -> None:
     """One for each purpose; the reference engine is a step."""
     with RobotWorkers(pool) as workers:
-        requests = [
-            workers.request(purpose, os.getpid) for purpose in (None, "a", "a", "b")
-        ]
+        requests = [workers.request(purpose, os.getpid) for purpose in (None, "a", "a", "b")]
         step, *others = _reasons(*(result() for result in requests))
 
         assert step == _reasons(workers.call(os.getpid))[0]
@@ -99,9 +95,7 @@ def test_crash_of_a_request_costs_its_own_answer(
         assert workers.crashed
 
 
-def test_parallel_requests_run_at_the_same_time(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_parallel_requests_run_at_the_same_time(pool: WorkerPool, tmp_path: Path) -> None:
     """Each waits for the other, and a step for both."""
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     with RobotWorkers(pool, parallel=True) as workers:
@@ -147,9 +141,7 @@ def _meet(own: str, other: str) -> bool:
     return True
 
 
-def test_requests_that_nobody_waits_for_are_ended(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_requests_that_nobody_waits_for_are_ended(pool: WorkerPool, tmp_path: Path) -> None:
     """As after a robot whose conversion failed."""
     with RobotWorkers(pool, parallel=True) as workers:
         workers.request("endless", _meet, str(tmp_path / "begun"), "/nowhere")
@@ -160,9 +152,7 @@ def test_requests_that_nobody_waits_for_are_ended(
     assert not folder.exists()
 
 
-def test_requests_that_have_not_begun_are_dropped(
-    pool: WorkerPool, tmp_path: Path
-) -> None:
+def test_requests_that_have_not_begun_are_dropped(pool: WorkerPool, tmp_path: Path) -> None:
     """No process is started for them."""
     with RobotWorkers(pool, parallel=True) as workers:
         workers.request("one", _meet, str(tmp_path / "begun"), "/nowhere")
@@ -192,9 +182,7 @@ def test_closing_the_pool_cancels_requests(tmp_path: Path) -> None:
             waiting.result()
 
 
-def test_worker_serves_several_robots(
-    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_serves_several_robots(pool: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small number, which bounds what it leaks."""
     monkeypatch.setattr(f"{WorkerPool.__module__}._MOST_ROBOTS", 2)
     processes: list[object] = []
@@ -269,9 +257,7 @@ def test_crash_in_the_new_process_counts(pool: WorkerPool, used: str) -> None:
         assert workers.crashed
 
 
-def test_cancelled_worker_is_not_kept(
-    pool: WorkerPool, used: str, tmp_path: Path
-) -> None:
+def test_cancelled_worker_is_not_kept(pool: WorkerPool, used: str, tmp_path: Path) -> None:
     """The next robot has one that runs."""
     with RobotWorkers(pool, parallel=True) as workers:
         workers.request(used, _meet, str(tmp_path / "begun"), "/nowhere")
@@ -283,8 +269,6 @@ def test_cancelled_worker_is_not_kept(
 def test_variables_are_those_of_the_robot(pool: WorkerPool) -> None:
     """Besides those of this process."""
     with RobotWorkers(pool, variables={"ROS_PACKAGE_PATH": "/robot"}) as workers:
-        endings = [
-            workers.call(os.getenv, name) for name in ("ROS_PACKAGE_PATH", "PATH")
-        ]
+        endings = [workers.call(os.getenv, name) for name in ("ROS_PACKAGE_PATH", "PATH")]
 
         assert _reasons(*endings) == ["/robot", os.environ["PATH"]]

@@ -43,9 +43,7 @@ from urdf_usd.conformance.execution.workers.serving import (
 from urdf_usd.conformance.execution.workers.worker import Worker
 from urdf_usd.converter.scratch import remove_abandoned
 
-_LINUX = pytest.mark.skipif(
-    sys.platform != "linux", reason="memory limits and /proc are Linux's"
-)
+_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc are Linux's")
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +204,7 @@ def test_exception_is_reported_with_its_text(worker: Worker) -> None:
     process = _value(worker.call(os.getpid))
     ending = worker.call(int, "seven")
 
-    assert _reason(ending) == (
-        "ValueError: invalid literal for int() with base 10: 'seven'"
-    )
+    assert _reason(ending) == ("ValueError: invalid literal for int() with base 10: 'seven'")
     assert isinstance(ending, Crashed)
     assert "Traceback" in ending.output
     assert _value(worker.call(os.getpid)) == process
@@ -232,9 +228,7 @@ def _modules() -> frozenset[str]:
     return frozenset(sys.modules)
 
 
-def test_environment_is_that_of_the_caller(
-    worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_is_that_of_the_caller(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each call, not of the fork server."""
     monkeypatch.setenv("ROS_PACKAGE_PATH", "/somewhere")
 
@@ -371,8 +365,7 @@ def test_no_process_outlives_the_program(
     root = str(Path(__file__).parents[4])
     with subprocess.Popen(
         [sys.executable, program],
-        env=os.environ
-        | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
+        env=os.environ | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -69,10 +69,7 @@ def _filtering(target: str) -> str:
         (_robot("", "float physics:lowerLimit = -30"), True),
         (_robot(more='def PhysicsScene "scene" {\n}\n'), True),
         (
-            _robot(
-                more='def PhysicsScene "scene" {\n'
-                "float physics:gravityMagnitude = 1\n}\n"
-            ),
+            _robot(more='def PhysicsScene "scene" {\nfloat physics:gravityMagnitude = 1\n}\n'),
             False,
         ),
         (_robot(more=joint("PhysicsFixedJoint", "void", sides=("a", "a"))), True),
@@ -82,9 +79,7 @@ def _filtering(target: str) -> str:
         (_filtering("c"), False),
     ],
 )
-def test_stages_are_equal_to_a_consumer(
-    changed: str, same: bool, tmp_path: Path
-) -> None:
+def test_stages_are_equal_to_a_consumer(changed: str, same: bool, tmp_path: Path) -> None:
     """One bound of a revolute joint is no limit to the parser."""
     assert _is_same(tmp_path, _robot(), changed) == same
 
@@ -105,10 +100,7 @@ def test_inertia_is_compared_as_a_tensor(
 ) -> None:
     """Whatever its axes are."""
     right = MASS.format("(1, 2, 2.5)", "(1, 0, 0, 0)")
-    massive = [
-        body("a", text, ("PhysicsMassAPI",))
-        for text in (right, MASS.format(moments, axes))
-    ]
+    massive = [body("a", text, ("PhysicsMassAPI",)) for text in (right, MASS.format(moments, axes))]
 
     assert _is_same(tmp_path, *massive) == same
 

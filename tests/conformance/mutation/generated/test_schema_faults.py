@@ -192,9 +192,7 @@ def test_material_is_bound_to_a_collider(robot: Usd.Stage) -> None:
     """Otherwise it would make no difference."""
     seed = _seed(robot, "PhysicsMaterialAPI: physics:dynamicFriction one")
     changed = _changed(robot, seed)
-    binding = changed.GetPrimAtPath("/robot/a/shape").GetRelationship(
-        "material:binding:physics"
-    )
+    binding = changed.GetPrimAtPath("/robot/a/shape").GetRelationship("material:binding:physics")
 
     assert [str(path) for path in binding.GetTargets()] == ["/robot/paint"]
     assert harmless_because(seed, robot, changed) is None
@@ -222,9 +220,7 @@ def test_material_is_bound_to_a_collider(robot: Usd.Stage) -> None:
         ("stage metadata: kilogramsPerUnit doubled", None),
     ],
 )
-def test_change_is_harmless_for_a_reason(
-    key: str, reason: str | None, robot: Usd.Stage
-) -> None:
+def test_change_is_harmless_for_a_reason(key: str, reason: str | None, robot: Usd.Stage) -> None:
     """From the tables of settings, or as OpenUSD's parser reports the same."""
     seeds = [seed for seed in schema_seeds(robot) if seed.key == key]
     for seed in seeds:

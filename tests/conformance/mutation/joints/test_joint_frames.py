@@ -21,9 +21,7 @@ OBLIQUE = Rotation.from_rotvec([0.4, -0.9, 0.7])
 OTHER = Rotation.from_rotvec([-0.3, 0.5, 1.2])
 
 
-def _joint_frames(
-    first: Rotation, second: Rotation, motion: str = "angular"
-) -> JointFrames:
+def _joint_frames(first: Rotation, second: Rotation, motion: str = "angular") -> JointFrames:
     return JointFrames(ORIGINS, (first, second), axis=2, motion=motion)
 
 
@@ -35,9 +33,7 @@ def test_child_turns_about_the_joint_axis() -> None:
 
     for origin, rotation, angle in zip(origins, rotations, AT, strict=True):
         np.testing.assert_allclose(rotation.apply(ORIGINS[1]) + origin, ORIGINS[0])
-        np.testing.assert_allclose(
-            rotation.apply(axis_in_child), OBLIQUE.apply([0.0, 0.0, 1.0])
-        )
+        np.testing.assert_allclose(rotation.apply(axis_in_child), OBLIQUE.apply([0.0, 0.0, 1.0]))
         turn = (OBLIQUE.inv() * rotation * OTHER).as_rotvec()
         np.testing.assert_allclose(turn, [0.0, 0.0, angle], atol=1e-12)
 

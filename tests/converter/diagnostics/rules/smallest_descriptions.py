@@ -15,8 +15,7 @@ _LIMITS = '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1
 def _robot(shape: str = "") -> str:
     """Return a chain of three links; the last joint follows the first."""
     links = "".join(
-        f'<link name="{name}">{_MASS}{shape if name != "b" else ""}</link>'
-        for name in "abc"
+        f'<link name="{name}">{_MASS}{shape if name != "b" else ""}</link>' for name in "abc"
     )
     joints = (
         '<joint name="i" type="revolute"><parent link="a"/><child link="b"/>'

@@ -202,15 +202,11 @@ _ROBOT = {
             '<axis xyz="0 1 0"/></joint>'
         )
     ),
-    "joint-chain-changed": SmallestFile(
-        joint('<usd_joint name="d6" axes="rotX rotY"/>')
-    ),
+    "joint-chain-changed": SmallestFile(joint('<usd_joint name="d6" axes="rotX rotY"/>')),
     "joint-limit-missing": SmallestFile(joint("", "revolute")),
     "joint-limit-reversed": SmallestFile(_limit('lower="2" upper="1"')),
     "joint-limit-incomplete": SmallestFile(_limit('upper="1"')),
-    "joint-rating-negative": SmallestFile(
-        _limit('lower="0" upper="1" effort="-1" velocity="1"')
-    ),
+    "joint-rating-negative": SmallestFile(_limit('lower="0" upper="1" effort="-1" velocity="1"')),
     "dynamics-negative": SmallestFile(joint('<dynamics friction="-1"/>')),
     "joint-limit-ignored": SmallestFile(_limit('upper="1"', "continuous")),
     "part-repeated": SmallestFile(robot(A + A)),
@@ -221,9 +217,7 @@ _ROBOT = {
     "robot-empty": SmallestFile(robot("")),
     "tree-roots": SmallestFile(robot(A + B)),
     "root-unknown": SmallestFile(robot(A), options=ConvertOptions(root="z")),
-    "tree-parents": SmallestFile(
-        robot(A + B + _fixed("i", "a", "b") + _fixed("j", "a", "b"))
-    ),
+    "tree-parents": SmallestFile(robot(A + B + _fixed("i", "a", "b") + _fixed("j", "a", "b"))),
     "tree-loop": SmallestFile(robot(A + _fixed("j", "a", "a"))),
     "mimic-target-missing": SmallestFile(joint('<mimic joint="z"/>')),
     "mimic-fixed": SmallestFile(joint('<mimic joint="j"/>', "fixed")),
@@ -251,13 +245,9 @@ _MASS_RULES = {
         joint("").replace(B, '<link name="b"/>'),
         options=ConvertOptions(massless=MasslessOption.ERROR),
     ),
-    "collider-replaced": SmallestFile(
-        link(f"{_MASS}{_BOX}"), options=_colliders("none")
-    ),
+    "collider-replaced": SmallestFile(link(f"{_MASS}{_BOX}"), options=_colliders("none")),
     "collider-rule-unused": SmallestFile(robot(A), options=_colliders("z=none")),
-    "body-negligible": SmallestFile(
-        joint("").replace(B, f'<link name="b">{_BOX}</link>')
-    ),
+    "body-negligible": SmallestFile(joint("").replace(B, f'<link name="b">{_BOX}</link>')),
     "mass-estimated": SmallestFile(
         joint("").replace(B, f'<link name="b">{_BOX}</link>'), options=_ESTIMATED
     ),
@@ -292,17 +282,11 @@ _SHAPES = {
         ),
         {"m.obj": _COLOURED, "m.mtl": b"newmtl red\nKd 1 0 0\n"},
     ),
-    "color-range": SmallestFile(
-        robot(f'<material name="m"><color rgba="2 0 0 1"/></material>{A}')
-    ),
+    "color-range": SmallestFile(robot(f'<material name="m"><color rgba="2 0 0 1"/></material>{A}')),
     "mesh-missing": SmallestFile(shape('<mesh filename="m.stl"/>')),
     "mesh-unreadable": SmallestFile(shape('<mesh filename="m.stl"/>'), {"m.stl": b""}),
-    "mesh-up-axis": SmallestFile(
-        shape('<mesh filename="m.dae"/>'), {"m.dae": _COLLADA}
-    ),
-    "mesh-partial": SmallestFile(
-        shape('<mesh filename="m.obj"/>'), {"m.obj": _COLOURED}
-    ),
+    "mesh-up-axis": SmallestFile(shape('<mesh filename="m.dae"/>'), {"m.dae": _COLLADA}),
+    "mesh-partial": SmallestFile(shape('<mesh filename="m.obj"/>'), {"m.obj": _COLOURED}),
     "collider-concave": SmallestFile(
         shape('<mesh filename="m.obj"/>').replace("visual>", "collision>"),
         {"m.obj": _GROUPS},
@@ -316,12 +300,8 @@ _SHAPES = {
 _OUTPUT = {
     "value-range": SmallestFile(link(_MASS.replace('"2"', '"1e39"'))),
     "tree-depth": SmallestFile(_chain(DEEPEST + 1)),
-    "metadata-missing": SmallestFile(
-        robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
-    ),
-    "mesh-required": SmallestFile(
-        robot(A), options=ConvertOptions(profile=Profile.SIMREADY)
-    ),
+    "metadata-missing": SmallestFile(robot(A), options=ConvertOptions(profile=Profile.SIMREADY)),
+    "mesh-required": SmallestFile(robot(A), options=ConvertOptions(profile=Profile.SIMREADY)),
     "body-required": SmallestFile(
         shape('<sphere radius="1"/>'),
         options=ConvertOptions(profile=Profile.SIMREADY),
@@ -344,15 +324,11 @@ _PLACES = {
     "xacro-file-missing": SmallestFile(
         robot('<xacro:include filename="gone.xacro"/>', _XACRO), name="r.xacro"
     ),
-    "xacro-part": SmallestFile(
-        robot('<xacro:macro name="arm"/>', _XACRO), name="r.xacro"
-    ),
+    "xacro-part": SmallestFile(robot('<xacro:macro name="arm"/>', _XACRO), name="r.xacro"),
     "xacro-warning": SmallestFile(
         robot(f'<xacro:property name="pi" value="3"/>{A}', _XACRO), name="r.xacro"
     ),
-    "xacro-environment": SmallestFile(
-        robot('<link name="$(env PATH)"/>', _XACRO), name="r.xacro"
-    ),
+    "xacro-environment": SmallestFile(robot('<link name="$(env PATH)"/>', _XACRO), name="r.xacro"),
     "xacro-environment-default": SmallestFile(
         robot('<link name="$(optenv PATH a)"/>', _XACRO), name="r.xacro"
     ),
@@ -361,15 +337,9 @@ _PLACES = {
         options=ConvertOptions(arguments=(("a", "1"),)),
         name="r.xacro",
     ),
-    "package-missing": SmallestFile(
-        robot(A, _XACRO.replace('"r"', '"$(find p)"')), name="r.xacro"
-    ),
-    "file-reference": SmallestFile(
-        shape('<mesh filename="m\\m.obj"/>'), {"m/m.obj": _TRIANGLE}
-    ),
-    "file-letter-case": SmallestFile(
-        shape('<mesh filename="m.obj"/>'), {"M.obj": _TRIANGLE}
-    ),
+    "package-missing": SmallestFile(robot(A, _XACRO.replace('"r"', '"$(find p)"')), name="r.xacro"),
+    "file-reference": SmallestFile(shape('<mesh filename="m\\m.obj"/>'), {"m/m.obj": _TRIANGLE}),
+    "file-letter-case": SmallestFile(shape('<mesh filename="m.obj"/>'), {"M.obj": _TRIANGLE}),
     "file-outside": SmallestFile(
         shape('<mesh filename="../../m.obj"/>'),
         {"m.obj": _TRIANGLE},

@@ -52,13 +52,9 @@ def shape(text: str) -> str:
 def variants(count: int) -> str:
     """Return a stage without bodies that has variant sets of two variants each."""
     names = [f"s{number}" for number in range(count)]
-    sets = "".join(
-        f'variantSet "{name}" = {{\n"off" {{\n}}\n"on" {{\n}}\n}}\n' for name in names
-    )
+    sets = "".join(f'variantSet "{name}" = {{\n"off" {{\n}}\n"on" {{\n}}\n}}\n' for name in names)
     listed = ", ".join(f'"{name}"' for name in names)
-    return stage(sets).replace(
-        'Xform "r"', f'Xform "r" (prepend variantSets = [{listed}])'
-    )
+    return stage(sets).replace('Xform "r"', f'Xform "r" (prepend variantSets = [{listed}])')
 
 
 _TWO = body("a") + body("b")
@@ -113,12 +109,8 @@ SMALLEST_STAGES = {
     "variant-required": variants(1),
     "stage-loose-body": stage(_TWO + joint() + body("c")),
     "stage-loose-shape": stage(body("a") + 'def Cube "loose" {}'),
-    "collider-no-gprim": shape(
-        'def Xform "s" (apiSchemas = ["PhysicsCollisionAPI"]) {}'
-    ),
-    "stage-name-changed": stage(
-        _TWO.replace('"b" (', '"b" ( displayName = "a"\n') + joint()
-    ),
+    "collider-no-gprim": shape('def Xform "s" (apiSchemas = ["PhysicsCollisionAPI"]) {}'),
+    "stage-name-changed": stage(_TWO.replace('"b" (', '"b" ( displayName = "a"\n') + joint()),
     "joint-loop-opened": stage(
         _TWO
         + body("c")
@@ -126,14 +118,9 @@ SMALLEST_STAGES = {
         + joint(name="k", parent="b", child="c")
         + joint(name="l", parent="c", child="a")
     ),
-    "joint-disabled": stage(
-        _TWO + joint() + joint("bool physics:jointEnabled = 0", name="k")
-    ),
-    "joint-not-urdf": stage(
-        _TWO + joint() + joint(kind="PhysicsDistanceJoint", name="k")
-    ),
-    "joint-body-outside": stage(body("a") + joint(child="a")).replace("/r/a", "/b", 1)
-    + body("b"),
+    "joint-disabled": stage(_TWO + joint() + joint("bool physics:jointEnabled = 0", name="k")),
+    "joint-not-urdf": stage(_TWO + joint() + joint(kind="PhysicsDistanceJoint", name="k")),
+    "joint-body-outside": stage(body("a") + joint(child="a")).replace("/r/a", "/b", 1) + body("b"),
     "joint-target-missing": stage(body("a") + joint(parent="lost", child="a")),
     "joint-limit-approximated": stage(
         _TWO

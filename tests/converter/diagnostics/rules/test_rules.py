@@ -42,9 +42,7 @@ from urdf_usd.converter.usd.reader.read import open_stage, read_usd
 
 _TESTS = Path(__file__).parents[3]
 # A URDF whose joint refers to no link is read without that joint.
-_BY_ROBOT = {
-    "link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
-}
+_BY_ROBOT = {"link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))}
 _BY_LIMITS = ("stage-limits",)
 # Reported by export with the option --loops; see test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
@@ -88,17 +86,13 @@ def _converted(case: SmallestFile, folder: Path) -> tuple[Diagnostic, ...]:
     if case.name == "loop":
         (folder / "loop").symlink_to("loop")
     try:
-        return convert(
-            folder / case.name, folder / case.target, case.options
-        ).diagnostics
+        return convert(folder / case.name, folder / case.target, case.options).diagnostics
     except ConversionError as error:
         return error.diagnostics
 
 
 @pytest.mark.parametrize("rule", SMALLEST_FILES)
-def test_smallest_file_that_breaks_a_rule_is_reported(
-    rule: str, tmp_path: Path
-) -> None:
+def test_smallest_file_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
     """Once, with a location; an asset is written only without errors."""
     found = _converted(SMALLEST_FILES[rule], tmp_path)
 
@@ -108,9 +102,7 @@ def test_smallest_file_that_breaks_a_rule_is_reported(
     assert bool(list(tmp_path.rglob("*.usd*"))) == (not errors)
 
 
-@pytest.mark.parametrize(
-    "rule", [r for r in _BY_TEXT if RULES[r].severity is Severity.WARNING]
-)
+@pytest.mark.parametrize("rule", [r for r in _BY_TEXT if RULES[r].severity is Severity.WARNING])
 def test_strict_option_makes_every_warning_an_error(rule: str, tmp_path: Path) -> None:
     """No asset is written."""
     case = SMALLEST_FILES[rule]
@@ -124,9 +116,7 @@ def test_strict_option_makes_every_warning_an_error(rule: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("rule", SMALLEST_STAGES)
-def test_smallest_stage_that_breaks_a_rule_is_reported(
-    rule: str, tmp_path: Path
-) -> None:
+def test_smallest_stage_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
     """Once; the stage is read unless the diagnostic is an error."""
     file = tmp_path / "robot.usda"
     file.write_text(SMALLEST_STAGES[rule], encoding="utf-8")
@@ -160,9 +150,7 @@ def test_smallest_stage_that_breaks_a_rule_with_an_option_is_reported(
 
 
 @pytest.mark.parametrize("rule", SMALLEST_DESCRIPTIONS)
-def test_smallest_description_that_breaks_a_rule_is_reported(
-    rule: str, tmp_path: Path
-) -> None:
+def test_smallest_description_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
     """Once; an asset is written only without errors."""
     case = SMALLEST_DESCRIPTIONS[rule]
     urdf, file = tmp_path / "robot.urdf", tmp_path / "robot.toml"
@@ -239,7 +227,5 @@ def test_identifiers_and_sentences_have_the_same_form() -> None:
         assert rule.id.replace("-", "").isalpha()
         assert rule.id == rule.id.lower()
         for text in (rule.summary, rule.remedy):
-            assert (
-                text[0].isupper() or not text[0].isalpha() or text.startswith("xacro")
-            )
+            assert text[0].isupper() or not text[0].isalpha() or text.startswith("xacro")
             assert text.endswith((".", ">."))

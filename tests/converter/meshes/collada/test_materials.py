@@ -179,9 +179,7 @@ def test_opacity_follows_the_declared_mode(
     assert material.opacity == pytest.approx(opacity, rel=1e-5)
 
 
-SAMPLER = (
-    """<newparam sid="sa"><sampler2D><source>su</source>{}</sampler2D></newparam>"""
-)
+SAMPLER = """<newparam sid="sa"><sampler2D><source>su</source>{}</sampler2D></newparam>"""
 
 
 def changed(old: str, new: str, **options: str) -> bytes:
@@ -216,8 +214,7 @@ def test_emission_and_opacity_textures_are_read() -> None:
     image = '<texture texture="sa" texcoord="UV"/>'
     data = changed(
         f"<diffuse>{image}</diffuse>",
-        f"<emission>{image}</emission><diffuse>{image}</diffuse>"
-        f"<transparent>{image}</transparent>",
+        f"<emission>{image}</emission><diffuse>{image}</diffuse><transparent>{image}</transparent>",
     )
 
     _, skin = read_dae(data).attributes.materials
@@ -234,8 +231,7 @@ def test_transparency_is_a_factor_of_the_opacity_texture() -> None:
     image = '<texture texture="sa" texcoord="UV"/>'
     data = changed(
         f"<diffuse>{image}</diffuse>",
-        f"<transparent>{image}</transparent>"
-        "<transparency><float>0.25</float></transparency>",
+        f"<transparent>{image}</transparent><transparency><float>0.25</float></transparency>",
     )
 
     _, skin = read_dae(data).attributes.materials

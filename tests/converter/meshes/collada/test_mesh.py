@@ -192,9 +192,7 @@ def test_rotation_axis_is_normalised(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_unsupported_transform_is_reported(
-    tmp_path: Path, transform: str, text: str
-) -> None:
+def test_unsupported_transform_is_reported(tmp_path: Path, transform: str, text: str) -> None:
     """Exporters write none of these above a surface."""
     mesh = read(tmp_path, document(f"<node>{transform}{INSTANCE}</node>"))
 
@@ -241,9 +239,7 @@ def test_missing_scene_is_replaced_by_the_first(tmp_path: Path) -> None:
     mesh = read(tmp_path, text)
 
     assert_tetrahedron(mesh)
-    assert mesh.skipped == (
-        "<instance_visual_scene> refers to '#x', which is not there",
-    )
+    assert mesh.skipped == ("<instance_visual_scene> refers to '#x', which is not there",)
 
 
 def test_instances_are_merged_into_one_mesh(tmp_path: Path) -> None:
@@ -257,9 +253,7 @@ def test_instances_are_merged_into_one_mesh(tmp_path: Path) -> None:
 
     stacked = np.concatenate([CORNERS, shifted(5, 0, 0), shifted(0, 7, 0)])
     triangles = np.concatenate([FACES, FACES + 4, FACES + 8])
-    np.testing.assert_array_equal(
-        mesh.points[mesh.face_indices.reshape(-1, 3)], stacked[triangles]
-    )
+    np.testing.assert_array_equal(mesh.points[mesh.face_indices.reshape(-1, 3)], stacked[triangles])
 
 
 def test_mirrored_instances_face_outwards(tmp_path: Path) -> None:
@@ -366,9 +360,7 @@ HARMLESS = {
     ),
     "linestrips": document(shape=geometry(primitive("linestrips", "") + TRIANGLES)),
     "unknown tag": document(shape=geometry(f"<sculpture/>{TRIANGLES}")),
-    "normals of nowhere": document(
-        shape=geometry(TRIANGLES.replace("<p>", BROKEN_NORMAL + "<p>"))
-    ),
+    "normals of nowhere": document(shape=geometry(TRIANGLES.replace("<p>", BROKEN_NORMAL + "<p>"))),
     "empty source": document(shape=geometry(f'<source id="n"/>{TRIANGLES}')),
     "normals at vertices": document(shape=geometry(vertices=BROKEN_NORMAL)),
     "extra": document(f"<node><extra><x/></extra>{INSTANCE}</node>"),
@@ -396,8 +388,7 @@ def test_lines_and_points_are_ignored(tmp_path: Path, case: str) -> None:
         (f"<node><instance_geometry/>{INSTANCE}</node>", None, "instance_geometry"),
         (
             f'<node>{INSTANCE}<instance_geometry url="#h"/></node>',
-            geometry()
-            + geometry(TRIANGLES.replace("0 2 1", "0 9 1")).replace('"g"', '"h"'),
+            geometry() + geometry(TRIANGLES.replace("0 2 1", "0 9 1")).replace('"g"', '"h"'),
             "none of its 4 vertices",
         ),
     ],
@@ -413,9 +404,7 @@ def test_invalid_surfaces_are_reported_and_the_others_kept(
 
 
 @pytest.mark.parametrize("number", ["NaN", "-INF", "1e60"])
-def test_faces_with_a_non_finite_position_are_dropped(
-    tmp_path: Path, number: str
-) -> None:
+def test_faces_with_a_non_finite_position_are_dropped(tmp_path: Path, number: str) -> None:
     """One face of the tetrahedron has no such corner."""
     mesh = read(tmp_path, document().replace("1.25", number))
 
@@ -474,11 +463,7 @@ DAMAGED = {
     ),
     "negative index": (document().replace("0 2 1", "0 -2 1"), "none of its 4"),
     "vcount": (
-        document(
-            shape=geometry(
-                primitive("polylist", "<vcount>2000000000</vcount><p>0 1 2</p>")
-            )
-        ),
+        document(shape=geometry(primitive("polylist", "<vcount>2000000000</vcount><p>0 1 2</p>"))),
         "do not add up",
     ),
     "offset": (document().replace('offset="0"', 'offset="999999999"'), "offset"),
@@ -488,9 +473,7 @@ DAMAGED = {
     "cycle": (
         document(
             TOP,
-            libraries=node_bomb("").replace(
-                '"n0">', '"n0"><instance_node url="#n39"/>'
-            ),
+            libraries=node_bomb("").replace('"n0">', '"n0"><instance_node url="#n39"/>'),
         ),
         "exceed the limit",
     ),
@@ -512,9 +495,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_invalid_and_hostile_files_are_refused_with_a_reason(
-    tmp_path: Path, case: str
-) -> None:
+def test_invalid_and_hostile_files_are_refused_with_a_reason(tmp_path: Path, case: str) -> None:
     """None crashes, hangs or uses memory beyond its size."""
     text, reason = DAMAGED[case]
 

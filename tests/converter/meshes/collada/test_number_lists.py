@@ -21,9 +21,7 @@ WORDS = st.one_of(
         r"[+-]?([0-9]{1,20}\.?[0-9]{0,20}|\.[0-9]{1,20})([eE][+-]?[0-9]{1,3})?",
         fullmatch=True,
     ),
-    st.sampled_from(
-        ["-0", "0", "-0.0", "INF", "-inf", "nan", "1e400", "5e-324", "007"]
-    ),
+    st.sampled_from(["-0", "0", "-0.0", "INF", "-inf", "nan", "1e400", "5e-324", "007"]),
 )
 SPACES = st.text(" \t\n\r", min_size=1, max_size=3)
 
@@ -41,9 +39,7 @@ def test_decimals_equal_those_of_python(words: list[str], spaces: list[str]) -> 
 
     expected = [float(word) for word in words]
     for number, exact in zip(numbers, expected, strict=True):
-        assert pack("d", number) == pack("d", exact) or (
-            math.isnan(number) and math.isnan(exact)
-        )
+        assert pack("d", number) == pack("d", exact) or (math.isnan(number) and math.isnan(exact))
 
 
 @given(

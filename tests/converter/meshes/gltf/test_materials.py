@@ -200,9 +200,7 @@ def test_metallic_and_roughness_use_channels_of_one_image() -> None:
         Slot.NORMAL: "rgb",
         Slot.OCCLUSION: "r",
     }
-    rough, metal = (
-        textures[slot].sampling for slot in (Slot.ROUGHNESS, Slot.METALNESS)
-    )
+    rough, metal = (textures[slot].sampling for slot in (Slot.ROUGHNESS, Slot.METALNESS))
     gains = (rough.gain, metal.gain, textures[Slot.EMISSION].sampling.gain)
     assert gains == ((1, 0.25, 0.5, 1), (1, 0.25, 0.5, 1), (1, 0.5, 0, 1))
 

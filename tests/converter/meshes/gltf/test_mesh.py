@@ -55,9 +55,7 @@ def test_up_axis_and_texture_v_are_converted() -> None:
     turned = NORMALS @ UPRIGHT.T
     np.testing.assert_allclose(at_corners(attributes.normals), turned, atol=1e-6)
     flipped = UV * [1, -1] + [0, 1]
-    np.testing.assert_allclose(
-        at_corners(attributes.texture_coordinates), flipped, rtol=1e-6
-    )
+    np.testing.assert_allclose(at_corners(attributes.texture_coordinates), flipped, rtol=1e-6)
     assert [material.name for material in attributes.materials] == ["m"]
 
 
@@ -86,9 +84,7 @@ def test_text_and_binary_files_have_the_same_surface(tmp_path: Path) -> None:
     ]
 
 
-quaternions = st.tuples(*[st.floats(-1, 1)] * 4).filter(
-    lambda q: sum(x * x for x in q) > 0.1
-)
+quaternions = st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: sum(x * x for x in q) > 0.1)
 triples = st.tuples(*[st.floats(-3, 3)] * 3)
 scales = st.tuples(*[st.floats(0.3, 3) | st.floats(-3, -0.3)] * 3)
 
@@ -154,13 +150,9 @@ def assert_same_rows(found: np.ndarray, expected: np.ndarray) -> None:
         (6, [[1, 2, 0], [2, 3, 0], [3, 4, 0]]),
     ],
 )
-def test_lists_strips_and_fans_are_triangulated(
-    mode: int, expected: list[list[int]]
-) -> None:
+def test_lists_strips_and_fans_are_triangulated(mode: int, expected: list[list[int]]) -> None:
     """With the winding order of the specification."""
-    points = np.array(
-        [[0, 0, 0], [1, 0, 0.2], [0, 1, 0.1], [1.2, 1, 0], [0, 2, 0.4]], "<f4"
-    )
+    points = np.array([[0, 0, 0], [1, 0, 0.2], [0, 1, 0.1], [1.2, 1, 0], [0, 2, 0.4]], "<f4")
     order = [0, 1, 2, 2, 1, 3] if mode == 4 else [0, 1, 2, 3, 4]
     document = Gltf()
     primitive = document.primitive(None, POSITION=document.accessor(points))

@@ -11,9 +11,7 @@ from urdf_usd.converter.meshes.obj.materials import read_libraries
 def material(statements: str) -> MeshMaterial:
     """Read the one material of a library."""
     library = f"newmtl m\n{statements}\n".encode()
-    libraries, absent = read_libraries(
-        b"\nmtllib x/a.mtl\nusemtl m\n", lambda _: library
-    )
+    libraries, absent = read_libraries(b"\nmtllib x/a.mtl\nusemtl m\n", lambda _: library)
     assert absent == ()
     return libraries["m"]
 
@@ -33,9 +31,7 @@ def material(statements: str) -> MeshMaterial:
         ("", 1.0),
     ],
 )
-def test_opacity_is_dissolve_or_one_minus_transparency(
-    statements: str, opacity: float
-) -> None:
+def test_opacity_is_dissolve_or_one_minus_transparency(statements: str, opacity: float) -> None:
     """``Tr`` is the complement of ``d``, which has priority."""
     assert material(statements).opacity == opacity
 
@@ -107,8 +103,7 @@ def test_textures_of_all_inputs_are_read() -> None:
     )
 
     parts = {
-        slot: (texture.reference, texture.sampling.components)
-        for slot, texture in found.textures
+        slot: (texture.reference, texture.sampling.components) for slot, texture in found.textures
     }
     assert parts == {
         Slot.COLOR: ("x/a.png", "rgb"),
@@ -127,12 +122,8 @@ def test_opacity_texture_equal_to_the_colour_texture_uses_its_alpha() -> None:
     assert dict(found.textures)[Slot.OPACITY].sampling.components == "a"
 
 
-@pytest.mark.parametrize(
-    ("color", "factor"), [("0.5 0.25 1", 0.21404114), ("0 0 0", 1.0)]
-)
-def test_colour_is_a_factor_of_its_texture_unless_black(
-    color: str, factor: float
-) -> None:
+@pytest.mark.parametrize(("color", "factor"), [("0.5 0.25 1", 0.21404114), ("0 0 0", 1.0)])
+def test_colour_is_a_factor_of_its_texture_unless_black(color: str, factor: float) -> None:
     """MTL multiplies them, but exporters write black with a texture."""
     found = material(f"Kd {color}\nmap_Kd a.png")
 

@@ -71,14 +71,10 @@ def test_polygons_may_have_hundreds_of_corners(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(
-        st.floats(min_value=-1e30, max_value=1e30, width=64), min_size=9, max_size=9
-    ),
+    st.lists(st.floats(min_value=-1e30, max_value=1e30, width=64), min_size=9, max_size=9),
     st.sampled_from(["r", ".6f", ".9e", "+g", ".17G"]),
 )
-def test_numbers_equal_those_of_python_in_float32(
-    numbers: list[float], form: str
-) -> None:
+def test_numbers_equal_those_of_python_in_float32(numbers: list[float], form: str) -> None:
     """In every notation of exporters."""
     words = [repr(x) if form == "r" else format(x, form) for x in numbers]
     rows = "".join(f"v {' '.join(words[i : i + 3])}\n" for i in (0, 3, 6))
@@ -136,9 +132,7 @@ p 3
 @pytest.mark.parametrize(
     "line", ["l 0 9", "l -9 1", "p x", "vw 1 a b", "vt", "vn x", "t a 9/9/9", "curv a"]
 )
-def test_invalid_statements_outside_the_surface_are_ignored(
-    tmp_path: Path, line: str
-) -> None:
+def test_invalid_statements_outside_the_surface_are_ignored(tmp_path: Path, line: str) -> None:
     """Lines, curves and unknown statements."""
     mesh = read(tmp_path, f"{VERTICES}{line}\n{face_lines('{}')}")
 
@@ -230,11 +224,7 @@ def test_area_agrees_with_trimesh(tmp_path: Path) -> None:
     text = VERTICES + face_lines("{}")
     mesh = read(tmp_path, text)
     other = trimesh.load_mesh(BytesIO(text.encode()), file_type="obj")
-    fans = [
-        (face[0], *face[i : i + 2])
-        for face in faces(mesh)
-        for i in range(1, len(face) - 1)
-    ]
+    fans = [(face[0], *face[i : i + 2]) for face in faces(mesh) for i in range(1, len(face) - 1)]
 
     assert len(fans) == len(other.faces)
     assert np.ptp(mesh.points, axis=0) == pytest.approx(other.extents)
@@ -264,18 +254,14 @@ def test_area_agrees_with_trimesh(tmp_path: Path) -> None:
         ("v 1 2 1e999\n" + VERTICES + "f 1 2 3\n", "not finite"),
     ],
 )
-def test_invalid_files_are_refused_with_a_reason(
-    tmp_path: Path, text: str, reason: str
-) -> None:
+def test_invalid_files_are_refused_with_a_reason(tmp_path: Path, text: str, reason: str) -> None:
     """The reason names the damage."""
     with pytest.raises(MeshError, match=reason):
         read(tmp_path, text)
 
 
 @pytest.mark.parametrize("number", ["nan", "-NaN(ind)", "-Infinity", "-1.#IND00"])
-def test_faces_with_a_non_finite_vertex_are_dropped(
-    tmp_path: Path, number: str
-) -> None:
+def test_faces_with_a_non_finite_vertex_are_dropped(tmp_path: Path, number: str) -> None:
     """In every spelling of C libraries."""
     text = VERTICES + f"v 0.1 {number} 0.2\nf 1 2 3\nf 1 2 6\nf 2 4 3\n"
 

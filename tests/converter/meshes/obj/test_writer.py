@@ -36,9 +36,7 @@ def test_polygons_and_float32_positions_are_read_back(
 
     again = read_obj(obj_text(mesh, "made by hand"))
 
-    np.testing.assert_array_equal(
-        again.points.astype(np.float32), mesh.points.astype(np.float32)
-    )
+    np.testing.assert_array_equal(again.points.astype(np.float32), mesh.points.astype(np.float32))
     np.testing.assert_array_equal(again.face_counts, mesh.face_counts)
     np.testing.assert_array_equal(again.face_indices, mesh.face_indices)
 

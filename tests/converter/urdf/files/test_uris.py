@@ -127,9 +127,7 @@ def test_named_package_has_priority_and_is_not_searched_elsewhere(urdf: Path) ->
         ("AMENT_PREFIX_PATH", "elsewhere"),
     ],
 )
-def test_ros_environment_variables_are_used(
-    urdf: Path, variable: str, folder: str
-) -> None:
+def test_ros_environment_variables_are_used(urdf: Path, variable: str, folder: str) -> None:
     """A list of packages, a package itself, or an install prefix."""
     value = f":/nowhere:{urdf.parents[3] / folder}"
 
@@ -153,9 +151,7 @@ def test_symbolic_links_keep_their_name(urdf: Path) -> None:
     assert _resolve("./linked.stl", urdf) == "ws/arm-main/urdf/linked.stl"
 
 
-def test_relative_urdf_gives_absolute_paths(
-    urdf: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_urdf_gives_absolute_paths(urdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The working folder may change later."""
     monkeypatch.chdir(urdf.parent)
 
@@ -216,9 +212,7 @@ def test_two_names_that_differ_in_letter_case_are_ambiguous(urdf: Path) -> None:
         ("../../../elsewhere/share/eye/lens.obj", True),
     ],
 )
-def test_files_outside_the_package_are_marked(
-    urdf: Path, uri: str, *, outside: bool
-) -> None:
+def test_files_outside_the_package_are_marked(urdf: Path, uri: str, *, outside: bool) -> None:
     """They are used, with a warning."""
     found = _find(uri, urdf)
 
@@ -337,9 +331,7 @@ def test_workspace_is_searched_like_in_ros(urdf: Path) -> None:
         ("", None),
     ],
 )
-def test_packages_are_found_for_find_expressions(
-    urdf: Path, name: str, folder: str | None
-) -> None:
+def test_packages_are_found_for_find_expressions(urdf: Path, name: str, folder: str | None) -> None:
     """``$(find NAME)`` of xacro."""
     found = _around(urdf).package(name)
 
@@ -385,18 +377,14 @@ def test_file_in_other_letter_case_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-letter-case``."""
     found = _rules_for(urdf, "Sibling.STL")
 
-    assert found == {
-        "file-letter-case": "'Sibling.STL' is found as 'sibling.stl' (used once)"
-    }
+    assert found == {"file-letter-case": "'Sibling.STL' is found as 'sibling.stl' (used once)"}
 
 
 def test_malformed_reference_is_used_with_a_warning(urdf: Path) -> None:
     """The rule is ``file-reference``."""
     found = _rules_for(urdf, "local\\part.stl")
 
-    assert found == {
-        "file-reference": r"'local\\part.stl' is read as 'local/part.stl' (used once)"
-    }
+    assert found == {"file-reference": r"'local\\part.stl' is read as 'local/part.stl' (used once)"}
 
 
 def test_file_outside_the_package_is_used_with_a_warning(urdf: Path) -> None:
@@ -420,6 +408,4 @@ def test_devices_and_folders_are_not_files(urdf: Path, mesh: str) -> None:
 @pytest.mark.parametrize("mesh", ["https://example.org/m.stl", "HTTP://h/m.dae"])
 def test_urls_are_not_downloaded(urdf: Path, mesh: str) -> None:
     """The message says so: a user does not search for a file."""
-    assert _rules_for(urdf, mesh) == {
-        "mesh-missing": f"{mesh!r} is not downloaded (used once)"
-    }
+    assert _rules_for(urdf, mesh) == {"mesh-missing": f"{mesh!r} is not downloaded (used once)"}

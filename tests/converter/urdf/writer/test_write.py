@@ -151,9 +151,7 @@ def test_rotations_at_gimbal_lock_keep_all_digits(
     assert _angle(tuple(again.as_quat(scalar_first=True)), quat) < 4e-15
 
 
-@pytest.mark.parametrize(
-    "rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)]
-)
+@pytest.mark.parametrize("rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)])
 def test_round_angles_are_read_back_exactly(rpy: Vec3) -> None:
     """They are not written with sixteen digits."""
     assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
@@ -211,9 +209,7 @@ def test_other_elements_of_a_joint_are_written() -> None:
         deceleration=0.0,
         jerk=30.0,
     )
-    robot = structs.replace(
-        robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader)
-    )
+    robot = structs.replace(robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader))
 
     assert _unplaced(_again(robot)) == _unplaced(robot)
 
@@ -234,9 +230,7 @@ def test_materials_of_the_same_name_keep_their_colours() -> None:
 
 def test_lowest_sufficient_version_is_written() -> None:
     """Engines ignore newer elements, or refuse an unknown version."""
-    plain = Robot(
-        "plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ()
-    )
+    plain = Robot("plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ())
     pill = Collision(None, OBLIQUE, Capsule(0.1, 0.3))
     round_robot = Robot("pill", (Link("body", collisions=(pill,)),), ())
 
@@ -267,8 +261,7 @@ def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
         Custom,
         attributes.map(
             lambda found: tuple(
-                CustomAttribute(name, text, place)
-                for (name, place), text in found.items()
+                CustomAttribute(name, text, place) for (name, place), text in found.items()
             )
         ),
         st.lists(st.builds(CustomElement, _ELEMENT, places), max_size=3).map(tuple),

@@ -89,9 +89,7 @@ def test_includes_are_relative_to_the_including_file(write: Write) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_packages_are_found_by_name_and_in_parents(
-    write: Write, *, named: bool
-) -> None:
+def test_packages_are_found_by_name_and_in_parents(write: Write, *, named: bool) -> None:
     """Named packages have priority over the folders above the file."""
     write("parts/package.xml", "<package><name>parts</name></package>")
     shared = write("parts/c.xacro", f'{HEAD}<link name="c"/></robot>')
@@ -176,8 +174,7 @@ def test_locations_of_the_reader_are_in_xacro_files(write: Write) -> None:
     )
     file = write(
         "r.xacro",
-        f'{HEAD}\n<xacro:include filename="m.xacro"/><xacro:arm n="b"/>\n'
-        '<link name="a"/></robot>',
+        f'{HEAD}\n<xacro:include filename="m.xacro"/><xacro:arm n="b"/>\n<link name="a"/></robot>',
     )
     included = str(file.with_name("m.xacro"))
 
@@ -228,9 +225,7 @@ def test_elements_of_one_macro_are_distinguished(write: Write) -> None:
         ("</link>", "not well-formed: mismatched tag", 3),
     ],
 )
-def test_xacro_error_has_its_location(
-    write: Write, inside: str, message: str, column: int
-) -> None:
+def test_xacro_error_has_its_location(write: Write, inside: str, message: str, column: int) -> None:
     """Of the element, or of the character that is not XML."""
     file = write("r.xacro", f"{HEAD}\n{inside}</robot>")
 
@@ -312,9 +307,7 @@ def test_unused_argument_is_reported(write: Write) -> None:
 
 def test_expansion_is_not_repeated(write: Write) -> None:
     """Escaped expressions are kept, as in ROS."""
-    file = write(
-        "r.xacro", f'{HEAD}<link name="a"/><plugin v="$${{x}} $$(arg y)"/></robot>'
-    )
+    file = write("r.xacro", f'{HEAD}<link name="a"/><plugin v="$${{x}} $$(arg y)"/></robot>')
 
     assert '<plugin v="${x} $(arg y)"/>' in _expand(file)
 
@@ -400,8 +393,7 @@ def test_entities_are_refused_in_every_file(write: Write) -> None:
     """With the location of the declaration."""
     bomb = write(
         "bomb.xacro",
-        '<!DOCTYPE r [<!ENTITY a "aa">\n<!ENTITY b "&a;&a;">]>\n'
-        f'{HEAD}<link name="&b;"/></robot>',
+        f'<!DOCTYPE r [<!ENTITY a "aa">\n<!ENTITY b "&a;&a;">]>\n{HEAD}<link name="&b;"/></robot>',
     )
     file = write("r.xacro", f'{HEAD}<xacro:include filename="bomb.xacro"/></robot>')
 
@@ -424,9 +416,7 @@ def test_entities_are_refused_in_every_file(write: Write) -> None:
     ],
     ids=["recursion", "inclusion", "memory"],
 )
-def test_unbounded_expansions_are_stopped(
-    write: Write, inside: str, message: str
-) -> None:
+def test_unbounded_expansions_are_stopped(write: Write, inside: str, message: str) -> None:
     """By limits of depth and memory."""
     file = write("r.xacro", f"{HEAD}{inside}</robot>")
 

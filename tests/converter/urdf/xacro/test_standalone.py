@@ -37,9 +37,7 @@ def test_mesh_paths_of_an_expanded_file_are_absolute(tmp_path: Path) -> None:
         str(mesh),
         "package://no/c.stl",
     ]
-    assert [texture.get("filename") for texture in robot.iter("texture")] == [
-        str(image)
-    ]
+    assert [texture.get("filename") for texture in robot.iter("texture")] == [str(image)]
     elsewhere = _write(tmp_path / "run/expanded/r.urdf", text.decode())
     (first, _) = parse(elsewhere).robot.links[0].visuals
     assert first.geometry.path == str(mesh)  # type: ignore[union-attr]  # it is a mesh

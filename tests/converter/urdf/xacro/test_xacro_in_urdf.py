@@ -132,9 +132,7 @@ def test_substitutions_that_need_no_definitions_are_evaluated(
     assert _rules(parsed) == ["xacro-in-urdf"]
 
 
-def test_the_default_of_a_variable_in_a_file_reference_is_used(
-    read: Read, tmp_path: Path
-) -> None:
+def test_the_default_of_a_variable_in_a_file_reference_is_used(read: Read, tmp_path: Path) -> None:
     """File references may be substitutions too."""
     (tmp_path / "m.stl").touch()
     parsed = read(
@@ -217,9 +215,7 @@ def test_file_of_definitions_is_part_of_another_file(
 
 @pytest.mark.parametrize("name", ["r.xacro", "r.urdf"])
 @pytest.mark.parametrize("called", ["", "<xacro:nothing/>"])
-def test_robot_of_xacro_without_links_is_empty(
-    read: Read, called: str, name: str
-) -> None:
+def test_robot_of_xacro_without_links_is_empty(read: Read, called: str, name: str) -> None:
     """It defines nothing, or calls a macro that gives no link."""
     macro = f'<xacro:macro name="nothing"/>{called}' if called else ""
     with pytest.raises(SourceError) as raised:

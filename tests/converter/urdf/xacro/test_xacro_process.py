@@ -72,9 +72,7 @@ def _error(file: Path) -> Diagnostic:
         ),
     ],
 )
-def test_format_strings_cannot_access_attributes(
-    write: Write, text: str, expression: str
-) -> None:
+def test_format_strings_cannot_access_attributes(write: Write, text: str, expression: str) -> None:
     """In every spelling of the field and of the call."""
     property_ = f'<xacro:property name="text" value="{text}"/>'
     file = write(f'{property_}\n<link name="${{{expression}}}"/>')
@@ -127,9 +125,7 @@ def test_format_strings_insert_values(write: Write) -> None:
         "${(lambda __x: 1)(2)}",
     ],
 )
-def test_expressions_have_no_way_to_functions_and_classes(
-    write: Write, expression: str
-) -> None:
+def test_expressions_have_no_way_to_functions_and_classes(write: Write, expression: str) -> None:
     """Neither by attributes, nor by the builtins that xacro adds."""
     file = write(f'<link name="{expression}"/>')
 
@@ -183,9 +179,7 @@ def test_optional_variable_that_is_not_allowed_has_its_default(write: Write) -> 
     assert found.location == Location(str(file), 2, 1)
 
 
-def test_allowed_variables_are_read(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_allowed_variables_are_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that are named, and those of ROS."""
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     file = write(f'<link name="$(env {NAME})-$(optenv ROS_DISTRO none)"/>')

@@ -177,9 +177,7 @@ def test_well_nested_elements_keep_their_tree(text: str) -> None:
         ("<link name='a'></Link><link name='b'/>", "(link name='a')(link name='b')"),
     ],
 )
-def test_mismatched_tags_are_repaired_by_the_fewest_changes(
-    inside: str, outline: str
-) -> None:
+def test_mismatched_tags_are_repaired_by_the_fewest_changes(inside: str, outline: str) -> None:
     """One tag is added or dropped, and no element is reported as lost."""
     root, found = _recover(f"<robot>{inside}</robot>")
 
@@ -252,9 +250,7 @@ def test_unclosed_link_ends_at_the_next_link() -> None:
 
 def test_elements_of_other_tools_may_contain_links() -> None:
     """A transmission contains joints."""
-    root, _ = _recover(
-        '<robot>\0<transmission><joint name="j"/></transmission></robot>'
-    )
+    root, _ = _recover('<robot>\0<transmission><joint name="j"/></transmission></robot>')
 
     assert _outline(root) == "(robot(transmission(joint name='j')))"
 

@@ -37,9 +37,7 @@ def test_elements_have_line_and_column() -> None:
     root, found = _elements(text.encode())
 
     assert not found
-    places = [
-        (e.tag, e.location.line, e.location.column) for e in (root, *root.children)
-    ]
+    places = [(e.tag, e.location.line, e.location.column) for e in (root, *root.children)]
     assert places == [("robot", 2, 11), ("link", 3, 2), ("b", 4, 12)]
 
 
@@ -91,9 +89,7 @@ def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
         (b"<robot><link name='a></robot>", (1, 19)),
     ],
 )
-def test_malformed_text_is_refused_with_its_location(
-    data: bytes, place: tuple[int, int]
-) -> None:
+def test_malformed_text_is_refused_with_its_location(data: bytes, place: tuple[int, int]) -> None:
     """Where parsing stopped."""
     found = _refusal(data)
 
@@ -235,9 +231,7 @@ def test_device_is_not_read() -> None:
     assert [d.rule for d in caught.value.diagnostics] == ["file-not-regular"]
 
 
-def test_unreadable_file_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated, because a superuser may read every file."""
     file = tmp_path / "r.urdf"
     file.touch()

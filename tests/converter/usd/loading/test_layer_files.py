@@ -188,9 +188,7 @@ def test_files_in_the_folder_are_not_reported(asset: Path, path: str) -> None:
     assert _outside(usd) == []
 
 
-def test_root_layer_behind_a_symbolic_link_is_accepted(
-    asset: Path, tmp_path: Path
-) -> None:
+def test_root_layer_behind_a_symbolic_link_is_accepted(asset: Path, tmp_path: Path) -> None:
     """Its folder is that of the path which the user gave, with links resolved."""
     (asset / "a.png").write_text("")
     (asset / "robot.usda").write_text(_layer(inside="    asset t = @./a.png@\n"))
@@ -233,9 +231,7 @@ def test_many_files_of_one_folder_are_one_line(asset: Path, tmp_path: Path) -> N
 
     (message,) = _outside(usd)
 
-    assert message.endswith(
-        f"outside the folder of the asset; so are 4 more in {tmp_path}"
-    )
+    assert message.endswith(f"outside the folder of the asset; so are 4 more in {tmp_path}")
 
 
 def test_expression_with_variables_is_evaluated(asset: Path) -> None:

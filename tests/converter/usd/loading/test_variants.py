@@ -142,9 +142,7 @@ def test_variant_of_the_default_prim_is_selected(usd: Path) -> None:
     assert "/r/small" not in prims(opened.stage)
 
 
-@pytest.mark.parametrize(
-    "texts", [("size=big", "arm=right"), ("/r:arm=right", "/r:size=big")]
-)
+@pytest.mark.parametrize("texts", [("size=big", "arm=right"), ("/r:arm=right", "/r:size=big")])
 def test_variant_set_inside_a_variant_is_selected_in_any_order(
     usd: Path, texts: tuple[str, ...]
 ) -> None:
@@ -164,9 +162,7 @@ def test_variant_set_of_the_only_prim_that_has_it_is_selected(usd: Path) -> None
     assert "/stand/high" in prims(opened.stage)
 
 
-def test_layer_over_the_usd_composes_to_the_selected_variants(
-    usd: Path, tmp_path: Path
-) -> None:
+def test_layer_over_the_usd_composes_to_the_selected_variants(usd: Path, tmp_path: Path) -> None:
     """With the metadata of the root layer; the asset stays as it is."""
     before = usd.read_bytes()
     chosen = choices("size=big", "arm=right", "/r/tool:look=red")
@@ -190,10 +186,7 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(
     [
         (
             "size=huge",
-            (
-                "variant set 'size' of /r has no variant 'huge'; its variants are "
-                "'big', 'small'"
-            ),
+            ("variant set 'size' of /r has no variant 'huge'; its variants are 'big', 'small'"),
         ),
         (
             "sise=big",
@@ -221,9 +214,7 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(
         ("/r.x:size=big", "the USD has no prim /r.x, hence has no variant set 'size'"),
     ],
 )
-def test_selection_that_does_not_exist_is_refused(
-    usd: Path, text: str, message: str
-) -> None:
+def test_selection_that_does_not_exist_is_refused(usd: Path, text: str, message: str) -> None:
     """With the names that exist."""
     with pytest.raises(StageError) as caught:
         open_stage(usd, choices(text))
@@ -271,9 +262,7 @@ def test_variant_in_an_instance_is_refused(tmp_path: Path) -> None:
     )
 
     inside = "/w/one/tool:look=red"
-    with pytest.raises(
-        StageError, match="which is part of an instance, has no variant"
-    ):
+    with pytest.raises(StageError, match="which is part of an instance, has no variant"):
         open_stage(usd, choices(inside))
     opened = open_stage(usd, choices("/w/one:size=big"))
     assert opened.variants == choices("/w/one:size=big")
@@ -450,8 +439,7 @@ def test_variants_named_none_state_what_they_omit(tmp_path: Path) -> None:
 
     physics, colliders = choices("/r:Physics=none", "/r:Colliders=none")
     omissions = {
-        tuple(choice.variant for choice in each.choices[:2]): each.omission
-        for each in found
+        tuple(choice.variant for choice in each.choices[:2]): each.omission for each in found
     }
     assert omissions == {
         ("colliders", "broken"): None,

@@ -68,8 +68,7 @@ def test_long_chain_causes_no_recursion() -> None:
     """5000 joints."""
     first = Joint("0", "a", "b", TURN)
     rest = [
-        Joint(str(n), "a", "b", TURN, mimic=Mimic(str(n - 1), 1.0, 0.5))
-        for n in range(1, 5001)
+        Joint(str(n), "a", "b", TURN, mimic=Mimic(str(n - 1), 1.0, 0.5)) for n in range(1, 5001)
     ]
 
     assert head_couplings((first, *rest), _always)["5000"] == Mimic("0", 1.0, 2500.0)

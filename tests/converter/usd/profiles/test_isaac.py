@@ -76,9 +76,7 @@ def test_joints_are_listed_from_the_base(
 ) -> None:
     """The one that fixes the base first; then all of a link before the next link."""
     stage = _tree(tmp_path, base=base)
-    joints = (
-        stage.GetDefaultPrim().GetRelationship("isaac:physics:robotJoints").GetTargets()
-    )
+    joints = stage.GetDefaultPrim().GetRelationship("isaac:physics:robotJoints").GetTargets()
 
     assert [path.name for path in joints] == [*first, "to_left", "to_right", "to_tip"]
     for path in joints:
@@ -179,11 +177,7 @@ def test_layers_are_those_of_isaac_sim(tmp_path: Path) -> None:
     layer = stage.GetRootLayer()
     robot = layer.GetPrimAtPath(stage.GetDefaultPrim().GetPath())
     folder = Path(layer.realPath).parent
-    files = {
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
     base = "payloads/base.usda"
     assert robot.referenceList.prependedItems == [Sdf.Reference(f"./{base}")]
@@ -274,9 +268,7 @@ def test_conversion_can_be_repeated_in_its_folder(tmp_path: Path) -> None:
     written = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
     convert(urdf, tmp_path / "usd", options)
 
-    assert written == {
-        path: path.read_bytes() for path in first.rglob("*") if path.is_file()
-    }
+    assert written == {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
     convert(urdf, tmp_path / "usd")
     assert not (first / "payloads").exists()
     with pytest.raises(ValueError, match="prescribes layers"):

@@ -92,9 +92,7 @@ def test_effort_of_zero_is_a_range_that_mujoco_accepts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0.0, 1.5, -1.5])
-@pytest.mark.parametrize(
-    ("kind", "unit"), [("revolute", math.radians(1.0)), ("prismatic", 1.0)]
-)
+@pytest.mark.parametrize(("kind", "unit"), [("revolute", math.radians(1.0)), ("prismatic", 1.0)])
 def test_equal_limits_are_a_range_that_mujoco_accepts(
     tmp_path: Path, at: float, kind: str, unit: float
 ) -> None:

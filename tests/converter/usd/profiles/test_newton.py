@@ -124,9 +124,7 @@ def test_mimic_offset_is_in_degrees_and_types_must_match(
     other = author_joints(leader, follower, slide)
     prim = other.GetStage().GetPrimAtPath("/r/Physics/turns")
 
-    assert prim.GetRelationship("newton:mimicJoint").GetTargets() == [
-        "/r/Physics/leads"
-    ]
+    assert prim.GetRelationship("newton:mimicJoint").GetTargets() == ["/r/Physics/leads"]
     assert authored_values(prim, "newton") == {
         "newton:mimicCoef0": np.float32(0.5 / DEGREE),
         "newton:mimicCoef1": -2.0,
@@ -139,9 +137,7 @@ def test_chain_is_coupled_to_its_first_joint(author_joints: AuthorJoints) -> Non
     """Newton refuses a leader that follows; urdf attributes keep the chain."""
     prim = author_joints(*chain())
 
-    assert prim.GetRelationship("newton:mimicJoint").GetTargets() == [
-        "/r/Physics/first"
-    ]
+    assert prim.GetRelationship("newton:mimicJoint").GetTargets() == ["/r/Physics/first"]
     coefficients = authored_values(prim, "newton")
     assert coefficients["newton:mimicCoef0"] == pytest.approx(-0.12 / DEGREE)
     assert coefficients["newton:mimicCoef1"] == pytest.approx(-0.4)

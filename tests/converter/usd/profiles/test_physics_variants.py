@@ -81,9 +81,7 @@ def test_variant_composes_to_the_asset_of_its_simulator(
         (Profile.PHYSX, "physx"),
     ],
 )
-def test_variant_of_the_profile_is_selected(
-    tmp_path: Path, profile: Profile, order: str
-) -> None:
+def test_variant_of_the_profile_is_selected(tmp_path: Path, profile: Profile, order: str) -> None:
     """Newton's schemas are those that PhysX reads as well."""
     stage = _convert(tmp_path, profile)
 
@@ -94,9 +92,7 @@ def test_variant_of_the_profile_is_selected(
 
 
 @pytest.mark.parametrize("profile", [Profile.GENERIC, Profile.ROS, Profile.PHYSX])
-def test_neutral_variant_has_no_schemas_of_simulators(
-    tmp_path: Path, profile: Profile
-) -> None:
+def test_neutral_variant_has_no_schemas_of_simulators(tmp_path: Path, profile: Profile) -> None:
     """UsdPhysics alone, with the limits of effort."""
     stage = _convert(tmp_path, profile)
     assert _of_simulators(stage)
@@ -156,9 +152,7 @@ def test_simready_has_a_variant_set_for_each_simulator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", _OWN)
-def test_enabled_simulator_of_simready_has_its_schemas_only(
-    tmp_path: Path, name: str
-) -> None:
+def test_enabled_simulator_of_simready_has_its_schemas_only(tmp_path: Path, name: str) -> None:
     """In addition to UsdPhysics."""
     stage = _convert(tmp_path, Profile.SIMREADY)
 

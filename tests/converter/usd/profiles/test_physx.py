@@ -62,9 +62,7 @@ def test_joints_are_written_in_degrees_or_metres(
         f"physxJointAxis:{axis}:maxJointVelocity": speed,
         f"physxJointAxis:{axis}:staticFrictionEffort": np.float32(FRICTION),
         f"physxJointAxis:{axis}:dynamicFrictionEffort": np.float32(FRICTION),
-        f"physxJointAxis:{axis}:viscousFrictionCoefficient": np.float32(
-            DAMPING * angle
-        ),
+        f"physxJointAxis:{axis}:viscousFrictionCoefficient": np.float32(DAMPING * angle),
     }
     assert applied(prim) == [
         f"PhysicsDriveAPI:{axis}",
@@ -173,12 +171,8 @@ def test_attributes_have_the_types_of_the_physx_schema(
     leader = Joint("leads", "a", "b", TURN)
     follower = structs.replace(turning("follows", "b", "c"), mimic=Mimic("leads"))
     prim = author_joints(leader, follower)
-    properties = [
-        p for p in prim.GetAuthoredProperties() if p.GetName().startswith("physx")
-    ]
-    attributes = {
-        p.GetBaseName(): p for p in properties if isinstance(p, Usd.Attribute)
-    }
+    properties = [p for p in prim.GetAuthoredProperties() if p.GetName().startswith("physx")]
+    attributes = {p.GetBaseName(): p for p in properties if isinstance(p, Usd.Attribute)}
 
     assert len(properties) == 9
     assert not any(p.IsCustom() for p in properties)

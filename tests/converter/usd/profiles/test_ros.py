@@ -91,8 +91,7 @@ def test_joints_have_their_ros_names(asset: Path) -> None:
     stage = Usd.Stage.Open(str(asset))
 
     names = {
-        name: prim.GetAttribute("ros:joint:name").Get()
-        for name, prim in _joints(stage).items()
+        name: prim.GetAttribute("ros:joint:name").Get() for name, prim in _joints(stage).items()
     }
     assert names == {
         "shoulder": "shoulder",
@@ -207,9 +206,7 @@ def test_inertias_of_merged_links_are_kept_by_their_axes(tmp_path: Path) -> None
     assert inertial is not None
     assert inertial.mass == 0.5
     assert inertial.origin.position == (0.01, -0.02, 0.03)
-    assert inertial.inertia == pytest.approx(
-        (0.03, 0.005, 0.0, 0.04, 0.0, 0.05), abs=1e-16
-    )
+    assert inertial.inertia == pytest.approx((0.03, 0.005, 0.0, 0.04, 0.0, 0.05), abs=1e-16)
 
 
 @pytest.mark.parametrize("layout", [Layout.SINGLE, Layout.USDZ])

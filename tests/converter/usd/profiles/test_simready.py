@@ -58,9 +58,7 @@ def test_interface_has_metadata(asset: Path) -> None:
     assert data["usd_date_generated"] == "2026-11-23"
 
 
-def test_missing_metadata_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_metadata_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a date there is no date: equal inputs give equal assets."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     options = ConvertOptions(profile=Profile.SIMREADY, metadata=(("author", "me"),))
@@ -90,9 +88,7 @@ def test_newton_knows_its_colliders_and_articulation(asset: Path) -> None:
     stage = Usd.Stage.Open(str(asset))
     prims = list(stage.Traverse())
     meshes = [
-        prim
-        for prim in prims
-        if prim.IsA(UsdGeom.Mesh) and prim.HasAPI(UsdPhysics.CollisionAPI)
+        prim for prim in prims if prim.IsA(UsdGeom.Mesh) and prim.HasAPI(UsdPhysics.CollisionAPI)
     ]
     (root,) = [prim for prim in prims if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]
 
@@ -160,13 +156,9 @@ def test_colliders_are_hidden(asset: Path) -> None:
 
 
 @pytest.mark.parametrize("variants", [False, True])
-def test_physics_is_authored_in_layers_of_physics(
-    tmp_path: Path, *, variants: bool
-) -> None:
+def test_physics_is_authored_in_layers_of_physics(tmp_path: Path, *, variants: bool) -> None:
     """RC.005: by the names of their files, also what a description adds."""
-    file = write_description(
-        tmp_path, '[[links]]\nmatch = "*"\nstatic_friction = 0.8\n'
-    )
+    file = write_description(tmp_path, '[[links]]\nmatch = "*"\nstatic_friction = 0.8\n')
     options = with_description(
         structs.replace(_SIMREADY, physics_variants=variants), load_description(file)
     )
@@ -208,9 +200,7 @@ def test_robot_schema_follows_the_type_of_the_robot(tmp_path: Path) -> None:
     assert neutral == []
     (anchor,) = UsdPhysics.Joint(listed[0]).GetBody0Rel().GetTargets()
     assert not stage.GetPrimAtPath(anchor).HasAPI(UsdPhysics.RigidBodyAPI)
-    assert len(listed) == len(
-        [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)]
-    )
+    assert len(listed) == len([prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)])
 
 
 def test_thumbnail_shows_the_robot(asset: Path) -> None:

@@ -83,9 +83,7 @@ def test_prismatic_and_fixed_joints_keep_the_link_frame() -> None:
 
     assert rules_of(reading) == []
     for name in ("slide", "weld"):
-        assert joint_of(reading, name).origin.position == pytest.approx(
-            (-0.2, -0.3, -0.4)
-        )
+        assert joint_of(reading, name).origin.position == pytest.approx((-0.2, -0.3, -0.4))
 
 
 def test_swapped_bodies_negate_the_axis_and_keep_positions() -> None:

@@ -112,13 +112,9 @@ def test_robot_rotated_into_a_y_up_stage_is_not_rotated_again(*, fixed: bool) ->
 def test_fixed_base_has_a_world_link() -> None:
     """At the joint's pose relative to the default prim."""
     scene = Scene()
-    UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddTranslateOp().Set(
-        Gf.Vec3d(5, 6, 7)
-    )
+    UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddTranslateOp().Set(Gf.Vec3d(5, 6, 7))
     scene.body("/r/world", (0.0, 0.0, 1.0))
-    scene.joint(
-        UsdPhysics.PrismaticJoint, "/r/rail", (None, "/r/world"), LocalPos0=(5, 6, 8)
-    )
+    scene.joint(UsdPhysics.PrismaticJoint, "/r/rail", (None, "/r/world"), LocalPos0=(5, 6, 8))
 
     reading = scene.read()
 
@@ -267,9 +263,7 @@ def test_two_robots_are_refused() -> None:
     scene.joint(UsdPhysics.RevoluteJoint, "/r/ab", ("/r/a", "/r/b"))
     scene.joint(UsdPhysics.RevoluteJoint, "/r/cd", ("/r/c", "/r/d"))
 
-    with pytest.raises(
-        StageError, match=r"2 robots; .* --root PATH: /r/a \(2 bodies\), /r/c \(2"
-    ):
+    with pytest.raises(StageError, match=r"2 robots; .* --root PATH: /r/a \(2 bodies\), /r/c \(2"):
         scene.read()
     UsdPhysics.ArticulationRootAPI.Apply(scene.stage.GetPrimAtPath("/r/c"))
     assert [link.name for link in scene.read().robot.links] == ["c", "d"]

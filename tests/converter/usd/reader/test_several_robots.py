@@ -21,9 +21,7 @@ def _pair(scene: Scene, path: str, *, fixed: bool, marked: bool = True) -> None:
     scene.body(f"{path}/base")
     arm = scene.body(f"{path}/arm")
     UsdGeom.Cube.Define(scene.stage, arm.GetPath().AppendChild("box"))
-    scene.joint(
-        UsdPhysics.RevoluteJoint, f"{path}/hinge", (f"{path}/base", f"{path}/arm")
-    )
+    scene.joint(UsdPhysics.RevoluteJoint, f"{path}/hinge", (f"{path}/base", f"{path}/arm"))
     if fixed:
         scene.joint(UsdPhysics.FixedJoint, f"{path}/weld", (None, f"{path}/base"))
     if marked:
@@ -194,9 +192,7 @@ def test_converted_robot_with_several_articulations_is_one_robot(
     assert len(robot.joints) == 3
 
 
-def test_command_lists_robots_and_exports_the_named_one(
-    two_robots: Scene, tmp_path: Path
-) -> None:
+def test_command_lists_robots_and_exports_the_named_one(two_robots: Scene, tmp_path: Path) -> None:
     """Exit code 2 without a name."""
     usd, urdf = str(tmp_path / "r.usda"), str(tmp_path / "out/two.urdf")
     two_robots.stage.Export(usd)

@@ -32,9 +32,7 @@ from urdf_usd.converter.robot.model import (
 )
 
 
-def _shape(
-    prim: UsdGeom.Gprim, *, collides: bool = False, **text: object
-) -> UsdGeom.Gprim:
+def _shape(prim: UsdGeom.Gprim, *, collides: bool = False, **text: object) -> UsdGeom.Gprim:
     for name, value in text.items():
         getattr(prim, f"Create{name}Attr")(value)
     if collides:
@@ -114,9 +112,7 @@ def test_meshes_keep_their_scale_and_face_outwards() -> None:
     ones = (1.0, 1.0, 1.0)
     assert scales.pop("plain") == (2.0, 3.0, 4.0)
     assert scales == {"mirrored": ones, "left": ones, "skewed": ones}
-    normals = {
-        path.rsplit("/", 1)[1]: _normal(mesh) for path, mesh in reading.meshes.items()
-    }
+    normals = {path.rsplit("/", 1)[1]: _normal(mesh) for path, mesh in reading.meshes.items()}
     assert normals["plain"] == pytest.approx((0, 0, 2))
     assert normals["mirrored"] == pytest.approx((0, 0, 2))
     assert normals["left"] == pytest.approx((0, 0, -2))
@@ -208,9 +204,7 @@ def test_material_with_most_faces_is_used(size: int, name: str) -> None:
     mesh = _triangle(scene.stage, "/r/a/mesh")
     mesh.CreateFaceVertexCountsAttr([3, 3, 3])
     mesh.CreateFaceVertexIndicesAttr([0, 1, 2] * 3)
-    whole, part = (
-        _surface(scene.stage, name, Gf.Vec3f(0.2)) for name in ("whole", "part")
-    )
+    whole, part = (_surface(scene.stage, name, Gf.Vec3f(0.2)) for name in ("whole", "part"))
     UsdShade.MaterialBindingAPI.Apply(mesh.GetPrim()).Bind(whole)
     subset = UsdShade.MaterialBindingAPI(mesh.GetPrim()).CreateMaterialBindSubset(
         "subset", Vt.IntArray(range(size)), "face"

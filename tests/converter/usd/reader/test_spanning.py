@@ -60,9 +60,7 @@ _EDGES = st.lists(st.builds(Edge, _NODES, _NODES, st.booleans()), max_size=12)
 def test_tree_has_one_edge_per_body(edges: list[Edge]) -> None:
     """Each from a body that was reached before."""
     for part in components("abcdef", edges):
-        held = any(
-            WORLD in (e.first, e.second) and {e.first, e.second} & part for e in edges
-        )
+        held = any(WORLD in (e.first, e.second) and {e.first, e.second} & part for e in edges)
         root = WORLD if held else min(part)
         reached = {root}
         for tree_edge in spanning_tree(root, edges):

@@ -151,9 +151,7 @@ def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     assert not kept.dont_collapse
 
 
-def _speaking(
-    kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float
-) -> Joint:
+def _speaking(kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float) -> Joint:
     """Read a joint with schema attributes; two underscores represent a colon."""
     scene = Scene()
     scene.body("/r/a")

@@ -46,15 +46,11 @@ def _converted(folder: Path, **options: object) -> Usd.Stage:
 
 
 @pytest.mark.parametrize("layout", Layout)
-def test_drives_are_written_per_degree_in_every_layout(
-    tmp_path: Path, layout: Layout
-) -> None:
+def test_drives_are_written_per_degree_in_every_layout(tmp_path: Path, layout: Layout) -> None:
     """Gains of a revolute joint are per degree in UsdPhysics; limits stay."""
     stage = _converted(tmp_path, layout=layout)
 
-    hinge = UsdPhysics.DriveAPI.Get(
-        stage.GetPrimAtPath("/two/Physics/hinge"), "angular"
-    )
+    hinge = UsdPhysics.DriveAPI.Get(stage.GetPrimAtPath("/two/Physics/hinge"), "angular")
     assert hinge.GetStiffnessAttr().Get() == pytest.approx(400 * _DEGREE)
     assert hinge.GetDampingAttr().Get() == pytest.approx(40 * _DEGREE)
     assert hinge.GetTargetPositionAttr().Get() == pytest.approx(0.5 / _DEGREE)
@@ -166,9 +162,7 @@ def test_settings_in_disabled_variants_are_reported(tmp_path: Path) -> None:
     assert hinge.GetAttribute("newton:armature").Get() == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize(
-    "options", [{"physics_variants": True}, {"profile": Profile.ISAAC}]
-)
+@pytest.mark.parametrize("options", [{"physics_variants": True}, {"profile": Profile.ISAAC}])
 def test_variants_have_settings_in_the_schemas_of_their_simulator(
     tmp_path: Path, options: dict[str, object]
 ) -> None:
@@ -212,9 +206,7 @@ def test_springs_at_limits_are_written_per_degree(tmp_path: Path) -> None:
     stage = _converted(tmp_path)
 
     hinge, slide = (
-        stage.GetPrimAtPath(f"/two/Physics/{name}").GetAttribute(
-            "newton:limitStiffness"
-        )
+        stage.GetPrimAtPath(f"/two/Physics/{name}").GetAttribute("newton:limitStiffness")
         for name in ("hinge", "slide")
     )
     assert hinge.Get() == pytest.approx(5e4 * _DEGREE)
@@ -237,9 +229,7 @@ restitution = 0.2
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_contact_materials_are_bound_to_colliders_alone(
-    tmp_path: Path, profile: Profile
-) -> None:
+def test_contact_materials_are_bound_to_colliders_alone(tmp_path: Path, profile: Profile) -> None:
     """Links with the same values share one; for physics alone."""
     description = load_description(write_description(tmp_path, _MATERIALS))
     options = with_description(ConvertOptions(profile=profile), description)

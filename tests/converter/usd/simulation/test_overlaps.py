@@ -53,9 +53,7 @@ def test_gap_along_the_axis_of_a_shape_decides(
 ) -> None:
     """The shape is turned; a ball is on its axis."""
     stage = Usd.Stage.CreateInMemory()
-    unit = {"X": [1.0, 0, 0], "Y": [0, 1.0, 0]}.get(
-        str(values.get("axis")), [0, 0, 1.0]
-    )
+    unit = {"X": [1.0, 0, 0], "Y": [0, 1.0, 0]}.get(str(values.get("axis")), [0, 0, 1.0])
     center = np.array([0.3, 0.1, -0.2])
     _add(stage, kind, center, **values)
     away = _TURN.apply(unit)

@@ -78,9 +78,7 @@ def test_layouts_compose_to_the_same_stage_in_all_variants(
 
 
 @pytest.mark.parametrize("layout", OTHERS)
-def test_bundled_layer_has_no_external_references(
-    tmp_path: Path, layout: Layout
-) -> None:
+def test_bundled_layer_has_no_external_references(tmp_path: Path, layout: Layout) -> None:
     """Except textures; each surface is stored once, in a class."""
     asset = _asset(tmp_path, layout)
     layer = Sdf.Layer.FindOrOpen(str(asset))
@@ -169,16 +167,12 @@ def test_every_layout_passes_openusd_validation(tmp_path: Path, layout: Layout) 
 
 
 @pytest.mark.parametrize("layout", OTHERS)
-def test_every_layout_is_read_and_exported_alike(
-    tmp_path: Path, layout: Layout
-) -> None:
+def test_every_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout) -> None:
     """Links, joints, masses, surfaces, and the exported URDF."""
     layered, other = _asset(tmp_path, Layout.LAYERED), _asset(tmp_path, layout)
 
     first, second = read_usd(layered), read_usd(other)
-    texts = [
-        export(a, tmp_path / "u" / a.suffix[1:] / "r.urdf") for a in (layered, other)
-    ]
+    texts = [export(a, tmp_path / "u" / a.suffix[1:] / "r.urdf") for a in (layered, other)]
 
     assert repr(second.robot) == repr(first.robot)
     assert [str(uri) for uri in second.meshes] == [str(uri) for uri in first.meshes]
@@ -187,9 +181,7 @@ def test_every_layout_is_read_and_exported_alike(
 
 @pytest.mark.parametrize("layout", list(Layout))
 @pytest.mark.parametrize("former", list(Layout))
-def test_every_layout_replaces_any_other(
-    tmp_path: Path, former: Layout, layout: Layout
-) -> None:
+def test_every_layout_replaces_any_other(tmp_path: Path, former: Layout, layout: Layout) -> None:
     """No file of the former layout remains."""
     urdf = write_whole_robot(tmp_path)
     convert(urdf, tmp_path / "usd", ConvertOptions(layout=former))

@@ -96,9 +96,7 @@ def test_each_group_of_a_collision_mesh_is_a_convex_collider(
         assert approximation == UsdPhysics.Tokens.convexHull
         expected = turn.apply(own * scale) + np.array((0.1, -0.2, 0.3))
         np.testing.assert_allclose(_world_points(prim), expected, atol=1e-6)
-    assert not stage.GetPrimAtPath("/r/Geometry/a/collision").HasAPI(
-        UsdPhysics.CollisionAPI
-    )
+    assert not stage.GetPrimAtPath("/r/Geometry/a/collision").HasAPI(UsdPhysics.CollisionAPI)
 
 
 def test_visual_mesh_of_several_groups_stays_one_mesh(tmp_path: Path) -> None:
@@ -140,14 +138,10 @@ def test_groups_that_are_not_convex_are_reported_once(tmp_path: Path) -> None:
     points = [(x, y, z) for z in (0, 1) for x, y in corners]
     sides = [(i, (i + 1) % 6, (i + 1) % 6 + 6, i + 6) for i in range(6)]
     faces = [(3, 2, 1, 0), (5, 4, 3, 0), (6, 7, 8, 9), (6, 9, 10, 11), *sides]
-    prism = "".join(
-        f"f {' '.join(str(corner + 9) for corner in face)}\n" for face in faces
-    )
+    prism = "".join(f"f {' '.join(str(corner + 9) for corner in face)}\n" for face in faces)
     vertices = "".join(f"v {x} {y} {z}\n" for x, y, z in points)
     obj = f"{_VERTICES}{vertices}o a\n{_faces(0)}o bent\n{prism}"
-    done, stage = _convert(
-        tmp_path, _shape("collision"), _shape("collision", "1 -1 1"), obj=obj
-    )
+    done, stage = _convert(tmp_path, _shape("collision"), _shape("collision", "1 -1 1"), obj=obj)
 
     assert len(_colliders(stage)) == 4
     (note,) = (d for d in done.diagnostics if d.rule == "collider-concave")
@@ -182,9 +176,7 @@ def test_export_joins_groups_and_converts_to_the_same_asset(tmp_path: Path) -> N
 
     assert collision.name == "frame 1"
     assert [one.value for one in collision.custom.attributes] == ["kept"]
-    assert [p.GetPath() for p in _colliders(second)] == [
-        p.GetPath() for p in _colliders(stage)
-    ]
+    assert [p.GetPath() for p in _colliders(second)] == [p.GetPath() for p in _colliders(stage)]
     for one, other in zip(_colliders(stage), _colliders(second), strict=True):
         assert one.GetDisplayName() == other.GetDisplayName()
         np.testing.assert_array_equal(_world_points(one), _world_points(other))

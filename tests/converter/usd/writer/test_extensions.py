@@ -88,9 +88,7 @@ def test_robot_without_custom_data_has_no_extensions_layer(tmp_path: Path) -> No
 
 def test_custom_data_is_in_the_extensions_layer_only(tmp_path: Path) -> None:
     """Muting the layer gives the stage of the robot without custom data."""
-    custom = Custom(
-        (CustomAttribute("a", "1"),), (CustomElement(XmlElement("e", (("b", "2"),))),)
-    )
+    custom = Custom((CustomAttribute("a", "1"),), (CustomElement(XmlElement("e", (("b", "2"),))),))
     (tmp_path / "with").mkdir()
     (tmp_path / "without").mkdir()
 
@@ -100,9 +98,7 @@ def test_custom_data_is_in_the_extensions_layer_only(tmp_path: Path) -> None:
     layer = str(tmp_path / "with" / PAYLOAD / EXTENSIONS_LAYER)
     stage.MuteLayer(layer)
     texts = [one.Flatten().ExportToString().splitlines() for one in (stage, plain)]
-    with_layer, without = (
-        [line for line in text if str(tmp_path) not in line] for text in texts
-    )
+    with_layer, without = ([line for line in text if str(tmp_path) not in line] for text in texts)
     assert with_layer == without
 
 
@@ -176,9 +172,7 @@ def test_names_of_schema_attributes_are_numbered(tmp_path: Path) -> None:
 def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> None:
     """Users look for those."""
     custom = Custom(
-        elements=tuple(
-            CustomElement(XmlElement(tag)) for tag in ("frame", "seen", "touched")
-        )
+        elements=tuple(CustomElement(XmlElement(tag)) for tag in ("frame", "seen", "touched"))
     )
 
     stage = _stage(_robot(custom), tmp_path)
@@ -199,9 +193,7 @@ _NAMES = st.sampled_from(
     ["a", "b", "x:y", "a-b", "a_b", "1", "link", "visibility", "text", "é", "urdf:text"]
 )
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")))
-_ATTRIBUTES = st.dictionaries(_NAMES, _TEXTS, max_size=3).map(
-    lambda found: tuple(found.items())
-)
+_ATTRIBUTES = st.dictionaries(_NAMES, _TEXTS, max_size=3).map(lambda found: tuple(found.items()))
 _ELEMENTS = st.recursive(
     st.builds(XmlElement, _NAMES, _ATTRIBUTES, _TEXTS),
     lambda inner: st.builds(
@@ -218,8 +210,7 @@ _CUSTOM = st.builds(
     Custom,
     st.dictionaries(st.tuples(_NAMES, _WITHIN), _TEXTS, max_size=3).map(
         lambda found: tuple(
-            CustomAttribute(name, text, within)
-            for (name, within), text in found.items()
+            CustomAttribute(name, text, within) for (name, within), text in found.items()
         )
     ),
     st.lists(st.builds(CustomElement, _ELEMENTS, _WITHIN), max_size=3).map(tuple),
@@ -238,10 +229,7 @@ def _sorted(custom: Custom) -> Custom:
 
     return Custom(
         tuple(sorted(custom.attributes, key=repr)),
-        tuple(
-            structs.replace(one, content=element(one.content))
-            for one in custom.elements
-        ),
+        tuple(structs.replace(one, content=element(one.content)) for one in custom.elements),
     )
 
 

@@ -107,8 +107,7 @@ def test_equal_files_share_a_library_prim(tmp_path: Path) -> None:
     _convert(
         tmp_path,
         "".join(
-            f'<visual><geometry><mesh filename="{file}"/></geometry></visual>'
-            for file in files
+            f'<visual><geometry><mesh filename="{file}"/></geometry></visual>' for file in files
         ),
     )
 
@@ -164,9 +163,7 @@ def test_world_bounds_of_primitives(tmp_path: Path) -> None:
     "shape",
     ['<sphere radius="1e50"/>', '<box size="1 1e-50 1"/>', '<box size="1 1 1e39"/>'],
 )
-def test_shape_beyond_float32_is_omitted_and_reported(
-    tmp_path: Path, shape: str
-) -> None:
+def test_shape_beyond_float32_is_omitted_and_reported(tmp_path: Path, shape: str) -> None:
     """Its extent or scale would be infinite or zero."""
     urdf = tmp_path / "robot.urdf"
     urdf.write_text(
@@ -188,8 +185,7 @@ def test_capsule_of_length_zero_is_written(tmp_path: Path) -> None:
     """It is a sphere, and `UsdGeomCapsule` with height 0 is one as well."""
     stage = _convert(
         tmp_path,
-        '<visual name="ball"><geometry><capsule radius="0.4" length="0"/></geometry>'
-        "</visual>",
+        '<visual name="ball"><geometry><capsule radius="0.4" length="0"/></geometry></visual>',
     )
 
     prim = stage.GetPrimAtPath("/r/Geometry/a/ball")

@@ -81,9 +81,7 @@ def test_variant_without_physics_has_no_physics(asset: Path) -> None:
     assert physics_of(off) == {}
     assert not [key for prim in off.values() for key in prim if "urdf:" in key]
     appearances = ("/whole_robot/Geometry", "/whole_robot/Materials")
-    kept = [
-        path for path in on if path.startswith(appearances) and "gazebo" not in path
-    ]
+    kept = [path for path in on if path.startswith(appearances) and "gazebo" not in path]
     assert sorted(off) == sorted(["/whole_robot", *kept])
     for path in kept:
         plain = physics_of({path: on[path]}).get(path, [])
@@ -107,9 +105,7 @@ def test_variant_without_colliders_differs_in_colliders_only(asset: Path) -> Non
     on, off = _values(asset), _values(asset, Colliders="none")
 
     gone = {path for path in on if path not in off}
-    assert {p for p in gone if not p.startswith(tuple(f"{c}/" for c in COLLIDERS))} == (
-        COLLIDERS
-    )
+    assert {p for p in gone if not p.startswith(tuple(f"{c}/" for c in COLLIDERS))} == (COLLIDERS)
     assert off == {path: prim for path, prim in on.items() if path not in gone}
 
 
@@ -145,9 +141,7 @@ def test_interface_layer_has_only_the_default_prim(tmp_path: Path) -> None:
     assert prim.GetDisplayName() == "whole robot"
 
 
-@pytest.mark.parametrize(
-    "profile", [Profile.GENERIC, Profile.ROS, Profile.ISAAC, Profile.SIMREADY]
-)
+@pytest.mark.parametrize("profile", [Profile.GENERIC, Profile.ROS, Profile.ISAAC, Profile.SIMREADY])
 @pytest.mark.parametrize(
     ("shapes", "expected"),
     [
@@ -206,9 +200,7 @@ def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", list(Layout))
-def test_robot_without_shapes_has_no_openusd_warnings(
-    tmp_path: Path, layout: Layout
-) -> None:
+def test_robot_without_shapes_has_no_openusd_warnings(tmp_path: Path, layout: Layout) -> None:
     """Empty layers of variants are written too."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')

@@ -202,8 +202,7 @@ def test_usdphysics_profile_has_custom_attributes_in_si_units(tmp_path: Path) ->
     limits = {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAttributes()
-        if attribute.HasAuthoredValue()
-        and attribute.GetNamespace().split(":")[0] != "physics"
+        if attribute.HasAuthoredValue() and attribute.GetNamespace().split(":")[0] != "physics"
     }
     assert limits == {
         "urdf:joint:type": "continuous",
@@ -272,9 +271,7 @@ def test_articulation_root_depends_on_joints_and_base(
     roots: list[str],
 ) -> None:
     """That of a fixed base is an ancestor of its joint to the world."""
-    stage = author(
-        tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting
-    )
+    stage = author(tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting)
 
     marked = [
         str(prim.GetPath())

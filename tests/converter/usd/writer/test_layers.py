@@ -86,9 +86,7 @@ def test_contents_has_only_sublayers(asset: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Geometry.usda", "GeometryLibrary.usdc"])
-def test_geometry_layers_have_neither_physics_nor_materials(
-    asset: Path, name: str
-) -> None:
+def test_geometry_layers_have_neither_physics_nor_materials(asset: Path, name: str) -> None:
     """It suits kinematic and visual work on its own."""
     layer = _layer(asset, name)
 
@@ -99,27 +97,19 @@ def test_geometry_layers_have_neither_physics_nor_materials(
         if word.startswith(("physics:", "newton:", "urdf:", "material:binding"))
     }
     kinds = {prim.typeName for prim in _prims(layer)}
-    assert kinds <= {"Xform", "Scope", "Mesh", "Cube", "Sphere", "Cylinder"} | {
-        "GeomSubset"
-    }
+    assert kinds <= {"Xform", "Scope", "Mesh", "Cube", "Sphere", "Cylinder"} | {"GeomSubset"}
 
 
 @pytest.mark.parametrize("name", ["Materials.usda", "MaterialsLibrary.usdc"])
-def test_material_layers_have_neither_physics_nor_shapes(
-    asset: Path, name: str
-) -> None:
+def test_material_layers_have_neither_physics_nor_shapes(asset: Path, name: str) -> None:
     """They bind to what geometry defines."""
     layer = _layer(asset, name)
 
-    assert {s for prim in _prims(layer) for s in _schemas(prim)} <= {
-        "MaterialBindingAPI"
-    }
+    assert {s for prim in _prims(layer) for s in _schemas(prim)} <= {"MaterialBindingAPI"}
     defined = {p.typeName for p in _prims(layer) if p.specifier != Sdf.SpecifierOver}
     assert defined <= {"Scope", "Material", "Shader"}
     words = _properties(layer)
-    assert all(
-        word.startswith(("material:", "info:", "inputs:", "outputs:")) for word in words
-    )
+    assert all(word.startswith(("material:", "info:", "inputs:", "outputs:")) for word in words)
 
 
 def test_physics_layer_overrides_prims_of_the_geometry_layer(asset: Path) -> None:
@@ -132,9 +122,7 @@ def test_physics_layer_overrides_prims_of_the_geometry_layer(asset: Path) -> Non
         assert (prim.specifier == Sdf.SpecifierDef) == defined
         assert prim.typeName.startswith("Physics") == (defined and prim.path != scope)
     words = _properties(layer)
-    assert all(
-        word.startswith(("drive:", "newton:", "physics:", "urdf:")) for word in words
-    )
+    assert all(word.startswith(("drive:", "newton:", "physics:", "urdf:")) for word in words)
 
 
 def test_no_colliders_layer_only_deactivates_prims(asset: Path) -> None:

@@ -54,8 +54,7 @@ def test_name_does_not_depend_on_the_order(names: list[str], chance: Random) -> 
 
 # What XML 1.0 allows, which is what URDF can have.
 _XML = st.text(
-    st.characters(min_codepoint=32, exclude_categories=["Cs"])
-    | st.sampled_from("\t\n\r"),
+    st.characters(min_codepoint=32, exclude_categories=["Cs"]) | st.sampled_from("\t\n\r"),
     min_size=1,
 ).filter(lambda text: not set(text) & {"\ufffe", "\uffff"})
 

@@ -23,8 +23,7 @@ def _definitions() -> list[Usd.PrimDefinition]:
     )
     names = {registry.GetSchemaTypeName(Tf.Type(schema)) for schema in schemas}
     found = (
-        registry.FindConcretePrimDefinition(name)
-        or registry.FindAppliedAPIPrimDefinition(name)
+        registry.FindConcretePrimDefinition(name) or registry.FindAppliedAPIPrimDefinition(name)
         for name in sorted(names)
     )
     return [definition for definition in found if definition]

@@ -107,9 +107,7 @@ def test_robots_that_cannot_be_converted_do_not_stop_the_others() -> None:
 @pytest.mark.parametrize(
     ("limits", "code"), [(("--timeout", "0.001"), 2), (("--timeout", "100"), 0)]
 )
-def test_limit_that_is_given_holds_for_a_single_robot(
-    limits: tuple[str, ...], code: int
-) -> None:
+def test_limit_that_is_given_holds_for_a_single_robot(limits: tuple[str, ...], code: int) -> None:
     """It is converted in another process then."""
     Path("arm.urdf").write_text(_ARM.format(root="base", kind="continuous"))
 

@@ -44,9 +44,7 @@ def _invoke(*arguments: object) -> Result:
 def _rows(result: Result) -> dict[str, dict[str, str]]:
     assert result.exit_code == 0, result.stderr
     head, *lines = result.stdout.splitlines()
-    rows = [
-        dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines
-    ]
+    rows = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
     return {row["reference"]: row for row in rows}
 
 
@@ -67,9 +65,7 @@ def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
 
 def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
     """Robots without that data are counted."""
-    result = _invoke(
-        "corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped"
-    )
+    result = _invoke("corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped")
 
     rows = _rows(result)
     assert "rd:upkie_description" in rows
@@ -123,9 +119,7 @@ def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
     assert facts["tags"] == ["biped", "wheeled"]
 
 
-def test_show_downloads_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a robot that is not on this machine, the catalogue's details are shown."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
@@ -153,9 +147,7 @@ def test_show_downloads_nothing(
         ("rd:panda_description", "not in the mirror"),
     ],
 )
-def test_show_of_an_unknown_robot_is_an_error(
-    mirror: Path, reference: str, reason: str
-) -> None:
+def test_show_of_an_unknown_robot_is_an_error(mirror: Path, reference: str, reason: str) -> None:
     """Exit code 2, one message."""
     result = _invoke("corpus", "show", reference, "--mirror", mirror)
 
@@ -207,9 +199,7 @@ def test_mirror_can_be_set_by_the_environment(
     assert "there is no such mirror folder" in refused.stderr
 
 
-def test_missing_files_in_a_mirror_make_a_robot_unavailable(
-    mirror: Path, tmp_path: Path
-) -> None:
+def test_missing_files_in_a_mirror_make_a_robot_unavailable(mirror: Path, tmp_path: Path) -> None:
     """They are no error of the robot."""
     package = mirror / "xarm_ros2" / "xarm_description"
     (package / "urdf").mkdir(parents=True)

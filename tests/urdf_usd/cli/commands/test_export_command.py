@@ -67,9 +67,7 @@ def test_export_of_an_invalid_usd_is_an_error(asset: Path) -> None:
     assert "stage-unreadable" in result.stderr
 
 
-def test_export_of_a_stage_without_robot_gives_the_reason(
-    asset: Path, tmp_path: Path
-) -> None:
+def test_export_of_a_stage_without_robot_gives_the_reason(asset: Path, tmp_path: Path) -> None:
     """Not a crash."""
     (tmp_path / "empty.usda").write_text("#usda 1.0\n")
 

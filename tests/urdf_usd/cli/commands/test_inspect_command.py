@@ -117,9 +117,7 @@ def test_bounds_enclose_all_shapes_at_zero(robot: Path) -> None:
     # Half its length along (cos 0.5, sin 0.5), and its radius across.
     x = 0.3 * math.cos(0.5) + 0.05 * math.sin(0.5)
     y = 0.3 * math.sin(0.5) + 0.05 * math.cos(0.5)
-    assert bounds["lower"] == pytest.approx(
-        [min(-0.2, 0.1 - x), min(-0.15, 0.2 - y), 0]
-    )
+    assert bounds["lower"] == pytest.approx([min(-0.2, 0.1 - x), min(-0.15, 0.2 - y), 0])
     assert bounds["upper"] == pytest.approx([0.1 + x, 0.2 + y, 0.3 + 0.5 + 0.05])
 
 
@@ -137,9 +135,7 @@ def test_json_has_the_values_of_the_urdf(robot: Path) -> None:
     shoulder, left, right = document["joints"]
     assert shoulder["axis"] == [0, 0, -1]
     assert (shoulder["lower"], shoulder["upper"]) == (-1.25, 2.5)
-    assert shoulder["origin"]["quat_wxyz"] == pytest.approx(
-        [math.cos(0.25), 0, 0, math.sin(0.25)]
-    )
+    assert shoulder["origin"]["quat_wxyz"] == pytest.approx([math.cos(0.25), 0, 0, math.sin(0.25)])
     assert (left["effort"], left["velocity"]) == (20, None)
     assert right["mimic"] == {"joint": "l", "multiplier": -2, "offset": 0.1}
     box = document["links"][0]["visuals"][0]
@@ -161,10 +157,7 @@ def test_dot_has_links_as_nodes_and_joints_as_edges(robot: Path) -> None:
     assert lines[0] == 'digraph "arm" {'
     assert lines[-1] == "}"
     assert '  link2 [label="left finger"];' in lines
-    assert (
-        '  link0 -> link1 [label="shoulder\\nrevolute about -Z, -1.25 to 2.5 rad"];'
-        in lines
-    )
+    assert '  link0 -> link1 [label="shoulder\\nrevolute about -Z, -1.25 to 2.5 rad"];' in lines
 
 
 def test_mermaid_has_links_and_joints(robot: Path) -> None:
@@ -196,9 +189,7 @@ def test_names_are_escaped_in_graphs(
 
     lines = invoke(path, "--format", output_format).stdout.splitlines()
 
-    (line,) = [
-        line.strip() for line in lines if "a" in line and "b" in line and "c" in line
-    ]
+    (line,) = [line.strip() for line in lines if "a" in line and "b" in line and "c" in line]
     match = quoted.search(line)
     assert match is not None
     assert line.endswith(match[0])
@@ -239,8 +230,7 @@ def test_deep_links_show_their_depth(tmp_path: Path) -> None:
     """Beyond a depth, indentation stops."""
     links = "".join(f'<link name="l{n}"/>' for n in range(300))
     joints = "".join(
-        f'<joint name="j{n}" type="fixed"><parent link="l{n}"/>'
-        f'<child link="l{n + 1}"/></joint>'
+        f'<joint name="j{n}" type="fixed"><parent link="l{n}"/><child link="l{n + 1}"/></joint>'
         for n in range(299)
     )
     path = tmp_path / "robot.urdf"

@@ -34,10 +34,7 @@ def urdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two legs on a base, and a link that is welded to it."""
     links = ("base", "camera", *(child for _, _, child in _JOINTS))
     text = "".join(f'<link name="{name}">{_INERTIAL}</link>' for name in links)
-    text += (
-        '<joint name="mount" type="fixed"><parent link="base"/><child link="camera"/>'
-        "</joint>"
-    )
+    text += '<joint name="mount" type="fixed"><parent link="base"/><child link="camera"/></joint>'
     for name, parent, child in _JOINTS:
         text += (
             f'<joint name="{name}" type="revolute"><parent link="{parent}"/>'
@@ -72,16 +69,13 @@ def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]], urdf: Path) 
     """As MuJoCo itself numbers the joints of the file."""
     model = mujoco.MjModel.from_xml_path(str(urdf))
     names = sorted(
-        (int(model.jnt_qposadr[joint]), model.joint(joint).name)
-        for joint in range(model.njnt)
+        (int(model.jnt_qposadr[joint]), model.joint(joint).name) for joint in range(model.njnt)
     )
 
     assert orders["mujoco"] == [name for _, name in names]
 
 
-def test_pybullet_has_the_order_of_joint_indices(
-    orders: dict[str, list[str]], urdf: Path
-) -> None:
+def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]], urdf: Path) -> None:
     """Without fixed joints, which have an index there."""
     program = (
         "import pybullet as p, sys; c = p.connect(p.DIRECT); "

@@ -56,8 +56,7 @@ def test_findings_are_lines_with_places_rules_and_remedies(robot: Path) -> None:
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "my robot.urdf:2:3: note: material 'spare' is used by no visual "
-        "[material-unused]"
+        "my robot.urdf:2:3: note: material 'spare' is used by no visual [material-unused]"
     )
     assert lines[1] == "    Remove the material."
     assert lines[2].startswith("my robot.urdf:3:18: error: link 'a' has principal")
@@ -212,10 +211,7 @@ def test_sarif_regions_are_those_of_the_elements(robot: Path) -> None:
     """Line and column of each ``<``."""
     (run,) = sarif_of(robot)["runs"]
 
-    regions = [
-        result["locations"][0]["physicalLocation"]["region"]
-        for result in run["results"]
-    ]
+    regions = [result["locations"][0]["physicalLocation"]["region"] for result in run["results"]]
     lines = ROBOT.splitlines()
     starts = [lines[r["startLine"] - 1][r["startColumn"] - 1 :] for r in regions]
     assert [start.split()[0] for start in starts] == [
@@ -249,9 +245,7 @@ def test_whole_folder_is_linted(robot: Path, tmp_path: Path) -> None:
     assert robot.name in result.stdout
 
 
-def test_included_xacro_files_of_a_folder_are_skipped(
-    robot: Path, tmp_path: Path
-) -> None:
+def test_included_xacro_files_of_a_folder_are_skipped(robot: Path, tmp_path: Path) -> None:
     """They have no links of their own, which is not an error."""
     robot.write_text(SOUND, encoding="utf-8")
     (tmp_path / "part.xacro").write_text(
@@ -313,9 +307,7 @@ def test_ambiguous_fix_options_are_refused(robot: Path, options: list[str]) -> N
     assert robot.read_text() == ROBOT
 
 
-@pytest.mark.parametrize(
-    "text", ["<robot", "<sdf/>", '<robot name="r"><link name="a"/>']
-)
+@pytest.mark.parametrize("text", ["<robot", "<sdf/>", '<robot name="r"><link name="a"/>'])
 def test_malformed_xml_is_not_fixed(robot: Path, text: str) -> None:
     """Even if the reader can repair it."""
     robot.write_text(text, encoding="utf-8")
@@ -340,9 +332,7 @@ def test_xacro_is_not_fixed(tmp_path: Path) -> None:
 
 def test_lint_uses_colours_on_terminals_only(robot: Path) -> None:
     """As every command does."""
-    terminal = CliRunner().invoke(
-        main, ["lint", str(robot)], color=True, env={"FORCE_COLOR": "1"}
-    )
+    terminal = CliRunner().invoke(main, ["lint", str(robot)], color=True, env={"FORCE_COLOR": "1"})
 
     assert "\x1b[1;31merror:" in terminal.stdout
 

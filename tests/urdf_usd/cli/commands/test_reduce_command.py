@@ -12,8 +12,7 @@ from lxml import etree
 from urdf_usd.cli.main import main
 
 _MESH = "solid s\n" + "".join(
-    f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\n"
-    "endloop\nendfacet\n"
+    f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"
     for a, b, c in (
         ("0 0 0", "0 1 0", "1 0 0"),
         ("0 0 0", "1 0 0", "0 0 1"),
@@ -149,9 +148,7 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     text = _LINKS.replace("</robot>", f"{joint}</robot>")
     urdf.write_text(text, encoding="utf-8")
 
-    result = CliRunner().invoke(
-        main, ["reduce", str(urdf), str(out), "--engine", "pybullet"]
-    )
+    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out), "--engine", "pybullet"])
 
     assert result.exit_code == 0, result.stderr
     assert "engine pybullet" in result.stderr
@@ -167,9 +164,7 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
         (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
     ],
 )
-def test_robots_that_cannot_be_reduced_are_refused(
-    text: str, message: str, tmp_path: Path
-) -> None:
+def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_path: Path) -> None:
     """The target folder is not made."""
     urdf = _robot(tmp_path)
     urdf.write_text(text, encoding="utf-8")
@@ -184,9 +179,7 @@ def test_robots_that_cannot_be_reduced_are_refused(
 
 def test_folder_with_files_is_refused(tmp_path: Path) -> None:
     """Nothing is converted."""
-    result = CliRunner().invoke(
-        main, ["reduce", str(_robot(tmp_path)), str(tmp_path / "meshes")]
-    )
+    result = CliRunner().invoke(main, ["reduce", str(_robot(tmp_path)), str(tmp_path / "meshes")])
 
     assert result.exit_code == 2
     assert "is not empty" in result.stderr

@@ -27,9 +27,7 @@ def urdf(tmp_path: Path) -> Path:
     return file
 
 
-def test_page_is_opened_in_the_browser(
-    urdf: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_is_opened_in_the_browser(urdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its path is printed; the asset was temporary."""
     opened: list[str] = []
 

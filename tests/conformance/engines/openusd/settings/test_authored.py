@@ -241,9 +241,7 @@ def test_hint_that_covers_what_is_shown_is_implied(hint: str, tmp_path: Path) ->
         ("[]", "is empty, not (8.586"),
     ],
 )
-def test_wrong_hint_of_extents_is_reported(
-    hint: str, message: str, tmp_path: Path
-) -> None:
+def test_wrong_hint_of_extents_is_reported(hint: str, message: str, tmp_path: Path) -> None:
     """Consumers would frame or cull something else."""
     ((kind, found),) = _hint_messages(tmp_path, f"float3[] extentsHint = {hint}")
 

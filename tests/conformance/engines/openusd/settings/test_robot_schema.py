@@ -42,11 +42,7 @@ def _settings(
     path.write_text(whole.replace('Xform "robot"', f'Xform "robot" {schemas}'))
     found = observe_stage(path).unimplied
     assert found is not None
-    return [
-        (one.subject, one.message)
-        for one in found
-        if one.kind is SettingKind.ARTICULATION
-    ]
+    return [(one.subject, one.message) for one in found if one.kind is SettingKind.ARTICULATION]
 
 
 @pytest.mark.parametrize("joints", [(), _JOINTS])

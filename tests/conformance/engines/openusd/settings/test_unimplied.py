@@ -40,9 +40,7 @@ def _colliding(name: str, content: str = "", more: str = "") -> str:
 
 
 def _settings(folder: Path, text: str) -> list[tuple[SettingKind, str]]:
-    found = observe_stage(
-        stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')
-    ).unimplied
+    found = observe_stage(stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')).unimplied
     assert found is not None
     return [(one.kind, one.subject) for one in found]
 
@@ -231,9 +229,7 @@ def test_schema_without_effect_is_no_setting(schema: str, tmp_path: Path) -> Non
         ("uniform int mjc:maxhullvert = 8", "MjcMeshCollisionAPI"),
     ],
 )
-def test_attribute_of_collider_is_a_setting(
-    content: str, schema: str, tmp_path: Path
-) -> None:
+def test_attribute_of_collider_is_a_setting(content: str, schema: str, tmp_path: Path) -> None:
     """Of the link that it belongs to."""
     text = _colliding("a", content, f', "{schema}"')
 
@@ -247,26 +243,20 @@ def test_articulation_that_falls_asleep_early_is_a_setting(
     content = f"float physxArticulation:sleepThreshold = {threshold}"
     text = body("a", content, ("PhysxArticulationAPI",))
 
-    assert _settings(tmp_path, text) == (
-        [(SettingKind.ARTICULATION, "link a")] * settings
-    )
+    assert _settings(tmp_path, text) == ([(SettingKind.ARTICULATION, "link a")] * settings)
 
 
 @pytest.mark.parametrize(
     ("update", "settings"), [("Synchronous", 0), ("Asynchronous", 0), ("Disabled", 1)]
 )
-def test_scene_that_is_not_stepped_is_a_setting(
-    update: str, settings: int, tmp_path: Path
-) -> None:
+def test_scene_that_is_not_stepped_is_a_setting(update: str, settings: int, tmp_path: Path) -> None:
     scene = f"""
     def PhysicsScene "scene" (prepend apiSchemas = ["PhysxSceneAPI"]) {{
         uniform token physxScene:updateType = "{update}"
     }}
     """
 
-    assert _settings(tmp_path, body("a") + scene) == (
-        [(SettingKind.SCENE, "robot")] * settings
-    )
+    assert _settings(tmp_path, body("a") + scene) == ([(SettingKind.SCENE, "robot")] * settings)
 
 
 def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> None:
@@ -278,9 +268,7 @@ def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> 
     """
 
     assert _settings(tmp_path, body("a") + rubber.format(0)) == []
-    assert _settings(tmp_path, body("a") + rubber.format(3)) == [
-        (SettingKind.SCENE, "robot")
-    ]
+    assert _settings(tmp_path, body("a") + rubber.format(3)) == [(SettingKind.SCENE, "robot")]
 
 
 @pytest.mark.parametrize(
@@ -297,15 +285,11 @@ def test_registered_attribute_that_no_table_has_is_a_setting(tmp_path: Path) -> 
         ("float physics:gravityMagnitude = 981", 1),
     ],
 )
-def test_gravity_is_that_of_the_earth(
-    content: str, faults: int, tmp_path: Path
-) -> None:
+def test_gravity_is_that_of_the_earth(content: str, faults: int, tmp_path: Path) -> None:
     """Along the up axis, in metres."""
     scene = f'def PhysicsScene "scene" {{\n{content}\n}}\n'
 
-    assert _settings(tmp_path, body("a") + scene) == (
-        [(SettingKind.SCENE, "robot")] * faults
-    )
+    assert _settings(tmp_path, body("a") + scene) == ([(SettingKind.SCENE, "robot")] * faults)
 
 
 def test_simulation_owner_is_a_scene_of_all_bodies(tmp_path: Path) -> None:
@@ -385,9 +369,7 @@ def test_site_of_newton_is_a_setting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["PhysicsFixedJoint", "PhysicsJoint"])
-def test_coupling_of_a_joint_without_one_coordinate_is_a_setting(
-    kind: str, tmp_path: Path
-) -> None:
+def test_coupling_of_a_joint_without_one_coordinate_is_a_setting(kind: str, tmp_path: Path) -> None:
     """Newton refuses it, or applies it to all coordinates."""
     lead = joint("PhysicsRevoluteJoint", "lead", sides=("a", "c"))
     target = "rel newton:mimicJoint = </robot/{}>"
@@ -429,9 +411,7 @@ def test_filter_matters_between_links_that_could_collide(
     """Links of a joint do not collide anyway."""
     filtered = (
         _colliding("a")
-        .replace(
-            '"PhysicsRigidBodyAPI"', '"PhysicsFilteredPairsAPI", "PhysicsRigidBodyAPI"'
-        )
+        .replace('"PhysicsRigidBodyAPI"', '"PhysicsFilteredPairsAPI", "PhysicsRigidBodyAPI"')
         .replace(MASS, MASS + "rel physics:filteredPairs = </robot/b>\n", 1)
     )
     text = filtered + _colliding("b") + _colliding("c") + joints
@@ -494,10 +474,7 @@ def test_material_of_shapes_without_one_makes_no_difference(
     bound = "rel material:binding:physics = </robot/contact>"
     collider = _colliding("a", bound, ', "MaterialBindingAPI"')
 
-    assert (
-        _settings(tmp_path, text + collider)
-        == [(SettingKind.MATERIAL, "link a")] * count
-    )
+    assert _settings(tmp_path, text + collider) == [(SettingKind.MATERIAL, "link a")] * count
 
 
 @pytest.mark.parametrize(

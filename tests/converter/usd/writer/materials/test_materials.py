@@ -41,12 +41,8 @@ def test_single_mesh_material_overrides_the_urdf_material(tmp_path: Path) -> Non
     prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
     assert not prim.GetChildren()
     shader = surface(prim)
-    np.testing.assert_allclose(
-        shader.GetInput("diffuseColor").Get(), (HALF, QUARTER, 0), rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        shader.GetInput("emissiveColor").Get(), (0, 0, HALF), rtol=1e-6
-    )
+    np.testing.assert_allclose(shader.GetInput("diffuseColor").Get(), (HALF, QUARTER, 0), rtol=1e-6)
+    np.testing.assert_allclose(shader.GetInput("emissiveColor").Get(), (0, 0, HALF), rtol=1e-6)
     assert shader.GetInput("opacity").Get() == 0.75
     assert "material-overridden" in rules(conversion)
 
@@ -63,9 +59,7 @@ def test_several_mesh_materials_are_subsets(tmp_path: Path) -> None:
         for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
     }
     assert subsets == {"red": [0, 2], "green_one": [1]}
-    assert UsdGeom.Subset.GetFamilyType(UsdGeom.Imageable(prim), "materialBind") == (
-        "partition"
-    )
+    assert UsdGeom.Subset.GetFamilyType(UsdGeom.Imageable(prim), "materialBind") == ("partition")
     green = surface(prim.GetChildren()[1])
     assert tuple(green.GetInput("diffuseColor").Get()) == (0, 1, 0)
     assert not UsdShade.MaterialBindingAPI(prim).GetDirectBinding().GetMaterial()
@@ -101,9 +95,7 @@ def test_urdf_material_is_used_if_the_mtl_file_is_missing(tmp_path: Path) -> Non
     assert "mesh-partial" in rules(conversion)
 
 
-TEXTURED = (
-    '<material name="t"><color rgba="0.5 0.25 0 1"/><texture filename="{}"/></material>'
-)
+TEXTURED = '<material name="t"><color rgba="0.5 0.25 0 1"/><texture filename="{}"/></material>'
 
 
 def test_texture_is_copied_and_connected_to_texture_coordinates(
@@ -114,9 +106,7 @@ def test_texture_is_copied_and_connected_to_texture_coordinates(
     (tmp_path / "looks").mkdir()
     (tmp_path / "looks" / "a b.png").write_bytes(png(99))
 
-    conversion, stage = robot(
-        tmp_path, visual("part.obj", TEXTURED.format("looks/a b.png"))
-    )
+    conversion, stage = robot(tmp_path, visual("part.obj", TEXTURED.format("looks/a b.png")))
 
     prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
     image, output = source(surface(prim), "diffuseColor")
@@ -124,9 +114,7 @@ def test_texture_is_copied_and_connected_to_texture_coordinates(
     assert image.GetIdAttr().Get() == "UsdUVTexture"
     assert image.GetInput("sourceColorSpace").Get() == "sRGB"
     assert image.GetInput("wrapS").Get() == image.GetInput("wrapT").Get() == "repeat"
-    np.testing.assert_allclose(
-        image.GetInput("fallback").Get(), (HALF, QUARTER, 0, 1), rtol=1e-6
-    )
+    np.testing.assert_allclose(image.GetInput("fallback").Get(), (HALF, QUARTER, 0, 1), rtol=1e-6)
     file = image.GetInput("file").Get()
     assert Path(file.resolvedPath) == tmp_path / "asset/payload/Textures/a_b.png"
     assert Path(file.resolvedPath).read_bytes() == png(99)
@@ -135,9 +123,7 @@ def test_texture_is_copied_and_connected_to_texture_coordinates(
     primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("st")
     corners = [[0.2, 0.6], [0.8, 0.7], [0.9, 0.3], [0.1, 0.2]]
     np.testing.assert_allclose(primvar.ComputeFlattened()[:4], corners, rtol=1e-6)
-    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(
-        str(conversion.root_layer)
-    )
+    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(str(conversion.root_layer))
     assert unresolved == []
     inside = [*(layer.realPath for layer in layers), *map(str, assets)]
     assert all(Path(one).is_relative_to(tmp_path / "asset") for one in inside)
@@ -154,9 +140,7 @@ def test_equal_images_are_copied_once_and_equal_names_are_numbered(
         (tmp_path / folder / "skin.png").write_bytes(png(shade))
     appearances = [TEXTURED.format(f"{folder}/skin.png") for folder in "xyz"]
 
-    robot(
-        tmp_path, "".join(visual("part.obj", appearance) for appearance in appearances)
-    )
+    robot(tmp_path, "".join(visual("part.obj", appearance) for appearance in appearances))
 
     textures = tmp_path / "asset/payload/Textures"
     assert {one.name: one.read_bytes() for one in textures.iterdir()} == {
@@ -166,9 +150,7 @@ def test_equal_images_are_copied_once_and_equal_names_are_numbered(
 
 
 @pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
-def test_other_images_are_written_as_png_with_equal_pixels(
-    form: str, tmp_path: Path
-) -> None:
+def test_other_images_are_written_as_png_with_equal_pixels(form: str, tmp_path: Path) -> None:
     """Without metadata, so that bytes depend on the pixels alone."""
     parted(tmp_path, "", "", "", "")
     pixels = np.arange(36, dtype=np.uint8).reshape(4, 3, 3) * 7
@@ -235,13 +217,9 @@ def test_colour_is_used_if_a_texture_cannot_be_shown(
         (tmp_path / "skin.png").write_bytes(content)
     material = TEXTURED.format("skin.png")
 
-    conversion, stage = robot(
-        tmp_path, f"<visual><geometry>{shape}</geometry>{material}</visual>"
-    )
+    conversion, stage = robot(tmp_path, f"<visual><geometry>{shape}</geometry>{material}</visual>")
 
-    color = surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput(
-        "diffuseColor"
-    )
+    color = surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput("diffuseColor")
     np.testing.assert_allclose(color.Get(), (HALF, QUARTER, 0), rtol=1e-6)
     assert [name for name in rules(conversion) if "texture" in name] == [rule]
     assert not (tmp_path / "asset/payload/Textures").exists()
@@ -298,9 +276,7 @@ def test_embedded_gltf_images_are_written_with_unique_names(
 
 def test_second_texture_coordinates_are_a_separate_primvar(tmp_path: Path) -> None:
     """A texture uses the first set if the mesh lacks its own."""
-    document = triangle(
-        pbrMetallicRoughness={"baseColorTexture": {"index": 0, "texCoord": 1}}
-    )
+    document = triangle(pbrMetallicRoughness={"baseColorTexture": {"index": 0, "texCoord": 1}})
     document.add("images", {"bufferView": document.view(png(1)), "name": "skin"})
     document.add("textures", {"source": 0})
     attributes = document.root["meshes"][0]["primitives"][0]["attributes"]

@@ -214,9 +214,7 @@ def _number(appearance: Appearance, slot: Slot) -> np.ndarray | None:
     color = None if appearance.color is None else linear_from_srgb(appearance.color)
     numbers = {
         Slot.COLOR: CORNER_COLOR if appearance.shows_corners else color,
-        Slot.EMISSION: linear_from_srgb(appearance.emissive)
-        if any(appearance.emissive)
-        else None,
+        Slot.EMISSION: linear_from_srgb(appearance.emissive) if any(appearance.emissive) else None,
         Slot.OPACITY: appearance.opacity,
         Slot.METALNESS: appearance.metallic,
         Slot.ROUGHNESS: appearance.roughness,
@@ -259,9 +257,7 @@ def test_wrap_modes_are_written_in_both_networks(
     texture = Texture("./a.png", Sampling(wrap_t=wrap))
     found = {
         shader.GetIdAttr().Get(): shader
-        for shader in shaders(
-            written(Appearance("x", textures=((Slot.COLOR, texture),)))
-        )
+        for shader in shaders(written(Appearance("x", textures=((Slot.COLOR, texture),))))
     }
 
     image = found["UsdUVTexture"]
