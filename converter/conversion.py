@@ -17,6 +17,7 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.estimation import estimate_robot
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,
@@ -38,10 +39,15 @@ from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
+from urdf_usd.converter.simulation.description import tables_of
 from urdf_usd.converter.simulation.plan import Description, Simulation
+from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.usd.profiles.simready import complete_metadata
+from urdf_usd.converter.usd.writer.bundling import bundle
 from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
+from urdf_usd.converter.usd.writer.isaac_layout import arrange
 from urdf_usd.converter.usd.writer.layers import (
     CONTENTS,
     ISAAC_FILES,
@@ -102,7 +108,6 @@ def with_description(options: ConvertOptions, description: Description) -> Conve
         ConversionError: Its profile contradicts the options.
     """
     # Imports msgspec.
-    from urdf_usd.converter.simulation.description import tables_of
 
     content = tables_of(description)
     base, profile = options.base, options.profile
@@ -200,8 +205,6 @@ def convert_parsed(
     if not options.keep_chains:
         robot, changes = drain(merge_chains(robot))
     if options.inertia is InertiaOption.GEOMETRY:
-        from urdf_usd.converter.estimation import estimate_robot
-
         robot, estimates = drain(estimate_robot(robot, options.base, options.mass_density))
         changes = (*changes, *estimates)
     if options.colliders:
@@ -222,7 +225,6 @@ def convert_parsed(
     simulation: Simulation | None = None
     if options.simulation is not None:
         # Imports msgspec.
-        from urdf_usd.converter.simulation.resolution import resolve
 
         urdf = _with_mass_of(robot, parsed.robot)
         step = resolve(options.simulation, robot, urdf)
@@ -314,14 +316,11 @@ def _build(
     found = (*found, *lacking)
     _refuse_warnings(found, options)
     if options.profile is Profile.ISAAC:
-        from urdf_usd.converter.usd.writer.isaac_layout import arrange
-
         bundled.mkdir()
         arrange(layered, asset_name(robot), bundled)
         return bundled, found
     if options.layout is Layout.LAYERED:
         return layered, found
-    from urdf_usd.converter.usd.writer.bundling import bundle
 
     bundled.mkdir()
     bundle(layered, asset_name(robot), bundled, options.layout)
@@ -336,7 +335,6 @@ def _metadata(
         return dict(options.metadata), ()
     if options.profile is not Profile.SIMREADY:
         return {}, ()
-    from urdf_usd.converter.usd.profiles.simready import complete_metadata
 
     return complete_metadata(robot, dict(options.metadata))
 

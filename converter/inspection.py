@@ -35,6 +35,7 @@ from urdf_usd.converter.robot.model import (
     Visual,
 )
 from urdf_usd.converter.robot.topology import Tree, build_tree
+from urdf_usd.converter.usd.reader.read import read_usd
 
 _Shape = TypeVar("_Shape", Visual, Collision)
 
@@ -133,7 +134,6 @@ def inspect_usd(
         StageError: The robot cannot be read.
     """
     # URDF files are inspected without OpenUSD.
-    from urdf_usd.converter.usd.reader.read import read_usd
 
     reading = read_usd(usd, variants=variants, strict=strict)
     extents = MeshExtents({uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ())

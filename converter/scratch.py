@@ -12,6 +12,7 @@ and another machine may write to the same file system.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -92,8 +93,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _remove_if_abandoned(folder: Path) -> None:
     with contextlib.suppress(ImportError, OSError):
-        import fcntl  # not available on Windows
-
         # Folders of other users are not removed, and their files not opened.
         if folder.stat().st_uid != os.getuid():
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -53,6 +54,5 @@ def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _digest(text: str) -> str:
-    import hashlib
 
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

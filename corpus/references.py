@@ -6,6 +6,7 @@ before any work starts.
 
 from __future__ import annotations
 
+import difflib
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -139,7 +140,6 @@ def _plain_path(text: str) -> Reference:
 
 
 def _guess(word: str) -> str | None:
-    import difflib
 
     close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Sequence
 
@@ -91,7 +92,6 @@ class _Criterion(Struct, frozen=True):
         for one in texts:
             if any(self._matches(one, value) for value in known):
                 continue
-            import difflib
 
             close = difflib.get_close_matches(one, known, n=1)
             hint = (

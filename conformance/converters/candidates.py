@@ -12,11 +12,13 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from urdf_usd.conformance.converters.program_versions import version_of_program
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
 # Slow to import; `run` imports this module to validate its options.
@@ -235,7 +237,6 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     absolute = str(Path(program).absolute())
     if version is None:
         # Slow to import, and few runs have other converters.
-        from urdf_usd.conformance.converters.program_versions import version_of_program
 
         version = version_of_program(Path(absolute))
     return CommandConverter(name, (absolute, *words[1:]), version, words[0])
@@ -304,7 +305,6 @@ def _require_registered(name: str) -> None:
 
 
 def _entries() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points
 
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

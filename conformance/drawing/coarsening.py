@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 
+import fast_simplification
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
@@ -169,7 +170,6 @@ def _collapsed(
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Collapse edges, which keeps the shape better than merging points on a grid."""
     # Only robots with large meshes need it.
-    import fast_simplification
 
     # With the true aspect ratio, which affects the choice of edges, and in a unit in
     # which the first passes collapse only edges of flat parts.

@@ -20,6 +20,7 @@ from urdf_usd.conformance.drawing.scene_models import (
     build_model,
     scene_configurations,
 )
+from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.reference.shapes import draw_shapes as draw_urdf
 from urdf_usd.conformance.observation.robot import (
@@ -100,7 +101,6 @@ def _drawings(side: str, robot: Robot, usd: str, reading: Observation) -> tuple[
     if side == "urdf":
         return draw_urdf(robot)
     # Imports OpenUSD.
-    from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 
     try:
         return draw_shapes(usd, frozenset(link.name for link in reading.links))

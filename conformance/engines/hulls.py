@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 from msgspec import Struct
+from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
 from urdf_usd.conformance.engines.surfaces import Array, Indices, moved
@@ -30,8 +31,6 @@ def hull_triangles(points: Array, triangles: Indices) -> Indices | None:
     Returns:
         Indices of points; None if the hull is flat.
     """
-    from scipy.spatial import ConvexHull, QhullError
-
     used = np.unique(triangles)
     try:
         hull = ConvexHull(points[used])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 # Slow to import; the command line needs the errors alone.
@@ -44,8 +46,6 @@ def names() -> tuple[str, ...]:
 
 def present() -> tuple[str, ...]:
     """Names of the engines whose library may be installed, sorted; none is loaded."""
-    from importlib.util import find_spec
-
     return tuple(
         name
         for name in names()
@@ -96,7 +96,5 @@ def _entries() -> dict[str, EntryPoint]:
 @lru_cache(maxsize=1)
 def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
     """Find registered engines; cached, as it takes as long as reading a small robot."""
-    from importlib.metadata import entry_points
-
     # A distribution that is installed twice is listed twice; names are unique here.
     return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.openusd.solids import rest_solids
+from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     AbstentionError,
@@ -30,7 +33,16 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
+from urdf_usd.conformance.engines.reference.engine import (
+    forget_readings,
+    observe_robot,
+    read_kept,
+    structure,
+)
+from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
+from urdf_usd.conformance.expectations.comparison import compare_readings
+from urdf_usd.conformance.matching.labelling import label_robot
 from urdf_usd.conformance.observation.robot import (
     Base,
     Configurations,
@@ -39,13 +51,33 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.observation.value_types import require_types
+from urdf_usd.conformance.promises.description import read_promise, touching_links
+from urdf_usd.conformance.promises.markup import Node
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
+from urdf_usd.conformance.tolerance.rollout import plan_rollout
+from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import (
     ColliderChoice,
     Judgement,
     RoundTripOutcomes,
 )
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter.conversion import convert, convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError
+from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.inputs import input_files, named_packages
+from urdf_usd.converter.lint.linting import lint_parsed
+from urdf_usd.converter.lint.rules import LINT_RULES
+from urdf_usd.converter.meshes.read import cached_meshes
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
+from urdf_usd.converter.urdf.xml.source import parse_markup
+from urdf_usd.converter.usd.reader.read import open_stage, read_stage
 from urdf_usd.reports.records.coverage_record import LedgerRecord
+from urdf_usd.reports.records.scene import write_scene
 from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected
 
 if TYPE_CHECKING:
@@ -111,8 +143,6 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
         raise TypeError(f"the engine returned {kind} instead of an observation")
     # Those of this project are checked by mypy.
     if not registry.target(engine).startswith(_OURS):
-        from urdf_usd.conformance.observation.value_types import require_types
-
         require_types(observation)
     return Observed(observation)
 
@@ -124,8 +154,6 @@ atexit.register(_CACHED.close)
 
 def cache_meshes() -> None:
     """Cache meshes for the further calls of this process; drop those of before."""
-    from urdf_usd.converter.meshes.read import cached_meshes
-
     _CACHED.close()
     _CACHED.enter_context(cached_meshes())
 
@@ -145,9 +173,6 @@ def read_robot(
     environment: tuple[str, ...] = (),
 ) -> Reading | SourceError:
     """Read a URDF; :func:`plan_comparison` continues in the same process."""
-    from urdf_usd.conformance.engines.reference.engine import forget_readings, read_kept
-    from urdf_usd.conformance.execution.coverage import converted_and_kept
-
     try:
         forget_readings()
         parsed = read_kept(path, packages, arguments, environment)
@@ -159,12 +184,8 @@ def read_robot(
 
 def _reading_of(parsed: Parsed, path: str, packages: Mapping[str, str]) -> Reading:
     """Return what was read of a URDF, without the ledger."""
-    from urdf_usd.converter.inputs import input_files, named_packages
-
     expansion, expanded = parsed.markup.expansion, None
     if expansion:
-        from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
-
         expanded = relocatable_urdf(expansion, path, packages)
     files = expansion.files if expansion else ()
     return Reading(
@@ -224,7 +245,6 @@ def _former_inputs(request: ReadRequest) -> FormerInputs | None:
 
 def _read_former(request: ReadRequest) -> Reading | SourceError:
     # The reference engine, which keeps what it reads, takes long to import.
-    from urdf_usd.converter.urdf.parse import parse
 
     try:
         parsed = parse(
@@ -251,8 +271,6 @@ def plan_comparison(
     Raises:
         SourceError: The robot is not a tree.
     """
-    from urdf_usd.conformance.engines.reference.engine import read_kept
-
     return questions(read_kept(path, packages, arguments, environment).robot)
 
 
@@ -294,9 +312,6 @@ def estimate_robot(
     Returns:
         What the engines need of it; as text, why there is none.
     """
-    from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
-    from urdf_usd.conformance.engines.reference.engine import read_kept
-
     try:
         copy = estimate_urdf(path, packages, estimation.base.value, estimation.density)
         Path(target).write_bytes(copy.text)
@@ -319,10 +334,6 @@ def lint_robot(
     Raises:
         SourceError: The URDF is invalid or unsupported.
     """
-    from urdf_usd.conformance.engines.reference.engine import read_kept
-    from urdf_usd.converter.lint.linting import lint_parsed
-    from urdf_usd.converter.lint.rules import LINT_RULES
-
     parsed = read_kept(path, packages, arguments, environment)
     found = lint_parsed(parsed, path)
     return tuple(each for each in found if each.rule.id in LINT_RULES)
@@ -334,12 +345,6 @@ def questions(robot: Robot) -> Configurations:
     Raises:
         SourceError: The robot is not a tree.
     """
-    from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
-    from urdf_usd.conformance.tolerance.bounds import Tolerance
-    from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
-    from urdf_usd.conformance.tolerance.rollout import plan_rollout
-    from urdf_usd.conformance.tolerance.sampling import configurations
-
     chosen = configurations(structure(robot))
     spec = observe_robot(robot, chosen, shapes=False)
     rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
@@ -362,9 +367,6 @@ def convert_robot(
     path: str, directory: str, options: ConvertOptions
 ) -> Converted | ConversionError:
     """Convert a URDF with our own converter."""
-    from urdf_usd.conformance.engines.reference.engine import read_kept
-    from urdf_usd.converter.conversion import convert, convert_parsed
-
     try:
         if options.root is not None:
             written = convert(path, directory, options)
@@ -390,9 +392,6 @@ def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = 
     Returns:
         URDF; as text, why it cannot be written.
     """
-    from urdf_usd.converter.urdf.writer.write import write
-    from urdf_usd.converter.usd.reader.read import open_stage, read_stage
-
     try:
         stage = open_stage(usd, checked=True).stage
         reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
@@ -412,22 +411,16 @@ def label_prims(usd: str, spec: Observation) -> Labelled | None:
     Returns:
         None if that would change nothing.
     """
-    from urdf_usd.conformance.matching.labelling import label_robot
-
     return label_robot(usd, spec)
 
 
 def find_solids(usd: str) -> tuple[Solid, ...]:
     """Return the colliders of a USD at rest; see :func:`rest_solids`."""
-    from urdf_usd.conformance.engines.openusd.solids import rest_solids
-
     return rest_solids(usd)
 
 
 def find_touching(spec: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
     """Return links that touch at rest; see :func:`touching_links`."""
-    from urdf_usd.conformance.promises.description import touching_links
-
     return touching_links(spec, solids)
 
 
@@ -439,21 +432,15 @@ def read_description(
     urdf: str,
 ) -> SimulationObservation:
     """Return what a robot description file promises; see :func:`read_promise`."""
-    from urdf_usd.conformance.promises.description import read_promise
-
     return read_promise(text, spec, attached, solids, urdf, _repaired_xml)
 
 
 def _repaired_xml(data: bytes) -> Node:
     """Read a malformed URDF or SRDF with the converter's repair."""
-    from urdf_usd.converter.diagnostics.findings import drain
-    from urdf_usd.converter.urdf.xml.source import parse_markup
-
     return _node(drain(parse_markup(data, "the file"))[0])
 
 
 def _node(element: Element) -> Node:
-    from urdf_usd.conformance.promises.markup import Node
 
     children = [_node(child) for child in element.children]
     return Node(element.tag, dict(element.attributes), children, element.text)
@@ -471,8 +458,6 @@ def judge_usd(
     colliders: Mapping[str, ColliderChoice],
 ) -> Judgement:
     """Judge a USD; see :func:`urdf_usd.conformance.verdict.judgement.judge`."""
-    from urdf_usd.conformance.verdict.judgement import judge
-
     return judge(
         urdf,
         usd,
@@ -489,8 +474,6 @@ def compare_with_case(
     expected: Expected, outcomes: Mapping[str, Outcome]
 ) -> tuple[CaseReadingRecord, ...]:
     """Compare engines with the expected values of a case of the feature suite."""
-    from urdf_usd.conformance.expectations.comparison import compare_readings
-
     return compare_readings(expected, outcomes)
 
 
@@ -509,10 +492,6 @@ def draw_robot(  # a call from another module's step
         SourceError: The URDF cannot be read.
         OSError: The scene cannot be written.
     """
-    from urdf_usd.conformance.drawing.scenery import draw_scene
-    from urdf_usd.conformance.engines.reference.engine import read_kept
-    from urdf_usd.reports.records.scene import write_scene
-
     parsed = read_kept(path, packages)
     scene = draw_scene(parsed.robot, usd, readings, frames, configurations)
     write_scene(scene, Path(target))

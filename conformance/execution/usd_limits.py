@@ -27,6 +27,9 @@ from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Comple
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.usd.loading.layer_growth import find_growth
+from urdf_usd.converter.usd.loading.variants import selecting_layer, variant_combinations
+from urdf_usd.converter.usd.reader.read import named_prim, open_stage
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 # These import OpenUSD, which only workers need.
@@ -160,9 +163,6 @@ def compose(
         options: How it is read.
         layer: File of the layer over it, which is needed to select anything.
     """
-    from urdf_usd.converter.usd.loading.variants import selecting_layer
-    from urdf_usd.converter.usd.reader.read import named_prim, open_stage
-
     try:
         opened = open_stage(usd, options.variants, optional=options.optional, strict=options.strict)
         if options.root is not None:
@@ -246,16 +246,11 @@ def list_combinations(
         StageError: The USD cannot be opened, a variant does not exist, or there are too
             many combinations.
     """
-    from urdf_usd.converter.usd.loading.variants import variant_combinations
-    from urdf_usd.converter.usd.reader.read import open_stage
-
     return variant_combinations(open_stage(usd, strict=strict).stage, variants)
 
 
 def _growth(usd: str | os.PathLike[str]) -> Growth | None:
     """Return where the layers of a USD multiply; runs in a worker."""
-    from urdf_usd.converter.usd.loading.layer_growth import find_growth
-
     return find_growth(usd)
 
 

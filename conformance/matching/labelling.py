@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from urdf_usd.conformance.engines.openusd.names import labelled, named_prims
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.matching.naming import match_names
 from urdf_usd.conformance.observation.robot import Observation
@@ -43,7 +44,6 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         None if no link or joint is matched under another name.
     """
     # OpenUSD takes time to import: only worker processes need it.
-    from urdf_usd.conformance.engines.openusd.names import labelled, named_prims
 
     try:
         prims = named_prims(usd)

@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 from msgspec import Struct, field
+from scipy.optimize import linear_sum_assignment
 
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
@@ -130,8 +131,6 @@ def assign(
         Pairs in the order of rows, those of them with equally good alternatives, and
         the total cost.
     """
-    from scipy.optimize import linear_sum_assignment
-
     count, others = len(alone[0]), len(alone[1])
     size = max(count, others)
     full = np.zeros((size, size))

@@ -45,6 +45,7 @@ from urdf_usd.conformance.mutation.simulation_faults import description_of
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.promises.description import read_promise
+from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import with_description
@@ -413,7 +414,6 @@ def _trials_by_profile(
 ) -> dict[ProfileName, _Trials]:
     """Convert a robot once per profile, and observe its URDF."""
     # Repairable text is accepted, as by `convert`.
-    from urdf_usd.conformance.tolerance.sampling import configurations
 
     sampled = configurations(structure(parse(urdf).robot))
     spec = ReferenceEngine().observe(Request(urdf, sampled))

@@ -18,7 +18,11 @@ from msgspec import structs
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
 from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
+from urdf_usd.converter.meshes.collada.mesh import read_dae
 from urdf_usd.converter.meshes.corner_values import SiblingReader
+from urdf_usd.converter.meshes.gltf.mesh import read_gltf
+from urdf_usd.converter.meshes.obj.mesh import read_obj
+from urdf_usd.converter.meshes.ply import read_ply
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.stl import (
     read_binary_stl,
@@ -175,24 +179,16 @@ def _read(data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool) 
         case _Format.TEXT_STL:
             return read_text_stl(data, merged=not positions_only)
         case _Format.OBJ:
-            from urdf_usd.converter.meshes.obj.mesh import read_obj
-
             return read_obj(
                 data,
                 folder.read_sibling(LARGEST_SIBLING),
                 attributes=not positions_only,
             )
         case _Format.COLLADA:
-            from urdf_usd.converter.meshes.collada.mesh import read_dae
-
             return read_dae(data, attributes=not positions_only)
         case _Format.GLTF:
-            from urdf_usd.converter.meshes.gltf.mesh import read_gltf
-
             return read_gltf(data, folder.read_sibling(LARGEST_MESH))
         case _Format.PLY:
-            from urdf_usd.converter.meshes.ply import read_ply
-
             return read_ply(data)
         case _:
             assert_never(kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
 from urdf_usd.converter.robot.rigid import (
     compose,
@@ -201,7 +202,6 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
 @lru_cache(maxsize=1024)
 def _diagonalised(inertia: Vec6) -> tuple[Vec3, Vec4]:
     # Imported here because half of all robots need no numpy.
-    from urdf_usd.converter.robot import spatial
 
     moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))
     return moments, spatial.quat_wxyz_from_rotation(axes)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
 from urdf_usd.converter.diagnostics.findings import Findings
+from urdf_usd.converter.robot.dynamics import degrees_of_freedom, inertia_matrices
 from urdf_usd.converter.robot.model import (
     Continuous,
     Floating,
@@ -467,12 +469,6 @@ def _joint_inertias(robot: Robot, positions: Mapping[str, float]) -> dict[str, f
         positions: Of joints with one axis [rad or m]; others are at zero.
     """
     # Loads numpy, which natural frequencies alone need.
-    import numpy as np
-
-    from urdf_usd.converter.robot.dynamics import (
-        degrees_of_freedom,
-        inertia_matrices,
-    )
 
     at_zero = {
         Planar: [0.0] * 4,

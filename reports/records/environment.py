@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import platform
+from importlib import metadata
+
+from urdf_usd.installation import distribution_of
 
 DISTRIBUTION = "urdf-usd-conformance"
 
@@ -35,10 +39,6 @@ def environment() -> dict[str, str]:
 @functools.cache
 def _versions() -> dict[str, str]:
     # Slow to import; some commands need only the name above.
-    import platform
-    from importlib import metadata
-
-    from urdf_usd.installation import distribution_of
 
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:

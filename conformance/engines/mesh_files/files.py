@@ -18,6 +18,7 @@ from urdf_usd.conformance.engines.mesh_files.bounds import (
     LARGEST_TEXT,
     read_bounded,
 )
+from urdf_usd.conformance.engines.mesh_files.collada import read_dae
 from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     FaceGroup,
@@ -101,7 +102,6 @@ def _read(content: bytes, form: str, folder: str) -> _Read:
             return _Read(read_ply(content, folder))
         case "dae":
             # Importing it takes 0.3 s.
-            from urdf_usd.conformance.engines.mesh_files.collada import read_dae
 
             return _Read(read_dae(content, folder))
         case "obj":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import trimesh
 from msgspec import Struct
 from numpy.typing import NDArray
 
@@ -47,7 +48,6 @@ def read_scene(
     """
     with reading_by("trimesh"):
         # Importing it takes 0.3 s.
-        import trimesh
 
         scene = trimesh.load_scene(
             io.BytesIO(content),
@@ -85,7 +85,6 @@ def _coordinates(mesh: trimesh.Trimesh) -> NDArray[np.floating] | None:
 
 
 def _bounded_resolver(folder: str) -> trimesh.resolvers.FilePathResolver:
-    import trimesh  # as above
 
     class Resolver(trimesh.resolvers.FilePathResolver):
         """Reads files that are regular and not too large."""

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 
 from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
@@ -303,7 +304,6 @@ def _limit(
         the integration fails.
     """
     # It takes a while to import, and is needed only besides a simulator.
-    from scipy.integrate import solve_ivp
 
     joints = mechanism.joints
     if any(COORDINATES[joint.type] > 1 for joint in joints):

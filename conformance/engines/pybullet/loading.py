@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
+import pybullet
 from msgspec import Struct
 from numpy.typing import NDArray
 
@@ -262,7 +263,6 @@ def _pose_errors() -> Iterator[ModuleType]:
 
 def _pybullet() -> ModuleType:
     # Importing it prints to standard output.
-    import pybullet
 
     module: ModuleType = pybullet
     return module

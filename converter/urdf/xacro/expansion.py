@@ -6,8 +6,10 @@ xacro is a programming language with loops, recursion and Python expressions; se
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -235,8 +237,6 @@ def relocated(root: Element, origins: Iterator[Location]) -> Element:
 def _request(
     file: str, request: Mapping[str, object], deadline: float, limits: Limits
 ) -> dict[str, Any]:
-    import json
-    import subprocess
 
     # -P: modules in the working folder must not shadow installed ones.
     command = (sys.executable, "-P", str(_PROGRAM))

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import ctypes
 import datetime as dt
 import faulthandler
 import io
@@ -28,6 +29,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import stat
 import string
@@ -515,8 +517,6 @@ def confine(memory: int) -> None:
     The audit hook stops expressions; it is no protection against memory corruption.
     """
     with contextlib.suppress(ImportError):
-        import resource
-
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     def audit(event: str, details: tuple[object, ...]) -> None:
@@ -552,8 +552,6 @@ def end_with(parent: int, seconds: float) -> None:
     faulthandler.dump_traceback_later(seconds, exit=True)
     if sys.platform == "linux":
         with contextlib.suppress(ImportError, OSError):
-            import ctypes  # not in all builds of Python
-
             ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
             sys.exit("the parent has ended")

@@ -18,6 +18,7 @@ from urdf_usd.converter.diagnostics.findings import Findings, count
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.xml.elements import Element, TreeBuilder
+from urdf_usd.converter.urdf.xml.recovery import recover
 from urdf_usd.converter.urdf.xml.repairs import XmlRepair
 
 _BYTE_ORDER_MARKS = (
@@ -118,7 +119,6 @@ def parse_markup(data: bytes, file: str) -> Findings[Element]:
         line = text.count("\n", 0, conflict.start()) + 1
         raise _fatal("xml-syntax", "a merge conflict is not resolved", file, line)
     # Imported on demand: its regular expressions are slow to compile.
-    from urdf_usd.converter.urdf.xml.recovery import recover
 
     repairs, root = yield from count(recover(text, file), MOST_REPAIRS)
     if not repairs or root is None:

@@ -11,6 +11,9 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.usd.profiles.newton import author_newton, author_newton_joints
+from urdf_usd.converter.usd.profiles.physx import author_physx
+from urdf_usd.converter.usd.profiles.ros import author_ros
 
 if TYPE_CHECKING:
     from pxr import Sdf
@@ -44,19 +47,12 @@ def author_profile(
         case Profile.USDPHYSICS:
             return ()
         case Profile.GENERIC | Profile.SIMREADY:
-            from urdf_usd.converter.usd.profiles.newton import author_newton
-
             return author_newton(physics, tree, body_assignment, prims)
         case Profile.ROS:
-            from urdf_usd.converter.usd.profiles.newton import author_newton_joints
-            from urdf_usd.converter.usd.profiles.ros import author_ros
-
             lost = author_newton_joints(physics, tree, prims)
             author_ros(physics, tree, body_assignment, prims)
             return lost
         case Profile.PHYSX | Profile.ISAAC:
-            from urdf_usd.converter.usd.profiles.physx import author_physx
-
             return author_physx(physics, tree, prims)
         case _:
             assert_never(profile)

@@ -21,6 +21,7 @@ from urdf_usd.converter.simulation.plan import (
     Simulation,
 )
 from urdf_usd.converter.usd.profiles.joint_attributes import axis_instance
+from urdf_usd.converter.usd.simulation.overlaps import bodies_in_contact
 from urdf_usd.converter.usd.writer.float32 import to_float32
 from urdf_usd.converter.usd.writer.joints import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
@@ -289,9 +290,6 @@ def _overlaps(
     Bodies of one joint are not tested: simulators let them not collide.
     """
     # Imports numpy and scipy.
-    from urdf_usd.converter.usd.simulation.overlaps import (
-        bodies_in_contact,
-    )
 
     ignored = set(map(frozenset, filtered))
     joined = ((joint.parent, joint.child) for joint in tree.parent_joint.values())

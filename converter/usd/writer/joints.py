@@ -39,6 +39,7 @@ from urdf_usd.converter.robot.rigid import (
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
 from urdf_usd.converter.usd.writer.float32 import NO_LIMIT, limit_to_float32, to_float32
+from urdf_usd.converter.usd.writer.joint_frames import finest_frame
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     apply,
@@ -157,7 +158,6 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     if sum(c != 0 for c in axis) == 1:
         return turn
     # Imports numpy, which few joints need.
-    from urdf_usd.converter.usd.writer.joint_frames import finest_frame
 
     return finest_frame(origin, turn, axis)
 

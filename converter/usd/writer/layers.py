@@ -34,7 +34,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from pxr import Gf, Sdf, Tf
+from pxr import Gf, Sdf, Tf, Usd
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import BodyNesting, Layout, MaterialNetworks, Profile
@@ -42,7 +42,10 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import Simulation
-from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile
+from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile, simready
+from urdf_usd.converter.usd.profiles.isaac import author_robot_schema
+from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
+from urdf_usd.converter.usd.simulation.layer import author_simulation
 from urdf_usd.converter.usd.writer.bodies import author_bodies
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, rest_extent
@@ -80,9 +83,11 @@ from urdf_usd.converter.usd.writer.meshes.library import (
     MeshUse,
     mesh_key,
 )
+from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces
 from urdf_usd.converter.usd.writer.names import legal_name
 from urdf_usd.converter.usd.writer.prims import Prims, place_prims
 from urdf_usd.converter.usd.writer.specs import define, write
+from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -248,13 +253,9 @@ def author_asset(  # one parameter per choice
     # For profiles that need a stage; an open one recomposes for every authored prim.
     composed = cache(partial(_composed, sublayers))
     if MUJOCO_LAYER in layer:
-        from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
-
         mujoco = layer[MUJOCO_LAYER]
         lost += author_mujoco(mujoco, physics, composed(), tree, prims, simulation)
     if simulation is not None:
-        from urdf_usd.converter.usd.simulation.layer import author_simulation
-
         settings = author_simulation(
             layer[SIMULATION_LAYER],
             composed(),
@@ -271,8 +272,6 @@ def author_asset(  # one parameter per choice
     if custom is not None:
         author_extensions(custom, sublayers, shapes, robot, prims)
     if typed:
-        from urdf_usd.converter.usd.profiles.isaac import author_robot_schema
-
         author_robot_schema(
             layer[ROBOT_LAYER],
             composed(),
@@ -285,7 +284,6 @@ def author_asset(  # one parameter per choice
         )
     if profile is Profile.SIMREADY:
         # Imports numpy, which other profiles of robots without meshes do not need.
-        from urdf_usd.converter.usd.profiles import simready
 
         lost += simready.complete(
             physics,
@@ -320,8 +318,6 @@ def _complete_interface(
 ) -> None:
     """Add what SimReady requires of the interface, and write the thumbnail."""
     # These import numpy.
-    from urdf_usd.converter.usd.profiles import simready
-    from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail
 
     interface = Sdf.Layer.FindOrOpen(str(asset))
     bodies = body_assignment.bodies
@@ -486,7 +482,6 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     if not uses:
         return MeshLibrary({}, {}, {}, {}, ())
     # Loads numpy, which takes longer than to convert a small robot.
-    from urdf_usd.converter.usd.writer.meshes.surfaces import write_surfaces
 
     return write_surfaces(uses, layer, LIBRARY_ROOT)
 
@@ -513,8 +508,6 @@ def _author_parts(
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
     """Compose layers, strongest first, on an anonymous stage."""
-    from pxr import Usd
-
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [layer.identifier for layer in layers]
     stack.defaultPrim = layers[0].defaultPrim

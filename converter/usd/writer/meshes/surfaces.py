@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -209,8 +210,6 @@ def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
 
 def _content(data: bytes, file: str) -> str:
     """Return a key of the content; equal keys mean equal meshes."""
-    import hashlib
-
     digest = hashlib.sha256(data).hexdigest()
     refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
     return f"{digest} {Path(file).parent}" if refers else digest
