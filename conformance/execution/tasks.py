@@ -67,9 +67,9 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.conversion import convert, convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics.rules import LINT_RULES
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.lint.linting import lint_parsed
-from urdf_usd.converter.lint.rules import LINT_RULES
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write

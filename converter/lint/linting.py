@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.converter.diagnostics.rules import LINT_RULES, RULES
 from urdf_usd.converter.lint import (
     appearance,
     frames,
@@ -22,7 +22,6 @@ from urdf_usd.converter.lint import (
     names,
 )
 from urdf_usd.converter.lint.finding import Breach, Breaches, Finding
-from urdf_usd.converter.lint.rules import LINT_RULES
 from urdf_usd.converter.lint.subject import (
     MeasuredRobot,
     UrdfDocument,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.converter.lint.cases import CASES, link, material
 from tests.converter.lint.conftest import Lint
+from urdf_usd.converter.diagnostics.rules import ALL_RULES
 from urdf_usd.converter.lint.linting import lint
-from urdf_usd.converter.lint.rules import ALL_RULES
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 XACRO = """\

@@ -21,9 +21,8 @@ from tests.converter.lint.cases import (
 )
 from tests.converter.lint.conftest import Lint
 from tests.converter.lint.stl_files import write_box, write_fan
-from urdf_usd.converter.diagnostics.rules import RULES, Severity
+from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES, RULES, Severity
 from urdf_usd.converter.lint.linting import DOCUMENT_CHECKS, ROBOT_CHECKS
-from urdf_usd.converter.lint.rules import ALL_RULES, LINT_RULES
 
 _FAN = re.compile(r'filename="((\d+)\.stl)"')
 

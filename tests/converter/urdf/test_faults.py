@@ -18,9 +18,7 @@ from tests.converter.urdf.element_faults import ELEMENT_FAULTS, NO_REPAIRS
 from tests.converter.urdf.faults import FAULTS, Document, Pair
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.findings import drain
-from urdf_usd.converter.diagnostics.rules import RULES, Severity
-from urdf_usd.converter.diagnostics.rules.robot import ROBOT_RULES
-from urdf_usd.converter.diagnostics.rules.text import TEXT_RULES
+from urdf_usd.converter.diagnostics.rules import RULES, SUBJECTS, Severity
 from urdf_usd.converter.robot.model import CustomAttribute
 from urdf_usd.converter.urdf.markup import Markup
 from urdf_usd.converter.urdf.parse import parse
@@ -169,7 +167,11 @@ def test_every_repair_of_xml_has_a_fault() -> None:
 
 def test_every_rule_of_a_repair_has_a_fault_or_a_reason() -> None:
     """Warnings on text and on the robot's tree name the repair."""
-    repairs = {rule.id for rule in (*TEXT_RULES, *ROBOT_RULES) if rule.severity is Severity.WARNING}
+    repairs = {
+        rule.id
+        for rule in (*SUBJECTS["Files, XML and values"], *SUBJECTS["Links, joints and the tree"])
+        if rule.severity is Severity.WARNING
+    }
     of_xml = {repair.rule for repair in XmlRepair}
 
     assert of_xml <= repairs

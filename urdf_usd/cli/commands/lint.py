@@ -54,7 +54,7 @@ def _matching(
     if not values:
         return ()
     with held_interrupts():
-        from urdf_usd.converter.lint.rules import ALL_RULES
+        from urdf_usd.converter.diagnostics.rules import ALL_RULES
 
     found: list[str] = []
     for value in values:
@@ -171,7 +171,7 @@ def lint_command(
 
 def _chosen(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
     with held_interrupts():
-        from urdf_usd.converter.lint.rules import ALL_RULES
+        from urdf_usd.converter.diagnostics.rules import ALL_RULES
 
     return frozenset(select or ALL_RULES) - frozenset(ignore)
 

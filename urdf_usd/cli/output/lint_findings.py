@@ -15,10 +15,9 @@ from rich.text import Text
 
 from urdf_usd.cli.output.console import SEVERITY_STYLES
 from urdf_usd.converter.diagnostics.messages import Alike, group_alike
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.finding import Finding
 from urdf_usd.converter.lint.repairs import REPAIRS
-from urdf_usd.converter.lint.rules import ALL_RULES
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.text import one_line
 

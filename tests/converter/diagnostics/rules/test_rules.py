@@ -31,8 +31,7 @@ from urdf_usd.conformance.execution.workers.serving import Completed
 from urdf_usd.converter import convert
 from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.diagnostics.rules import RULES, Severity
-from urdf_usd.converter.diagnostics.rules.__main__ import rules_page
+from urdf_usd.converter.diagnostics.rules import RULES, Severity, rules_page
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems

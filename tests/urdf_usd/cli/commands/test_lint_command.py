@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
+from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES
 from urdf_usd.converter.lint.repairs import REPAIRS
-from urdf_usd.converter.lint.rules import ALL_RULES, LINT_RULES
 
 DOCS = Path(__file__).parents[4] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).
