@@ -1,1 +1,1 @@
-"""Run records as HTML, JUnit XML, Markdown, SARIF, Parquet and terminal text."""
+"""Run records as HTML, JUnit XML, Markdown, SARIF and terminal text."""

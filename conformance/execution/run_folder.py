@@ -9,8 +9,6 @@ A run keeps a folder there, ``.urdf-usd-run``:
 - ``places.json``, the robots whose files may be in the folder. It is written before the
   first of these files, so that it is complete after a crash too;
 - ``robots/<place>.json``, the SHA-256 of each file of a finished robot;
-- ``pages.json``, the SHA-256 of each page of the report, and of the other files that
-  are made from all records, and of what it was made from;
 - ``engines.json``, the engines of the last run.
 
 A place is the path of a robot within each folder of the run, without a suffix:
@@ -48,7 +46,7 @@ CONVERTERS = "converters"
 _SCRATCH = ".urdf-usd-"
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
-    *("findings.sarif", "measurements.parquet", "badge.svg"),
+    *("findings.sarif", "badge.svg"),
     *("history.html", "history.json"),
     *("suite.html",),
 )
@@ -57,7 +55,7 @@ _FOLDERS = (
     *("robots", "scripts", CONVERTERS, "suite"),
 )
 # What is made from the records of all robots, and takes time.
-_OVERVIEW = ("index.html", "junit.xml", "findings.sarif", "measurements.parquet")
+_OVERVIEW = ("index.html", "junit.xml", "findings.sarif")
 _SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
@@ -426,11 +424,6 @@ def _read_hashes(out: Path, place: str) -> dict[str, str] | None:
         return msgspec.json.decode(content, type=dict[str, str])
     except (OSError, msgspec.DecodeError):
         return None
-
-
-def page_hashes_path(out: Path) -> Path:
-    """Return the path of the hashes of the pages of robots."""
-    return out / STATE / "pages.json"
 
 
 def engines_path(out: Path) -> Path:

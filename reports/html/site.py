@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-import msgspec
 from jinja2 import Environment
 
 from urdf_usd.reports import overview
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
-from urdf_usd.reports.html.kept_pages import KeptPages, record_hash
 from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -43,7 +40,6 @@ def write_site(
     history: Sequence[HistoryEntry] = (),
     *,
     cases: bool = False,
-    kept: KeptPages | None = None,
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
@@ -56,7 +52,6 @@ def write_site(
         history: Runs up to this one, the oldest first; ``history.html`` is beside the
             index.
         cases: Whether the folder has the page of the feature suite.
-        kept: Pages that a former run wrote, if they may be kept.
 
     Raises:
         ValueError: The id of a robot is not a valid file name.
@@ -70,22 +65,12 @@ def write_site(
         page = pages / page_name(robot)
         scene = _scene(robot, directory, scenes)
         command = run_command(summary, robot.source.reference)
-        render = partial(_render_robot, environment, robot, linked, scene, command)
-        if kept is None:
-            _write(page, render())
-        else:
-            parts = (record_hash(robot), _bytes(scene), command.encode())
-            kept.write(page, parts, render)
+        _write(page, _render_robot(environment, robot, linked, scene, command))
     (directory / _SCRIPTS).mkdir(exist_ok=True)
     for name in (_PAGES, _VIEWER):
         _write(directory / _SCRIPTS / name, template_asset(name))
     index = directory / "index.html"
-    render = partial(_render_run, environment, summary, robots, history, cases=cases)
-    if kept is None:
-        _write(index, render())
-    else:
-        run = msgspec.msgpack.encode((summary, history, cases))
-        kept.write(index, (run, b"".join(map(record_hash, robots))), render)
+    _write(index, _render_run(environment, summary, robots, history, cases=cases))
     return index
 
 

@@ -1,4 +1,4 @@
-"""Machine-readable output: SARIF, Parquet, the badge, and the schema of records."""
+"""Machine-readable output: SARIF, the badge, and the schema of records."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import msgspec
 import pytest
 from lxml import etree
 from msgspec import structs
-from pyarrow import parquet
 
 from tests.reports import samples
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
-from urdf_usd.reports.measurements import COLUMNS, write_parquet
 from urdf_usd.reports.overview import headline
 from urdf_usd.reports.records.baseline_record import (
     BaselineRecord,
@@ -159,30 +157,6 @@ def test_sarif_escapes_lone_surrogates(tmp_path: Path) -> None:
     )
     (result,) = _sarif((robot,), tmp_path)["results"]
     assert result["level"] == "error"
-
-
-def test_table_has_a_row_per_check_and_engine(tmp_path: Path) -> None:
-    """Counts and extremes are those of the records."""
-    path = tmp_path / "measurements.parquet"
-    assert write_parquet(samples.corpus(), path)
-    table = parquet.read_table(path).to_pylist()
-    assert tuple(table[0]) == COLUMNS
-    expected = {
-        (robot.id, check.id, difference.engine): difference.largest
-        for robot in samples.corpus()
-        for check in robot.checks
-        for difference in check.differences
-    }
-    found = {(r["robot"], r["check"], r["engine"]): r["largest"] for r in table}
-    assert found == expected
-    assert len(table) == len(expected)
-
-
-def test_run_without_checks_gives_an_empty_table(tmp_path: Path) -> None:
-    """It has all columns."""
-    path = tmp_path / "measurements.parquet"
-    assert write_parquet((), path)
-    assert parquet.read_schema(path).names == list(COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
     }
 
 
-_OVERVIEW = ("index.html", "junit.xml", "findings.sarif", "measurements.parquet")
+_OVERVIEW = ("index.html", "junit.xml", "findings.sarif")
 
 
 def test_overview_of_the_same_intact_robots_stays(out: Path) -> None:

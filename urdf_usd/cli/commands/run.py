@@ -122,8 +122,7 @@ def run_command(
     pybullet (the default), rd, erd, dir:<folder>, list:<file.toml>, or suite: for the
     feature suite, whose cases are also compared with expected values. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
-    findings.sarif, badge.svg, the assets, and, with the extra 'parquet',
-    measurements.parquet.
+    findings.sarif, badge.svg and the assets.
 
     Files that are not URDF and robots that cannot be fetched are listed in the report;
     they fail the run with --strict only. With --baseline, files that are not URDF fail

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 from msgspec import Struct, structs
 
 from urdf_usd.cli.output.console import say, stdout
@@ -22,7 +20,6 @@ from urdf_usd.conformance.execution.run import (
     run_in_folder,
     summarise,
 )
-from urdf_usd.conformance.execution.run_folder import page_hashes_path
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.html.comparison_page import (
     CONVERTERS,
@@ -30,12 +27,10 @@ from urdf_usd.reports.html.comparison_page import (
     write_comparison_markdown,
 )
 from urdf_usd.reports.html.history_page import write_history
-from urdf_usd.reports.html.kept_pages import KeptPages, record_hash
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_markdown
-from urdf_usd.reports.measurements import write_parquet, writer_version
 from urdf_usd.reports.overview import most_urgent_first, readable
 from urdf_usd.reports.records.changes import former_record
 from urdf_usd.reports.records.history import append_entry, read_history
@@ -239,33 +234,21 @@ def write_reports(
     if history:
         write_history(history, out)
     write_record(summary, out / "summary.json")
-    kept = KeptPages(page_hashes_path(out), out)
-    hashes = b"".join(map(record_hash, records))
-    table = (writer_version().encode(), hashes)
-    kept.make(out / "measurements.parquet", table, partial(write_parquet, records))
-    parts = (msgspec.msgpack.encode(summary), hashes)
-    kept.make(out / "junit.xml", parts, lambda file: write_junit(records, file, summary))
+    write_junit(records, out / "junit.xml", summary)
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
-    kept.make(
-        out / "findings.sarif",
-        parts,
-        lambda file: write_sarif(gated_part, file, gated_summary.baseline),
-    )
+    write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
     write_badge(gated_summary, out / "badge.svg")
     cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
-        index = write_site(summary, records, out, history=history, cases=cases, kept=kept)
-        kept.store()
-        return index
+        return write_site(summary, records, out, history=history, cases=cases)
     seconds = _conversion_times(records, out)
     for converter in summary.converters:
         part, own = part_of(summary, records, converter.name)
         folder = out / CONVERTERS / converter.name
         folder.mkdir(parents=True, exist_ok=True)
-        write_site(part, own, folder, out / "scenes" / converter.name, kept=kept)
-    kept.store()
+        write_site(part, own, folder, out / "scenes" / converter.name)
     write_comparison_markdown(summary, records, seconds, out / "summary.md")
     return write_comparison(summary, records, seconds, out, has_history=bool(history))
 
