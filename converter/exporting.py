@@ -135,7 +135,12 @@ def prepare_export(
         StageError: The robot cannot be read.
     """
     target = Path(urdf)
-    if is_same_file(target, Path(usd)):
+    try:
+        replaces = is_same_file(target, Path(usd))
+    except (OSError, ValueError) as error:
+        message = f"{target} cannot be written: {error}"
+        raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
+    if replaces:
         message = f"{target} is the USD that is exported, and is not overwritten"
         raise AuthoringError((Diagnostic("target-exists", message),))
     reading = read_usd(usd, root=root, variants=variants, strict=strict)

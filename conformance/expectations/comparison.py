@@ -456,7 +456,8 @@ def _appearance_terms(values: AppearanceValues, found: Appearance) -> Iterator[t
         known = found.opacity is not None
         yield "opacity", known and abs(values.opacity - (found.opacity or 0)) <= COLOR
     if values.texture is not UNSET:
-        yield "texture", values.texture == found.texture
+        # Cases state the file, from which converters copy a PNG or JPEG.
+        yield "texture", values.texture == found.image_sha256
 
 
 def _near_colors(

@@ -163,6 +163,7 @@ class Appearance(Struct, frozen=True):
         texture: SHA-256 of the image that gives the colour of every point: of its
             pixels, or of the bytes of a JPEG.
         image: Name of that file.
+        image_sha256: Of the bytes of that file; only where a USD is read.
         mask: Likewise, of the image that gives the opacity of every point.
         problem: Why a referenced image cannot be used.
         properties: Names of other inputs of the surface's shader and of its textures
@@ -180,6 +181,7 @@ class Appearance(Struct, frozen=True):
     opacity: float | None = 1.0
     texture: str | None = None
     image: str | None = None
+    image_sha256: str | None = None
     mask: str | None = None
     problem: str | None = None
     properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()

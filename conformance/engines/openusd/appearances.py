@@ -339,6 +339,7 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
         opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
         texture=texture.digest if texture else None,
         image=texture.name if texture else None,
+        image_sha256=texture.sha256 if texture else None,
         mask=mask.digest if mask else None,
     )
     return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
@@ -640,6 +641,7 @@ class _Texture(Struct, frozen=True):
         name: Of its file.
         digest: By :func:`image_digest`; of the bytes of what is no image, of no bytes
             if it is not found or too large.
+        sha256: Of its bytes.
         factors: Scale of red, green, blue and alpha.
         bias: What is added to them.
         color_space: ``sRGB`` or ``raw``.
@@ -649,6 +651,7 @@ class _Texture(Struct, frozen=True):
 
     name: str
     digest: str
+    sha256: str
     factors: tuple[float, ...]
     bias: tuple[float, ...]
     color_space: str
@@ -669,9 +672,11 @@ def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
         asset = node.GetInput("file")
         for file in asset.GetValueProducingAttributes() if asset else ():
             path = file.Get()
+            content = _content(path.resolvedPath)
             return _Texture(
                 name=Path(path.path).name,
-                digest=_digest(path.resolvedPath),
+                digest=image_digest(content) or hashlib.sha256(content).hexdigest(),
+                sha256=hashlib.sha256(content).hexdigest(),
                 factors=_components(_value(node, "scale")),
                 bias=_components(_value(node, "bias")),
                 color_space=_color_space(node, file, path.resolvedPath),
@@ -717,15 +722,13 @@ _PNG_COLOR_TYPES = frozenset({2, 3, 6})
 _BITS_OF_BYTE = 8
 
 
-def _digest(resolved: str) -> str:
+def _content(resolved: str) -> bytes:
+    """Return the bytes of an image; none if it is not found or too large."""
     opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
     if not opened:
-        return hashlib.sha256().hexdigest()
+        return b""
     with opened as content:
-        if content.GetSize() > LARGEST_IMAGE:
-            return hashlib.sha256().hexdigest()
-        buffer = bytes(content.GetBuffer())
-        return image_digest(buffer) or hashlib.sha256(buffer).hexdigest()
+        return bytes(content.GetBuffer()) if content.GetSize() <= LARGEST_IMAGE else b""
 
 
 def _displayed_color(prim: Usd.Prim) -> Vec3 | None:

@@ -255,7 +255,9 @@ def _lower_colliders(stage: Usd.Stage) -> Iterator[str]:
                 if token is not None:
                     api = UsdPhysics.MeshCollisionAPI.Apply(mesh)
                     api.CreateApproximationAttr(token)
-            prim.RemoveAPI(UsdPhysics.CollisionAPI)
+            # Without meshes it makes no collider, but of joints to it a static end.
+            if meshes:
+                prim.RemoveAPI(UsdPhysics.CollisionAPI)
             names = ", ".join(mesh.GetName() for mesh in meshes) or "nothing"
             yield f"collider {path} is no Gprim; as in PhysX, {names} below it collides"
 

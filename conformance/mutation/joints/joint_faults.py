@@ -189,7 +189,8 @@ JOINT_FAULTS = (
     _frame("pos0-dropped", "localPos0 dropped", _without_position),
     _frame("rot0-dropped", "localRot0 dropped", _without_turn),
     _frame("bodies-swapped", "parent and child swapped", _swapped),
-    _frame("reversed", "parent and child swapped with frames", _turned_about),
+    # A fixed joint is exchanged below.
+    _frame("reversed", "parent and child swapped with frames", _turned_about, _moving),
     Fault(
         "joint.exchanged",
         "parent and child swapped, with the same motion",

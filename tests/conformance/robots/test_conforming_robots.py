@@ -111,7 +111,7 @@ def test_asset_without_a_mesh_is_incomplete(fail_on: str, code: int, tmp_path: P
     result = CliRunner().invoke(main, ["check", *files, "--fail-on", fail_on])
 
     assert result.exit_code == code
-    assert result.output.startswith("◐ incomplete  meshless")
+    assert result.output.startswith("◐ incomplete (not counted as conforming)  meshless")
     assert "gone.stl" in result.output
 
 
