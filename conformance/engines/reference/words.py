@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from urdf_usd.conformance.observation.robot import Word, XmlContent
-from urdf_usd.converter.robot.model import Custom, Joint, Robot, XmlElement
+from urdf_usd.converter.robot.model import Custom, Fixed, Joint, Robot, XmlElement
 
 
 def state_words(robot: Robot) -> tuple[Word, ...]:
@@ -24,6 +24,9 @@ def state_words(robot: Robot) -> tuple[Word, ...]:
 
 
 def _numbers(joint: Joint) -> Iterator[tuple[str, float]]:
+    # A fixed joint has nothing to control or limit, and to a frame no prim.
+    if isinstance(joint.kind, Fixed):
+        return
     for name in ("acceleration", "deceleration", "jerk"):
         if (value := getattr(joint, name)) is not None:
             yield f"limit:{name}", value

@@ -37,6 +37,7 @@ _URDF = f"""
   </joint>
   <joint name="weld" type="fixed" note="glued">
     <parent link="b"/><child link="c"/>
+    <safety_controller k_velocity="30"/>
   </joint>
   <transmission name="t"><type>simple</type></transmission>
 </robot>
