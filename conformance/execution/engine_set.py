@@ -51,7 +51,7 @@ from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.reports.records.record import OverlapRecord
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.matching.labelling import Labelled
+    from urdf_usd.conformance.matching import Labelled
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 # Other work on a USD that may end a process runs in its worker as well.
@@ -473,10 +473,6 @@ def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     if not isinstance(outcome, Observed):
         return outcome
     notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
-    notes += (
-        f"{what} is {name!r}, or one that is equivalent: the first in the file is used"
-        for what, name in labels.alike
-    )
     observation = structs.replace(
         outcome.observation,
         renamed=labels.inferred,

@@ -42,7 +42,7 @@ from urdf_usd.conformance.engines.reference.engine import (
 from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
 from urdf_usd.conformance.expectations.comparison import compare_readings
-from urdf_usd.conformance.matching.labelling import label_robot
+from urdf_usd.conformance.matching import label_robot
 from urdf_usd.conformance.observation.robot import (
     Base,
     Configurations,
@@ -81,7 +81,7 @@ from urdf_usd.reports.records.scene import write_scene
 from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.matching.labelling import Labelled
+    from urdf_usd.conformance.matching import Labelled
     from urdf_usd.conformance.promises.markup import Node
     from urdf_usd.converter import ConvertOptions
     from urdf_usd.converter.file_content import InputFile

@@ -18,7 +18,7 @@ _MODULES = (
     "urdf_usd.conformance.engines.openusd.engine",
     "urdf_usd.conformance.engines.pybullet.engine",
     "urdf_usd.conformance.execution.conversions.export_process",
-    "urdf_usd.conformance.matching.labelling",
+    "urdf_usd.conformance.matching",
     "urdf_usd.conformance.verdict.judgement",
     "urdf_usd.converter.conversion",
     "urdf_usd.converter.lint.linting",

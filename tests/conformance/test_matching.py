@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pybullet_data
 import pytest
+from msgspec import structs
 from pxr import Sdf, Usd
 
 from tests.conformance.miniatures import urdf_reading
+from tests.conformance.renaming import rename_prims
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.matching.naming import Labels, match_names
+from urdf_usd.conformance.matching import Labels, match_names
 from urdf_usd.conformance.observation.named_prims import (
     NamedJoint,
     NamedPrim,
@@ -282,6 +285,37 @@ def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:
     prims = NamedPrims(
         (NamedPrim(f"/{weld.parent}", weld.parent, is_body=True),),
         (NamedJoint("/root_joint", "root_joint", ("", f"/{weld.parent}"), weld.type),),
+    )
+
+    assert match_names(reading, prims) == Labels()
+
+
+def test_chain_without_any_name_fails_the_name_checks_only(tmp_path: Path) -> None:
+    urdf = Path(pybullet_data.getDataPath(), "kuka_iiwa/model.urdf")
+    usd = tmp_path / "usd" / "renamed.usda"
+    rename_prims(convert(urdf, tmp_path / "usd").root_layer, usd, 1, loses=lambda _: True)
+
+    failing = _graded(_check(urdf, usd), Grade.FAILS)
+
+    assert {"structure.links", "structure.joints"}.issuperset(failing)
+    assert all(
+        message.endswith("matched by position in the tree")
+        for messages in failing.values()
+        for message in messages
+    )
+
+
+def test_joints_of_one_type_at_one_link_stay_unmatched() -> None:
+    """Two wheels at a base without names: either could be the other."""
+    reading = urdf_reading()
+    (shoulder,) = (joint for joint in reading.joints if joint.name == "shoulder")
+    twin = structs.replace(shoulder, name="other", child="forearm")
+    reading = structs.replace(reading, joints=(shoulder, twin))
+    prims = _prims(
+        ("base", True),
+        ("A", True),
+        ("B", True),
+        joints=(("J1", "/base", "/A"), ("J2", "/base", "/B")),
     )
 
     assert match_names(reading, prims) == Labels()
