@@ -198,9 +198,9 @@ def _match_along_joints(
         if len(bodies) == 2
     }
     for path, prim in joints.prims.items():
-        name = between.get(_bodies(prim, links))
-        if name is not None:
-            joints.add(name, path)
+        joint_name = between.get(_bodies(prim, links))
+        if joint_name is not None:
+            joints.add(joint_name, path)
 
 
 def _unmatched_ends(
