@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 
 from urdf_usd.converter.decomposition import decompose, is_remeshed
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.hulls import Points
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
@@ -65,8 +64,9 @@ def replace_colliders(
     robot: Robot,
     rules: ColliderRules,
     triangles: Approximation,
-    progress: MeshProgress | None = None,
-) -> Findings[Robot]:
+    progress: MeshProgress | None,
+    notes: list[Diagnostic],
+) -> Robot:
     """Return a robot with the requested colliders.
 
     Primitives of the URDF, and meshes that cannot be read, are kept.
@@ -76,12 +76,13 @@ def replace_colliders(
         rules: The colliders of each link.
         triangles: How colliders of triangles are approximated.
         progress: Is called before a mesh is decomposed.
+        notes: Receives diagnostics.
 
     Returns:
         The robot; links without a rule are unchanged.
     """
-    yield from _unused(robot, rules)
-    pieces = yield from _decomposed(robot, rules, progress)
+    _unused(robot, rules, notes)
+    pieces = _decomposed(robot, rules, progress, notes)
     replaced: dict[ColliderKind, list[str]] = {}
     links = []
     for link in robot.links:
@@ -100,22 +101,22 @@ def replace_colliders(
         rest = f" and {more} more" if more > 0 else ""
         links_are = "1 link is" if len(named) == 1 else f"{len(named)} links are"
         message = f"colliders of {links_are} replaced by {_WHAT[kind]}: {shown}{rest}"
-        yield Diagnostic("collider-replaced", message, robot.location)
+        notes.append(Diagnostic("collider-replaced", message, robot.location))
     return structs.replace(robot, links=tuple(links))
 
 
-def _unused(robot: Robot, rules: ColliderRules) -> Findings[None]:
+def _unused(robot: Robot, rules: ColliderRules, notes: list[Diagnostic]) -> None:
     """Report patterns that match no link."""
     for rule in rules.rules:
         pattern = rule.links
         if pattern is not None and not any(fnmatchcase(link.name, pattern) for link in robot.links):
             message = f"no link matches {pattern!r}, for which colliders were requested"
-            yield Diagnostic("collider-rule-unused", message, robot.location)
+            notes.append(Diagnostic("collider-rule-unused", message, robot.location))
 
 
 def _decomposed(
-    robot: Robot, rules: ColliderRules, progress: MeshProgress | None
-) -> Findings[Mapping[str, Path]]:
+    robot: Robot, rules: ColliderRules, progress: MeshProgress | None, notes: list[Diagnostic]
+) -> Mapping[str, Path]:
     """Return files with convex pieces, by path of the mesh that they replace."""
     meshes: dict[str, tuple[PolygonMesh, Location | None]] = {}
     for link in robot.links:
@@ -136,7 +137,7 @@ def _decomposed(
             f"{are} not closed, so that CoACD decomposes a closed surface around it: "
             f"{', '.join(remeshed)}"
         )
-        yield Diagnostic("collider-remeshed", message, robot.location)
+        notes.append(Diagnostic("collider-remeshed", message, robot.location))
     pieces = {}
     for number, (path, (mesh, location)) in enumerate(meshes.items(), start=1):
         if progress is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ from urdf_usd.converter.diagnostics import (
     AuthoringError,
     ConversionError,
     Diagnostic,
+    with_notes,
 )
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.estimation import estimate_robot
@@ -201,41 +201,35 @@ def convert_parsed(
     target = Path(directory)
     _require_replaceable(target)
     robot = parsed.robot
-    changes: tuple[Diagnostic, ...] = ()
+    notes = list(parsed.diagnostics)
     if not options.keep_chains:
-        robot, changes = drain(merge_chains(robot))
+        robot = merge_chains(robot, notes)
     if options.inertia is InertiaOption.GEOMETRY:
-        robot, estimates = drain(estimate_robot(robot, options.base, options.mass_density))
-        changes = (*changes, *estimates)
+        robot = estimate_robot(robot, options.base, options.mass_density, notes)
     if options.colliders:
         from urdf_usd.converter.colliders import replace_colliders
 
-        robot, replaced = drain(
-            replace_colliders(robot, options.colliders, _triangles(options), progress)
-        )
-        changes = (*changes, *replaced)
+        robot = replace_colliders(robot, options.colliders, _triangles(options), progress, notes)
     tree = build_tree(robot)
     body_assignment = assign_bodies(
         tree, options.base, options.massless, merge_fixed=options.merge_fixed
     )
-    changes = (*changes, *body_assignment.diagnostics)
+    notes += body_assignment.diagnostics
     if options.inertia is InertiaOption.KEEP:
-        changes = (*changes, *_negligible_mass(tree, body_assignment))
-    diagnostics = (*parsed.diagnostics, *changes)
+        notes += _negligible_mass(tree, body_assignment)
     simulation: Simulation | None = None
     if options.simulation is not None:
-        # Imports msgspec.
-
         urdf = _with_mass_of(robot, parsed.robot)
-        step = resolve(options.simulation, robot, urdf)
-        simulation, described = drain(step)
-        diagnostics = (*diagnostics, *described)
-    _refuse_warnings(diagnostics, options)
+        described: list[Diagnostic] = []
+        with with_notes(described):
+            simulation = resolve(options.simulation, robot, urdf, described)
+        notes += described
+    _refuse_warnings(notes, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
             with system_errors():
                 folder, found = _build(robot, tree, body_assignment, simulation, scratch, options)
-            diagnostics = (*diagnostics, *found)
+            notes += found
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
         message = write_failure(target, error.strerror or str(error))
@@ -244,7 +238,7 @@ def convert_parsed(
         root_layer=target / asset_name(parsed.robot, options.layout),
         robot=parsed.robot,
         base=body_assignment.base,
-        diagnostics=diagnostics,
+        diagnostics=tuple(notes),
     )
 
 
@@ -379,7 +373,7 @@ def _move_into_place(folder: Path, target: Path, former: Path) -> None:
         raise
 
 
-def _refuse_warnings(diagnostics: tuple[Diagnostic, ...], options: ConvertOptions) -> None:
+def _refuse_warnings(diagnostics: Iterable[Diagnostic], options: ConvertOptions) -> None:
     if not options.strict:
         return
     warnings = tuple(

@@ -15,7 +15,6 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
 from urdf_usd.converter.robot.bodies import is_anchored, is_static
@@ -49,13 +48,16 @@ _THIN = 1e-12
 _TRIANGLE_SLACK = 1e-4
 
 
-def estimate_robot(robot: Robot, base: BaseOption, density: float) -> Findings[Robot]:
+def estimate_robot(
+    robot: Robot, base: BaseOption, density: float, notes: list[Diagnostic]
+) -> Robot:
     """Return a robot with mass and inertia from shapes where they are missing.
 
     Args:
         robot: The robot.
         base: Requested base.
         density: Of links without mass [kg/m^3].
+        notes: Receives diagnostics.
 
     Returns:
         The robot; links whose shapes have no volume are unchanged.
@@ -71,7 +73,7 @@ def estimate_robot(robot: Robot, base: BaseOption, density: float) -> Findings[R
             inertial, changes = _with_mass(link, density, meshes)
         elif inertial and has_mass(link) and not is_possible(inertial):
             inertial, changes = _with_inertia(link, inertial, meshes)
-        yield from changes
+        notes.extend(changes)
         links.append(structs.replace(link, inertial=inertial))
     return structs.replace(robot, links=tuple(links))
 

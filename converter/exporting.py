@@ -152,8 +152,9 @@ def prepare_export(
     files |= {f"{MESHES}/{name}": data for name, data in _image_files(images).items()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
-        robot, found = drain(extend_for_mujoco(robot, cut))
-        diagnostics += found
+        notes: list[Diagnostic] = []
+        robot = extend_for_mujoco(robot, cut, notes)
+        diagnostics += tuple(notes)
     if cut:
         name = target.with_suffix(".mjcf").name
         files[name] = mjcf_text(target.name, robot, cut, mark)

@@ -66,7 +66,6 @@ from urdf_usd.conformance.verdict.judged import (
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.conversion import convert, convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import LINT_RULES
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.lint.linting import lint_parsed
@@ -437,7 +436,7 @@ def read_description(
 
 def _repaired_xml(data: bytes) -> Node:
     """Read a malformed URDF or SRDF with the converter's repair."""
-    return _node(drain(parse_markup(data, "the file"))[0])
+    return _node(parse_markup(data, "the file", []))
 
 
 def _node(element: Element) -> Node:

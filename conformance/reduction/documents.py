@@ -11,7 +11,6 @@ from lxml import etree
 
 from urdf_usd.conformance.reduction.edits import document_text, read_document
 from urdf_usd.conformance.reduction.trials import TrialOptions
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
@@ -45,7 +44,7 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
     try:
         root = read_document(text)
     except etree.XMLSyntaxError:
-        repaired, _ = drain(parse_markup(text, str(source.path)))
+        repaired = parse_markup(text, str(source.path), [])
         try:
             root = _element(repaired)
         except ValueError as error:

@@ -12,6 +12,9 @@ returned with the result; all others are raised together, as one of:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
@@ -88,6 +91,15 @@ class ConversionError(Exception):
 
 class SourceError(ConversionError):
     """Invalid or unsupported URDF."""
+
+
+@contextmanager
+def with_notes(notes: Sequence[Diagnostic]) -> Iterator[None]:
+    """Add the diagnostics of earlier steps to an error that is raised inside."""
+    try:
+        yield
+    except ConversionError as error:
+        raise type(error)((*notes, *error.diagnostics)) from error
 
 
 class AuthoringError(ConversionError):

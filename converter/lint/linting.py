@@ -10,7 +10,6 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import LINT_RULES, RULES
 from urdf_usd.converter.lint import (
     appearance,
@@ -117,12 +116,13 @@ def lint(
     """
     file = os.fspath(path)
     findings: list[Finding] = []
+    notes: list[Diagnostic] = []
     try:
         # Read once, because the expansion of xacro is slow.
-        markup, diagnostics = drain(read_markup(file, packages, arguments, environment))
+        markup = read_markup(file, packages, arguments, environment, notes)
     except SourceError as error:
-        return LintReport(_in_order(_reported(error.diagnostics)), is_urdf=False)
-    findings += _reported(diagnostics)
+        return LintReport(_in_order(_reported((*notes, *error.diagnostics))), is_urdf=False)
+    findings += _reported(notes)
     try:
         parsed = parse_markup(markup, file, packages=packages)
     except SourceError as error:

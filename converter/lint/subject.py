@@ -9,7 +9,6 @@ from types import MappingProxyType
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.extents import (
     LinkExtent,
     MeshExtents,
@@ -82,7 +81,7 @@ def read_document(
         arguments: Values of xacro arguments, by name.
     """
     try:
-        markup, _ = drain(read_markup(file, packages, arguments))
+        markup = read_markup(file, packages, arguments, (), [])
     except SourceError:
         return None
     return document_of(markup, file)
@@ -98,7 +97,7 @@ def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     root = markup.root
     if root.tag != g.ROBOT.tag:
         return None
-    robot, _ = drain(read(root, g.ROBOT, _ANY_VERSION))
+    robot = read(root, g.ROBOT, _ANY_VERSION, [])
     return UrdfDocument(file, root, robot, markup.expansion is not None)
 
 

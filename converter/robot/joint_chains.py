@@ -17,7 +17,6 @@ import math
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     UNLIMITED,
@@ -68,7 +67,7 @@ def chain_mark(
     return CustomElement(XmlElement(MARK, tuple(attributes)))
 
 
-def merge_chains(robot: Robot) -> Findings[Robot]:
+def merge_chains(robot: Robot, notes: list[Diagnostic]) -> Robot:
     """Replace marked chains by joints of several axes.
 
     A chain whose joints or links were changed so that one joint cannot represent them
@@ -89,11 +88,11 @@ def merge_chains(robot: Robot) -> Findings[Robot]:
                 f"the chain that starts at joint {first.name!r} is no longer one "
                 "joint of USD; its joints are converted separately"
             )
-            yield Diagnostic("joint-chain-changed", message, first.location)
+            notes.append(Diagnostic("joint-chain-changed", message, first.location))
             continue
         named = ", ".join(repr(one.name) for one in chain)
         message = f"joints {named} become one joint {joint.name!r} of several axes"
-        yield Diagnostic("joint-chain-merged", message, first.location)
+        notes.append(Diagnostic("joint-chain-merged", message, first.location))
         merged[chain[-1].name] = joint
         dropped |= {one.name for one in chain[:-1]}
         dropped |= {f"/{one.child}" for one in chain[:-1]}

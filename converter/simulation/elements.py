@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Link, Robot, XmlElement
 from urdf_usd.converter.simulation.description import Control
 from urdf_usd.converter.simulation.plan import ContactMaterial
@@ -38,7 +37,7 @@ class Actuation(Struct, frozen=True):
     positions: Mapping[str, float]
 
 
-def read_ros2_control(robot: Robot) -> Findings[Actuation | None]:
+def read_ros2_control(robot: Robot, notes: list[Diagnostic]) -> Actuation | None:
     """Return what ``<ros2_control>`` states; None without such an element."""
     systems = list(_elements(robot, "ros2_control"))
     if not systems:
@@ -53,7 +52,7 @@ def read_ros2_control(robot: Robot) -> Findings[Actuation | None]:
             controls.setdefault(name, mode)
         for param in _position_params(joint):
             what = f"initial_value of {name!r}"
-            value = yield from _number(param.text, what, robot.location)
+            value = _number(param.text, what, robot.location, notes)
             if value is not None:
                 positions[name] = value
     return Actuation(controls, frozenset(controls), positions)
@@ -75,7 +74,7 @@ def read_transmissions(robot: Robot) -> Actuation | None:
     return Actuation({}, frozenset(names), {}) if found else None
 
 
-def read_frictions(robot: Robot) -> Findings[tuple[ContactMaterial, ...]]:
+def read_frictions(robot: Robot, notes: list[Diagnostic]) -> tuple[ContactMaterial, ...]:
     """Return the friction that ``<gazebo>`` states of links with colliders."""
     frictions = []
     for link in robot.links:
@@ -83,8 +82,8 @@ def read_frictions(robot: Robot) -> Findings[tuple[ContactMaterial, ...]]:
         for name in ("mu1", "mu2", *_CONTACTS):
             for element in _gazebo(link):
                 for child in _children(element, name):
-                    value = yield from _number(
-                        child.text, f"<{name}> of link {link.name!r}", link.location
+                    value = _number(
+                        child.text, f"<{name}> of link {link.name!r}", link.location, notes
                     )
                     if value is not None and value >= 0:
                         values[name] = value
@@ -93,7 +92,7 @@ def read_frictions(robot: Robot) -> Findings[tuple[ContactMaterial, ...]]:
                 f"<{'>, <'.join(lost)}> of link {link.name!r} are not written: "
                 "UsdPhysics has no stiffness and damping of contacts"
             )
-            yield Diagnostic("description-lost", message, link.location)
+            notes.append(Diagnostic("description-lost", message, link.location))
         pyramid = [values[name] for name in ("mu1", "mu2") if name in values]
         if not (pyramid and link.collisions):
             continue
@@ -102,7 +101,7 @@ def read_frictions(robot: Robot) -> Findings[tuple[ContactMaterial, ...]]:
                 f"<mu2> of link {link.name!r} is not written: UsdPhysics has one "
                 "friction for all directions"
             )
-            yield Diagnostic("description-lost", message, link.location)
+            notes.append(Diagnostic("description-lost", message, link.location))
         frictions.append(ContactMaterial(link.name, pyramid[0], pyramid[0]))
     return tuple(frictions)
 
@@ -124,7 +123,9 @@ def read_self_collision(robot: Robot) -> bool | None:
     return any(stated) if stated else None
 
 
-def _number(text: str, what: str, location: Location | None) -> Findings[float | None]:
+def _number(
+    text: str, what: str, location: Location | None, notes: list[Diagnostic]
+) -> float | None:
     try:
         value = float(text.strip())
     except ValueError:
@@ -132,7 +133,7 @@ def _number(text: str, what: str, location: Location | None) -> Findings[float |
     if math.isfinite(value):
         return value
     message = f"{what} is {text.strip()!r}, which is no number; ignored"
-    yield Diagnostic("description-unmatched", message, location)
+    notes.append(Diagnostic("description-unmatched", message, location))
     return None
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, inertia_matrices
 from urdf_usd.converter.robot.model import (
     Continuous,
@@ -94,7 +93,9 @@ class _Wanted(Struct, frozen=True):
         return "velocity" if self.damping else "effort"
 
 
-def resolve(description: Description, robot: Robot, urdf: Robot) -> Findings[Simulation]:
+def resolve(
+    description: Description, robot: Robot, urdf: Robot, notes: list[Diagnostic]
+) -> Simulation:
     """Return the settings that a description states for a robot.
 
     Args:
@@ -102,35 +103,36 @@ def resolve(description: Description, robot: Robot, urdf: Robot) -> Findings[Sim
         robot: The robot that is written.
         urdf: The same as in its URDF, where joints of several axes are chains, with
             the mass that is written.
+        notes: Receives diagnostics.
 
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.
     """
     tables = tables_of(description)
     joints = {joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)}
-    actuation = yield from _actuation(description, urdf)
+    actuation = _actuation(description, urdf, notes)
     of_urdf = actuation.positions if actuation else {}
-    positions = yield from _initial_positions(description, joints, of_urdf)
+    positions = _initial_positions(description, joints, of_urdf, notes)
     wanted = _actuated(actuation, joints)
     for index, table in enumerate(tables.joints):
         place = description.location("joints", index)
         for pattern in table.patterns:
-            matched = yield from _matching_joints(
-                pattern, joints, description.location("joints", index, "match")
+            matched = _matching_joints(
+                pattern, joints, description.location("joints", index, "match"), notes
             )
             for name in matched:
                 before = wanted.get(name, _Wanted())
                 wanted[name] = before.overridden(table, place)
-    drives = yield from _drives(wanted, joints, positions, urdf)
-    filtered = yield from _filtered_pairs(description, robot)
+    drives = _drives(wanted, joints, positions, urdf, notes)
+    filtered = _filtered_pairs(description, robot, notes)
     frictions: tuple[ContactMaterial, ...] = ()
     self_collision = tables.self_collision
     if tables.sources.gazebo:
-        frictions = yield from read_frictions(robot)
+        frictions = read_frictions(robot, notes)
         if self_collision is None:
             self_collision = read_self_collision(robot)
 
-    contact_materials = yield from _contact_materials(description, robot, frictions)
+    contact_materials = _contact_materials(description, robot, frictions, notes)
 
     def stated(key: str) -> tuple[tuple[str, float], ...]:
         values = {name: getattr(one, key) for name, one in wanted.items()}
@@ -153,18 +155,18 @@ def resolve(description: Description, robot: Robot, urdf: Robot) -> Findings[Sim
     )
 
 
-def _actuation(description: Description, urdf: Robot) -> Findings[Actuation | None]:
+def _actuation(description: Description, urdf: Robot, notes: list[Diagnostic]) -> Actuation | None:
     """Return what the URDF states of actuators, if the description asks for it."""
     sources = tables_of(description).sources
     found = None
     if sources.transmissions:
         found = read_transmissions(urdf)
         if found is None:
-            yield _without_element(description, "transmissions", "<transmission>")
+            notes.append(_without_element(description, "transmissions", "<transmission>"))
     if sources.ros2_control:
-        control = yield from read_ros2_control(urdf)
+        control = read_ros2_control(urdf, notes)
         if control is None:
-            yield _without_element(description, "ros2_control", "<ros2_control>")
+            notes.append(_without_element(description, "ros2_control", "<ros2_control>"))
         found = control or found
     return found
 
@@ -188,15 +190,15 @@ def _actuated(actuation: Actuation | None, joints: Mapping[str, Joint]) -> dict[
 
 
 def _filtered_pairs(
-    description: Description, robot: Robot
-) -> Findings[tuple[tuple[str, str], ...]]:
+    description: Description, robot: Robot, notes: list[Diagnostic]
+) -> tuple[tuple[str, str], ...]:
     """Return the pairs of links that a description filters, sorted."""
     filters = tables_of(description).filters
     links = {link.name: link for link in robot.links}
     pairs: set[tuple[str, ...]] = set()
     if filters.srdf is not None:
-        srdf = yield from _read_srdf(description, filters.srdf)
-        pairs |= set((yield from disabled_pairs(srdf, links)))
+        srdf = _read_srdf(description, filters.srdf, notes)
+        pairs |= set(disabled_pairs(srdf, links, notes))
     if filters.parent_child:
         pairs |= {tuple(sorted((one.parent, one.child))) for one in robot.joints}
     location = description.location("filters", "pairs")
@@ -204,27 +206,30 @@ def _filtered_pairs(
         missing = [name for name in dict.fromkeys(pair) if name not in links]
         for name in missing:
             message = f"the robot has no link {name!r}"
-            yield Diagnostic("description-unmatched", message, location)
+            notes.append(Diagnostic("description-unmatched", message, location))
         if not missing and pair[0] != pair[1]:
             pairs.add(tuple(sorted(pair)))
     return tuple((one, other) for one, other in sorted(pairs))
 
 
-def _read_srdf(description: Description, name: str) -> Findings[Srdf]:
+def _read_srdf(description: Description, name: str, notes: list[Diagnostic]) -> Srdf:
     content = dict(description.attached)[name]
-    srdf = yield from read_srdf(content, description.path_of(name))
-    return srdf
+    return read_srdf(content, description.path_of(name), notes)
 
 
 def _contact_materials(
-    description: Description, robot: Robot, frictions: Iterable[ContactMaterial]
-) -> Findings[tuple[ContactMaterial, ...]]:
+    description: Description,
+    robot: Robot,
+    frictions: Iterable[ContactMaterial],
+    notes: list[Diagnostic],
+) -> tuple[ContactMaterial, ...]:
     """Return the contact materials of links, in the order of the robot.
 
     Args:
         description: The file.
         robot: The robot.
         frictions: Those of the URDF, which friction of the file replaces.
+        notes: Receives diagnostics.
 
     Raises:
         ConversionError: A link has restitution without friction, or less static than
@@ -237,7 +242,7 @@ def _contact_materials(
     for index, table in enumerate(tables):
         for pattern in table.patterns:
             location = description.location("links", index, "match")
-            matched = yield from _matching(pattern, shaped, "link with a collider", location)
+            matched = _matching(pattern, shaped, "link with a collider", location, notes)
             for name in matched:
                 wanted.setdefault(name, {}).update(table.given)
                 places[name] = description.location("links", index)
@@ -279,15 +284,15 @@ def _contact_material(
 
 
 def _matching_joints(
-    pattern: str, names: Iterable[str], location: Location
-) -> Findings[tuple[str, ...]]:
+    pattern: str, names: Iterable[str], location: Location, notes: list[Diagnostic]
+) -> tuple[str, ...]:
     kinds = "revolute, continuous or prismatic joint"
-    return (yield from _matching(pattern, names, kinds, location))
+    return _matching(pattern, names, kinds, location, notes)
 
 
 def _matching(
-    pattern: str, names: Iterable[str], what: str, location: Location
-) -> Findings[tuple[str, ...]]:
+    pattern: str, names: Iterable[str], what: str, location: Location, notes: list[Diagnostic]
+) -> tuple[str, ...]:
     """Return the names that a pattern matches; report a pattern without any."""
     known = tuple(names)
     found = tuple(name for name in known if fnmatchcase(name, pattern))
@@ -296,7 +301,7 @@ def _matching(
         more = ", ..." if len(known) > _MOST_NAMES else ""
         there_are = f"the robot has {listed}{more}" if known else "the robot has none"
         message = f"{pattern!r} matches no {what}; {there_are}"
-        yield Diagnostic("description-unmatched", message, location)
+        notes.append(Diagnostic("description-unmatched", message, location))
     return found
 
 
@@ -309,23 +314,24 @@ def _initial_positions(
     description: Description,
     joints: Mapping[str, Joint],
     of_urdf: Mapping[str, float],
-) -> Findings[dict[str, float]]:
+    notes: list[Diagnostic],
+) -> dict[str, float]:
     """Return initial positions by joint; mimic joints follow their leaders."""
     positions = {name: value for name, value in of_urdf.items() if name in joints}
     stated: dict[str, Location] = {}
     pose = tables_of(description).pose
     if pose.state is not None:
-        state = yield from _group_state(description, pose.state)
+        state = _group_state(description, pose.state, notes)
         for name, position in state.positions.items():
             if name not in joints:
                 message = f"the robot has no joint {name!r} with one axis"
-                yield Diagnostic("description-unmatched", message, state.location)
+                notes.append(Diagnostic("description-unmatched", message, state.location))
                 continue
             positions[name] = position
             stated[name] = state.location
     for pattern, position in pose.joints.items():
         location = description.location("pose", "joints", pattern)
-        for name in (yield from _matching_joints(pattern, joints, location)):
+        for name in _matching_joints(pattern, joints, location, notes):
             positions[name] = position
             stated[name] = location
     for name, joint in joints.items():
@@ -339,14 +345,14 @@ def _initial_positions(
                 f"joint {name!r} starts at {position:g}, where it follows "
                 f"{joint.mimic.joint!r}, not at {positions[name]:g}"
             )
-            yield Diagnostic("description-coupled", message, stated[name])
+            notes.append(Diagnostic("description-coupled", message, stated[name]))
         positions[name] = position
     for name, position in positions.items():
-        yield from _within_limits("the initial position", joints[name], position, stated.get(name))
+        _within_limits("the initial position", joints[name], position, stated.get(name), notes)
     return positions
 
 
-def _group_state(description: Description, name: str) -> Findings[GroupState]:
+def _group_state(description: Description, name: str, notes: list[Diagnostic]) -> GroupState:
     """Return a named pose of an SRDF.
 
     Raises:
@@ -359,7 +365,7 @@ def _group_state(description: Description, name: str) -> Findings[GroupState]:
     if file is None:
         message = "'state' needs an SRDF in [pose] or [filters]"
         raise ConversionError((Diagnostic("description-value", message, location),))
-    srdf = yield from _read_srdf(description, file)
+    srdf = _read_srdf(description, file, notes)
     found = [one for one in srdf.states if name in {one.name, f"{one.group}/{one.name}"}]
     if len(found) != 1:
         known = ", ".join(f"{one.group}/{one.name}" for one in srdf.states)
@@ -384,8 +390,8 @@ def _followed(joint: Joint, joints: Mapping[str, Joint], positions: Mapping[str,
 
 
 def _within_limits(
-    what: str, joint: Joint, position: float, location: Location | None
-) -> Findings[None]:
+    what: str, joint: Joint, position: float, location: Location | None, notes: list[Diagnostic]
+) -> None:
     """Report a position outside the limits of a joint."""
     if isinstance(joint.kind, Continuous) or not isinstance(joint.kind, _ONE_AXIS):
         return
@@ -395,7 +401,7 @@ def _within_limits(
             f"{what} of joint {joint.name!r} is {position:g}, outside its limits "
             f"[{limits.lower:g}, {limits.upper:g}]"
         )
-        yield Diagnostic("description-limit", message, location)
+        notes.append(Diagnostic("description-limit", message, location))
 
 
 def _drives(
@@ -403,7 +409,8 @@ def _drives(
     joints: Mapping[str, Joint],
     positions: Mapping[str, float],
     robot: Robot,
-) -> Findings[tuple[JointDrive, ...]]:
+    notes: list[Diagnostic],
+) -> tuple[JointDrive, ...]:
     """Return the drives with gains, in the order of the robot's joints."""
     inertias: Mapping[str, float] = {}
     if any(one.natural_frequency for one in wanted.values()):
@@ -415,24 +422,24 @@ def _drives(
             continue
         if joint.mimic is not None:
             message = f"joint {name!r} follows {joint.mimic.joint!r}; no drive is written"
-            yield Diagnostic("description-coupled", message, one.location)
+            notes.append(Diagnostic("description-coupled", message, one.location))
             continue
         stiffness, damping = _gains(one, joint, inertias)
         needed = "stiffness" if one.mode == "position" else "damping"
         if not (stiffness if one.mode == "position" else damping):
             message = f"joint {name!r} has {one.mode} control without {needed}; no drive is written"
-            yield Diagnostic("description-gains", message, one.location)
+            notes.append(Diagnostic("description-gains", message, one.location))
             continue
         if joint.effort == 0:
             message = (
                 f"joint {name!r} has an effort limit of zero, so that its drive exerts no force"
             )
-            yield Diagnostic("description-limit", message, one.location)
+            notes.append(Diagnostic("description-limit", message, one.location))
         if one.mode == "velocity":
             drives.append(JointDrive(name, 0.0, damping, target_velocity=one.target or 0.0))
             continue
         target = positions.get(name, 0.0) if one.target is None else one.target
-        yield from _within_limits("the target", joint, target, one.location)
+        _within_limits("the target", joint, target, one.location, notes)
         drives.append(JointDrive(name, stiffness, damping, target_position=target))
     return tuple(drives)
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.urdf.xml.elements import Element
 from urdf_usd.converter.urdf.xml.source import parse_markup
 
@@ -48,17 +47,18 @@ class Srdf(Struct, frozen=True):
     states: tuple[GroupState, ...]
 
 
-def read_srdf(data: bytes, file: str) -> Findings[Srdf]:
+def read_srdf(data: bytes, file: str, notes: list[Diagnostic]) -> Srdf:
     """Read an SRDF.
 
     Args:
         data: Its content.
         file: Its path, for locations.
+        notes: Receives diagnostics.
 
     Raises:
         SourceError: It is no SRDF, or a position is no number.
     """
-    root = yield from parse_markup(data, file)
+    root = parse_markup(data, file, notes)
     if root.tag != "robot":
         message = f"the root element is <{root.tag}>, not <robot> as in an SRDF"
         raise SourceError((Diagnostic("srdf-invalid", message, root.location),))
@@ -102,13 +102,14 @@ def _state(element: Element) -> GroupState:
 
 
 def disabled_pairs(
-    srdf: Srdf, links: Mapping[str, object]
-) -> Findings[tuple[tuple[str, str], ...]]:
+    srdf: Srdf, links: Mapping[str, object], notes: list[Diagnostic]
+) -> tuple[tuple[str, str], ...]:
     """Return the pairs of a robot's links that do not collide, each sorted.
 
     Args:
         srdf: The SRDF.
         links: The robot's links by name; others are reported once each.
+        notes: Receives diagnostics.
     """
     named = [
         *((name, place) for *pair, place in srdf.disabled for name in pair),
@@ -121,7 +122,7 @@ def disabled_pairs(
             missing.setdefault(name, place)
     for name, place in missing.items():
         message = f"the robot has no link {name!r}; its collision pairs are left out"
-        yield Diagnostic("description-unmatched", message, place)
+        notes.append(Diagnostic("description-unmatched", message, place))
     pairs = {_sorted(one, other) for one, other, _ in srdf.disabled}
     pairs |= {_sorted(name, other) for name, _ in srdf.muted for other in links}
     pairs -= {_sorted(one, other) for one, other, _ in srdf.enabled}

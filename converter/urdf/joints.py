@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Calibration,
@@ -54,22 +53,23 @@ _DYNAMICS = (g.DAMPING, g.FRICTION)
 _TYPES = (*_LIMITED, *_DIRECTED, *_UNDIRECTED)
 
 
-def build_joint(node: Node, version: tuple[int, int]) -> Findings[Joint]:
+def build_joint(node: Node, version: tuple[int, int], notes: list[Diagnostic]) -> Joint:
     """Build a joint; a fixed joint in case of an error, to keep the tree.
 
     Args:
         node: Its node.
         version: URDF version of the file.
+        notes: Receives diagnostics.
     """
     name = node[g.NAME]
     parent, child = node.first(g.PARENT), node.first(g.CHILD)
-    origin = yield from build_origin(node)
-    kind = yield from _build_kind(node, version)
+    origin = build_origin(node, notes)
+    kind = _build_kind(node, version, notes)
     limit = node.first_or_default(g.LIMIT)
     dynamics = node.first_or_default(g.DYNAMICS)
     if not isinstance(kind, Fixed):
-        yield from _negative(name, limit, _RATING, "joint-rating-negative")
-        yield from _negative(name, dynamics, _DYNAMICS, "dynamics-negative")
+        notes.extend(_negative(name, limit, _RATING, "joint-rating-negative"))
+        notes.extend(_negative(name, dynamics, _DYNAMICS, "dynamics-negative"))
     return Joint(
         name=name,
         parent=parent[g.LINK_NAME] if parent else "",
@@ -116,7 +116,7 @@ def _unused(node: Node, kind: JointKind) -> Custom:
     return Custom(found)
 
 
-def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]:
+def drop_broken_mimics(joints: tuple[Joint, ...], notes: list[Diagnostic]) -> tuple[Joint, ...]:
     """Drop invalid couplings; chains of couplings are kept."""
     named = {joint.name: joint for joint in joints}
     leaders: dict[str, str] = {}
@@ -124,7 +124,7 @@ def drop_broken_mimics(joints: tuple[Joint, ...]) -> Findings[tuple[Joint, ...]]
     for joint in joints:
         found = _mimic_fault(joint, named, leaders)
         if found:
-            yield found
+            notes.append(found)
             kept.append(structs.replace(joint, mimic=None))
         else:
             # Joints without name are not tracked: they would form a loop.
@@ -163,62 +163,62 @@ def _chain(name: str, leaders: dict[str, str]) -> Iterator[str]:
         yield name
 
 
-def _build_kind(node: Node, version: tuple[int, int]) -> Findings[JointKind]:
+def _build_kind(node: Node, version: tuple[int, int], notes: list[Diagnostic]) -> JointKind:
     name = node[g.NAME]
-    kind = yield from _spelt_type(node)
+    kind = _spelt_type(node, notes)
     if not kind:
         return Fixed()
     if kind not in _TYPES:
         known = ", ".join(_TYPES)
         message = f"joint {name!r} has type {kind!r}; known are {known}"
-        yield Diagnostic("joint-type", message, node.location)
+        notes.append(Diagnostic("joint-type", message, node.location))
         return Fixed()
     limit = node.first(g.LIMIT)
     bounds = {g.LOWER.name, g.UPPER.name} & limit.written if limit else set()
     if kind in _LIMITED:
-        axis = yield from _build_axis(node)
-        allowed = yield from _build_range(node, version)
+        axis = _build_axis(node, notes)
+        allowed = _build_range(node, version, notes)
         return _LIMITED[kind](axis, allowed)
     # Limits of fixed joints are common boilerplate.
     if bounds and kind != "fixed":
         message = f"joint {name!r} is {kind}; its limits are ignored"
-        yield Diagnostic("joint-limit-ignored", message, node.location)
+        notes.append(Diagnostic("joint-limit-ignored", message, node.location))
     if kind in _DIRECTED:
-        axis = yield from _build_axis(node)
+        axis = _build_axis(node, notes)
         return _DIRECTED[kind](axis)
     if kind == "spherical":
         message = f"joint {name!r} is spherical, an extension of URDF"
-        yield Diagnostic("joint-type-extension", message, node.location)
+        notes.append(Diagnostic("joint-type-extension", message, node.location))
     return _UNDIRECTED[kind]()
 
 
-def _spelt_type(node: Node) -> Findings[str]:
+def _spelt_type(node: Node, notes: list[Diagnostic]) -> str:
     """Return the joint type in the spelling of URDF."""
     kind = node[g.TYPE]
     plain = kind.strip().lower()
     if plain == kind or plain not in _TYPES:
         return kind
     message = f"joint {node[g.NAME]!r} has type {kind!r}; read as {plain!r}"
-    yield Diagnostic("joint-type-spelling", message, node.location)
+    notes.append(Diagnostic("joint-type-spelling", message, node.location))
     return plain
 
 
-def _build_axis(node: Node) -> Findings[Vec3]:
+def _build_axis(node: Node, notes: list[Diagnostic]) -> Vec3:
     axis_node = node.first_or_default(g.AXIS)
     axis = unit_axis(axis_node[g.AXIS_XYZ])
     if axis is None:
         message = f"joint {node[g.NAME]!r} moves, but its axis is zero"
-        yield Diagnostic("joint-axis-zero", message, axis_node.location)
+        notes.append(Diagnostic("joint-axis-zero", message, axis_node.location))
         return g.AXIS_XYZ.default
     return axis
 
 
-def _build_range(node: Node, version: tuple[int, int]) -> Findings[Range]:
+def _build_range(node: Node, version: tuple[int, int], notes: list[Diagnostic]) -> Range:
     name = node[g.NAME]
     limit = node.first(g.LIMIT)
     if limit is None:
         message = f"joint {name!r} has no <limit>; read as unlimited"
-        yield Diagnostic("joint-limit-missing", message, node.location)
+        notes.append(Diagnostic("joint-limit-missing", message, node.location))
         return UNLIMITED
     lower, upper = limit[g.LOWER], limit[g.UPPER]
     absent = [a.name for a in (g.LOWER, g.UPPER) if a.name not in limit.written]
@@ -230,10 +230,10 @@ def _build_range(node: Node, version: tuple[int, int]) -> Findings[Range]:
             lower = -math.inf if g.LOWER.name in absent else lower
             upper = math.inf if g.UPPER.name in absent else upper
         message = f"limit of joint {name!r} has no {' and no '.join(absent)}; {meaning}"
-        yield Diagnostic("joint-limit-incomplete", message, limit.location)
+        notes.append(Diagnostic("joint-limit-incomplete", message, limit.location))
     if lower > upper:
         message = f"joint {name!r} has lower {lower} above upper {upper}"
-        yield Diagnostic("joint-limit-reversed", message, limit.location)
+        notes.append(Diagnostic("joint-limit-reversed", message, limit.location))
     return Range(lower, upper)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,
@@ -30,7 +29,8 @@ def build_link(
     version: tuple[int, int],
     files: Mapping[str, str | None],
     materials: Mapping[Location, Material],
-) -> Findings[Link]:
+    notes: list[Diagnostic],
+) -> Link:
     """Build a link.
 
     Args:
@@ -38,17 +38,18 @@ def build_link(
         version: URDF version of the file.
         files: Paths of referenced files by URI.
         materials: Materials by location of the ``<material>`` element.
+        notes: Receives diagnostics.
     """
     name = node[g.NAME]
     inertial_node = node.first(g.INERTIAL)
     inertial = None
     if inertial_node:
-        inertial = yield from _build_inertial(inertial_node, name)
+        inertial = _build_inertial(inertial_node, name, notes)
     custom = collect_custom(node, version)
     visuals = []
     for visual in node.all(g.VISUAL):
-        geometry = yield from _build_geometry(visual, name, files)
-        origin = yield from build_origin(visual)
+        geometry = _build_geometry(visual, name, files, notes)
+        origin = build_origin(visual, notes)
         material = visual.first(g.MATERIAL)
         look = materials[material.location] if material else None
         own = collect_custom(visual, version)
@@ -59,8 +60,8 @@ def build_link(
             custom += nest_custom(own, visual.type.tag)
     collisions = []
     for collision in node.all(g.COLLISION):
-        geometry = yield from _build_geometry(collision, name, files)
-        origin = yield from build_origin(collision)
+        geometry = _build_geometry(collision, name, files, notes)
+        origin = build_origin(collision, notes)
         own = collect_custom(collision, version)
         if geometry:
             shape = collision[g.OPTIONAL_NAME], origin, geometry
@@ -71,18 +72,18 @@ def build_link(
     return Link(name, inertial, *shapes, node.location, custom)
 
 
-def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
-    origin = yield from build_origin(node)
+def _build_inertial(node: Node, link: str, notes: list[Diagnostic]) -> Inertial:
+    origin = build_origin(node, notes)
     mass, inertia = node.first(g.MASS), node.first(g.INERTIA)
     if mass is None:
         message = f"inertial of link {link!r} has no <mass>; read as massless"
-        yield Diagnostic("mass-missing", message, node.location)
+        notes.append(Diagnostic("mass-missing", message, node.location))
     elif mass[g.MASS_VALUE] < 0.0:
         message = f"link {link!r} has mass {mass[g.MASS_VALUE]}"
-        yield Diagnostic("mass-negative", message, mass.location)
+        notes.append(Diagnostic("mass-negative", message, mass.location))
     if inertia is None:
         message = f"inertial of link {link!r} has no <inertia>; read as zero"
-        yield Diagnostic("inertia-missing", message, node.location)
+        notes.append(Diagnostic("inertia-missing", message, node.location))
         tensor = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     else:
         tensor = (
@@ -98,8 +99,8 @@ def _build_inertial(node: Node, link: str) -> Findings[Inertial]:
 
 
 def _build_geometry(
-    node: Node, link: str, files: Mapping[str, str | None]
-) -> Findings[Geometry | None]:
+    node: Node, link: str, files: Mapping[str, str | None], notes: list[Diagnostic]
+) -> Geometry | None:
     """Build the geometry of a visual or collision; None if it is invalid."""
     subject = f"a {node.type.tag} of link {link!r}"
     geometry = node.first(g.GEOMETRY)
@@ -109,18 +110,18 @@ def _build_geometry(
             return None
         message = f"{subject} has no URDF geometry; omitted"
         place = geometry.location if geometry else node.location
-        yield Diagnostic("geometry-unknown", message, place)
+        notes.append(Diagnostic("geometry-unknown", message, place))
         return None
     shape, *others = shapes
     if others:
         message = f"{subject} has {len(shapes)} shapes; the first is used"
-        yield Diagnostic("element-repeated", message, others[0].location)
+        notes.append(Diagnostic("element-repeated", message, others[0].location))
     built, lengths = _build_shape(shape, files)
     degenerate = not all(lengths) if shape.type is g.MESH else min(lengths) <= 0.0
     if degenerate:
         sizes = " ".join(f"{length:g}" for length in lengths)
         message = f"the {shape.type.tag} of {subject} has size {sizes}; left out"
-        yield Diagnostic("geometry-invalid", message, shape.location)
+        notes.append(Diagnostic("geometry-invalid", message, shape.location))
         return None
     return built
 

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.urdf.grammar import LINK, ROBOT
@@ -40,8 +39,9 @@ def read_markup(
     file: str,
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
-    environment: Collection[str] = (),
-) -> Findings[Markup]:
+    environment: Collection[str],
+    notes: list[Diagnostic],
+) -> Markup:
     """Read the elements of a file; xacro is expanded first.
 
     A file that contains xacro but is not named so is expanded if that is possible.
@@ -56,6 +56,7 @@ def read_markup(
         arguments: Values of xacro's arguments, by name.
         environment: Names of environment variables that xacro may read, besides those
             of ROS.
+        notes: Receives diagnostics.
 
     Raises:
         SourceError: It cannot be read, expanded or parsed as XML.
@@ -63,17 +64,18 @@ def read_markup(
     data = load(file)
     if is_xacro(file):
         expansion = expand(file, packages, arguments, environment=environment)
-        expanded = yield from expanded_markup(expansion, file)
+        expanded = expanded_markup(expansion, file, notes)
         if not _has_links(expanded):
-            _refuse_part((yield from parse_markup(data, file)))
+            _refuse_part(parse_markup(data, file, notes))
         return Markup(expanded, expansion)
-    root = yield from parse_markup(data, file)
+    root = parse_markup(data, file, notes)
     xacro = _find_xacro(root)
     if xacro is None:
         return Markup(root)
     try:
         expansion = expand(file, packages, arguments, environment=environment)
-        expanded, found = drain(expanded_markup(expansion, file))
+        found: list[Diagnostic] = []
+        expanded = expanded_markup(expansion, file, found)
     except SourceError as error:
         reason = next(one.message for one in error.diagnostics if one.severity is Severity.ERROR)
         message = f"{xacro.message}, but the file cannot be expanded: {reason}"
@@ -81,29 +83,30 @@ def read_markup(
         needed = _find_needed(root)
         if needed:
             raise SourceError((ignored, needed)) from None
-        yield ignored
+        notes.append(ignored)
         return Markup(root)
     message = f"{xacro.message}; the file is expanded"
-    yield Diagnostic("xacro-in-urdf", message, xacro.location)
-    yield from found
+    notes.append(Diagnostic("xacro-in-urdf", message, xacro.location))
+    notes.extend(found)
     if not _has_links(expanded):
         _refuse_part(root)
     return Markup(expanded, expansion)
 
 
-def expanded_markup(expansion: Expansion, file: str) -> Findings[Element]:
+def expanded_markup(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Element:
     """Read the root element of the expansion of a xacro file.
 
     Args:
         expansion: The expanded text, with the locations of its elements.
         file: Its path.
+        notes: Receives diagnostics.
 
     Raises:
         SourceError: The expansion cannot be parsed as XML.
     """
-    yield from expansion.diagnostics
+    notes.extend(expansion.diagnostics)
     # Locations in the expanded text are named as such.
-    root = yield from parse_markup(expansion.text.encode(), f"expansion of {file}")
+    root = parse_markup(expansion.text.encode(), f"expansion of {file}", notes)
     return relocated(root, iter(expansion.origins))
 
 

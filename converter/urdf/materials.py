@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.robot.model import Material
 from urdf_usd.converter.urdf.grammar import (
@@ -39,13 +38,14 @@ class _Written(Struct, frozen=True):
 
 
 def build_materials(
-    robot: Node, files: Mapping[str, str | None]
-) -> Findings[Mapping[Location, Material]]:
+    robot: Node, files: Mapping[str, str | None], notes: list[Diagnostic]
+) -> Mapping[Location, Material]:
     """Build all materials of a robot.
 
     Args:
         robot: The robot's node.
         files: Paths of referenced files by URI.
+        notes: Receives diagnostics.
 
     Returns:
         Materials by location of the ``<material>`` element.
@@ -54,29 +54,31 @@ def build_materials(
     # Definitions in the robot first: they take precedence for references.
     local = [node for link in robot.all(LINK) for node in link.descendants(MATERIAL)]
     for node in (*robot.all(MATERIAL), *local):
-        material = yield from _build_material(node, files)
+        material = _build_material(node, files, notes)
         written.append(_Written(material, node.location))
-    defined = yield from _definitions(written)
-    yield from _undefined(written, defined)
+    defined = _definitions(written, notes)
+    _undefined(written, defined, notes)
     return {
         one.location: one.material if one.defines else defined.get(one.material.name, one.material)
         for one in written
     }
 
 
-def _build_material(node: Node, files: Mapping[str, str | None]) -> Findings[Material]:
+def _build_material(
+    node: Node, files: Mapping[str, str | None], notes: list[Diagnostic]
+) -> Material:
     color = node.first(COLOR)
     rgba = color[RGBA] if color else None
     if color and rgba and not all(0.0 <= component <= 1.0 for component in rgba):
         message = f"rgba {rgba} is outside [0, 1]; clamped"
-        yield Diagnostic("color-range", message, color.location)
+        notes.append(Diagnostic("color-range", message, color.location))
         r, g, b, a = (min(max(component, 0.0), 1.0) for component in rgba)
         rgba = (r, g, b, a)
     texture = node.first(TEXTURE)
     uri = texture[IMAGE] if texture else None
     if texture and uri is None:
         message = "<texture> has no filename; omitted"
-        yield Diagnostic("texture-unnamed", message, texture.location)
+        notes.append(Diagnostic("texture-unnamed", message, texture.location))
     return Material(
         name=node[OPTIONAL_NAME],
         rgba=rgba,
@@ -87,7 +89,8 @@ def _build_material(node: Node, files: Mapping[str, str | None]) -> Findings[Mat
 
 def _definitions(
     written: Iterable[_Written],
-) -> Findings[Mapping[str | None, Material]]:
+    notes: list[Diagnostic],
+) -> Mapping[str | None, Material]:
     defined: dict[str | None, Material] = {}
     differing: set[str] = set()
     for one in written:
@@ -98,13 +101,13 @@ def _definitions(
         if first != one.material and name not in differing:
             differing.add(name)
             message = f"material {name!r} differs from its first definition"
-            yield Diagnostic("material-redefined", message, one.location)
+            notes.append(Diagnostic("material-redefined", message, one.location))
     return defined
 
 
 def _undefined(
-    written: Iterable[_Written], defined: Mapping[str | None, Material]
-) -> Findings[None]:
+    written: Iterable[_Written], defined: Mapping[str | None, Material], notes: list[Diagnostic]
+) -> None:
     uses: dict[str, list[Location]] = {}
     for one in written:
         name = one.material.name
@@ -113,4 +116,4 @@ def _undefined(
     for name, places in uses.items():
         message = f"no <material name={name!r}> has rgba or a texture"
         message += f" (used {times(len(places))})"
-        yield Diagnostic("material-undefined", message, places[0])
+        notes.append(Diagnostic("material-undefined", message, places[0]))

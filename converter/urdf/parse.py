@@ -15,12 +15,7 @@ from types import MappingProxyType
 
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import (
-    Diagnostic,
-    Location,
-    SourceError,
-)
-from urdf_usd.converter.diagnostics.findings import Findings, drain, gather
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, with_notes
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
@@ -93,8 +88,10 @@ def parse(
         SourceError: Invalid or unsupported URDF; contains all diagnostics.
     """
     file = os.fspath(path)
-    markup = read_markup(file, packages, arguments, environment)
-    return _parsed(markup, file, packages, root)
+    notes: list[Diagnostic] = []
+    with with_notes(notes):
+        markup = read_markup(file, packages, arguments, environment, notes)
+    return _parsed(markup, file, packages, root, notes)
 
 
 def parse_markup(
@@ -113,23 +110,23 @@ def parse_markup(
     Raises:
         SourceError: As :func:`parse`.
     """
-    return _parsed(_no_findings(markup), os.fspath(path), packages, None)
+    return _parsed(markup, os.fspath(path), packages, None, [])
 
 
 def _parsed(
-    markup: Findings[Markup], file: str, packages: Mapping[str, str], root: str | None
+    markup: Markup,
+    file: str,
+    packages: Mapping[str, str],
+    root: str | None,
+    notes: list[Diagnostic],
 ) -> Parsed:
     resolver = FileResolver(Path(file), packages, os.environ)
-    (elements, robot), found = drain(_markup_and_robot(markup, resolver, root))
-    diagnostics = tuple(sorted(found, key=_place))
+    with with_notes(notes):
+        robot = _robot(markup.root, resolver, root, notes)
+    diagnostics = tuple(sorted(notes, key=_place))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
-    return Parsed(robot, diagnostics, elements)
-
-
-def _no_findings(markup: Markup) -> Findings[Markup]:
-    yield from ()
-    return markup
+    return Parsed(robot, diagnostics, markup)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
@@ -137,55 +134,48 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
     return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
-def _markup_and_robot(
-    findings: Findings[Markup], resolver: FileResolver, tree_root: str | None
-) -> Findings[tuple[Markup, Robot]]:
-    markup = yield from findings
-    return markup, (yield from _robot(markup.root, resolver, tree_root))
-
-
-def _robot(root: Element, resolver: FileResolver, tree_root: str | None) -> Findings[Robot]:
+def _robot(
+    root: Element, resolver: FileResolver, tree_root: str | None, notes: list[Diagnostic]
+) -> Robot:
     fatal = _not_a_robot(root) or _deformable(root)
     if fatal:
         raise SourceError((fatal,))
-    version = yield from _read_version(root)
-    root = yield from drop_repeated(root)
-    node = yield from read(root, g.ROBOT, version)
-    yield from element_notes(root, version)
-    meshes = yield from _resolve(node, g.MESH, "mesh-missing", resolver)
-    images = yield from _resolve(node, g.TEXTURE, "texture-missing", resolver)
-    materials = yield from build_materials(node, images)
-    links = yield from gather(
-        build_link(link, version, meshes, materials) for link in node.all(g.LINK)
-    )
-    joints = yield from gather(build_joint(joint, version) for joint in node.all(g.JOINT))
-    links = yield from define_world(joints, links)
-    joints = yield from drop_dangling(joints, links)
+    version = _read_version(root, notes)
+    root = drop_repeated(root, notes)
+    node = read(root, g.ROBOT, version, notes)
+    element_notes(root, version, notes)
+    meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
+    images = _resolve(node, g.TEXTURE, "texture-missing", resolver, notes)
+    materials = build_materials(node, images, notes)
+    links = tuple(build_link(link, version, meshes, materials, notes) for link in node.all(g.LINK))
+    joints = tuple(build_joint(joint, version, notes) for joint in node.all(g.JOINT))
+    links = define_world(joints, links, notes)
+    joints = drop_dangling(joints, links, notes)
     name = node[g.OPTIONAL_NAME]
     if name is None:
         name = Path(resolver.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
-        yield Diagnostic("robot-unnamed", message, node.location)
+        notes.append(Diagnostic("robot-unnamed", message, node.location))
     custom = collect_robot_custom(node, version)
     robot = assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
-        robot = yield from _tree_below(robot, tree_root)
-    coupled = yield from drop_broken_mimics(robot.joints)
+        robot = _tree_below(robot, tree_root, notes)
+    coupled = drop_broken_mimics(robot.joints, notes)
     robot = structs.replace(robot, joints=coupled)
     if _is_connected(robot):
-        yield from topology.problems(robot)
+        notes.extend(topology.problems(robot))
     moving = sum(not isinstance(joint.kind, Fixed) for joint in robot.joints)
     if moving > _LARGE:
         message = f"{moving} moving joints; a check takes minutes and gigabytes"
-        yield Diagnostic("robot-large", message, robot.location)
+        notes.append(Diagnostic("robot-large", message, robot.location))
     return robot
 
 
-def _tree_below(robot: Robot, root: str) -> Findings[Robot]:
+def _tree_below(robot: Robot, root: str, notes: list[Diagnostic]) -> Robot:
     if any(link.name == root for link in robot.links):
         return topology.subtree(robot, root)
     message = f"link {root!r}, given as root, is not defined"
-    yield Diagnostic("root-unknown", message, robot.location)
+    notes.append(Diagnostic("root-unknown", message, robot.location))
     return robot
 
 
@@ -216,7 +206,7 @@ def _is_connected(robot: Robot) -> bool:
     )
 
 
-def _read_version(root: Element) -> Findings[tuple[int, int]]:
+def _read_version(root: Element, notes: list[Diagnostic]) -> tuple[int, int]:
     text = root.get(g.VERSION.name)
     if text is None:
         return _FIRST_VERSION
@@ -224,13 +214,17 @@ def _read_version(root: Element) -> Findings[tuple[int, int]]:
     version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
     if match is None or version[0] != _FIRST_VERSION[0]:
         message = f"URDF version {text!r} is unknown"
-        yield Diagnostic("urdf-version", message, root.location)
+        notes.append(Diagnostic("urdf-version", message, root.location))
     return max(version, _FIRST_VERSION)
 
 
 def _resolve(
-    robot: Node, element_type: ElementType, missing: str, resolver: FileResolver
-) -> Findings[Mapping[str, str | None]]:
+    robot: Node,
+    element_type: ElementType,
+    missing: str,
+    resolver: FileResolver,
+    notes: list[Diagnostic],
+) -> Mapping[str, str | None]:
     """Resolve the file references of one type of element, each once."""
     nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
     uses = Counter(node[g.FILENAME] for node in nodes)
@@ -245,16 +239,16 @@ def _resolve(
         if found is None and uri:
             why = "not downloaded" if _is_remote(uri) else "not found"
             message = f"{uri!r} is {why} {used}"
-            yield Diagnostic(missing, message, node.location)
+            notes.append(Diagnostic(missing, message, node.location))
         if found and found.read_as:
             message = f"{uri!r} is read as {found.read_as!r} {used}"
-            yield Diagnostic("file-reference", message, node.location)
+            notes.append(Diagnostic("file-reference", message, node.location))
         if found and found.other_case:
             message = f"{uri!r} is found as {found.path.name!r} {used}"
-            yield Diagnostic("file-letter-case", message, node.location)
+            notes.append(Diagnostic("file-letter-case", message, node.location))
         if found and found.outside:
             message = f"{uri!r} is outside the robot's own folders {used}"
-            yield Diagnostic("file-outside", message, node.location)
+            notes.append(Diagnostic("file-outside", message, node.location))
     return paths
 
 
@@ -266,7 +260,7 @@ def _is_remote(uri: str) -> bool:
 _NAMESPACE = "xmlns"
 
 
-def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
+def element_notes(root: Element, version: tuple[int, int], notes: list[Diagnostic]) -> None:
     """Report elements and attributes that are not URDF or newer, and ignored text.
 
     Each is reported once, at its first occurrence, with a count.
@@ -274,6 +268,7 @@ def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
     Args:
         root: The robot's element.
         version: URDF version of the file.
+        notes: Receives diagnostics.
     """
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], Location] = {}
@@ -283,7 +278,7 @@ def element_notes(root: Element, version: tuple[int, int]) -> Findings[None]:
             first.setdefault((rule, message), location)
     for (rule, message), count in counts.items():
         text = f"{message} ({times(count)})"
-        yield Diagnostic(rule, text, first[rule, message])
+        notes.append(Diagnostic(rule, text, first[rule, message]))
 
 
 def _element_notes(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import IDENTITY, Pose, Vec3
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.grammar import ORIGIN, QUAT_XYZW, RPY, XYZ
@@ -15,7 +14,7 @@ from urdf_usd.converter.urdf.reader import Node
 _SAME_ANGLE = 1e-3
 
 
-def build_origin(parent: Node) -> Findings[Pose]:
+def build_origin(parent: Node, notes: list[Diagnostic]) -> Pose:
     """Build the pose of the ``<origin>`` of a node; identity without one."""
     node = parent.first(ORIGIN)
     if node is None:
@@ -29,14 +28,14 @@ def build_origin(parent: Node) -> Findings[Pose]:
         turned = quat_wxyz_from_rpy(node[RPY])
         if unit and _alike(turned, unit):
             message = "origin has both rpy and quat_xyzw, which agree"
-            yield Diagnostic("rotation-repeated", message, node.location)
+            notes.append(Diagnostic("rotation-repeated", message, node.location))
         else:
             message = "origin has both rpy and quat_xyzw, which disagree"
-            yield Diagnostic("rotation-conflict", message, node.location)
+            notes.append(Diagnostic("rotation-conflict", message, node.location))
         return Pose(node[XYZ], turned)
     if unit is None:
         message = "quat_xyzw of <origin> is zero; read as no rotation"
-        yield Diagnostic("number-invalid", message, node.location)
+        notes.append(Diagnostic("number-invalid", message, node.location))
         return Pose(node[XYZ])
     x, y, z, w = unit
     return Pose(node[XYZ], (w, x, y, z))

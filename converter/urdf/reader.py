@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
@@ -73,13 +72,16 @@ class Node(Struct, frozen=True):
         return Node(element_type, defaults, frozenset(), (), self.location)
 
 
-def read(element: Element, element_type: ElementType, version: tuple[int, int]) -> Findings[Node]:
+def read(
+    element: Element, element_type: ElementType, version: tuple[int, int], notes: list[Diagnostic]
+) -> Node:
     """Parse an element and its children.
 
     Args:
         element: The element.
         element_type: Its type in the grammar.
         version: URDF version of the file.
+        notes: Receives diagnostics.
     """
     texts = dict(element.attributes)
     values: dict[str, object] = {}
@@ -88,12 +90,12 @@ def read(element: Element, element_type: ElementType, version: tuple[int, int]) 
         if attribute.required or attribute.name in texts:
             text = texts.get(attribute.name)
             content, found = _content(element, attribute, text, version)
-            yield from found
+            notes.extend(found)
         values[attribute.name] = attribute.default if content is None else content
     children: tuple[Node, ...] = ()
     left_out: frozenset[str] = frozenset()
     if element_type.children:
-        children, left_out = yield from _children(element, element_type, version)
+        children, left_out = _children(element, element_type, version, notes)
     return Node(
         element_type,
         values,
@@ -106,8 +108,8 @@ def read(element: Element, element_type: ElementType, version: tuple[int, int]) 
 
 
 def _children(
-    element: Element, element_type: ElementType, version: tuple[int, int]
-) -> Findings[tuple[tuple[Node, ...], frozenset[str]]]:
+    element: Element, element_type: ElementType, version: tuple[int, int], notes: list[Diagnostic]
+) -> tuple[tuple[Node, ...], frozenset[str]]:
     """Parse the children; also return the tags of omitted ones."""
     children: list[Node] = []
     left_out: set[str] = set()
@@ -122,17 +124,16 @@ def _children(
             continue
         seen.add(inner.tag)
         reading = _read_dispensable if child.dispensable else read
-        node = yield from reading(inner, child.type, version)
+        node = reading(inner, child.type, version, notes)
         if node is None:
             left_out.add(inner.tag)
         else:
             children.append(node)
-    for others in repeated.values():
-        yield _repeated(element, others)
+    notes += [_repeated(element, others) for others in repeated.values()]
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
             message = f"{describe(element)} has no <{child.type.tag}>"
-            yield Diagnostic("element-missing", message, element.location)
+            notes.append(Diagnostic("element-missing", message, element.location))
     return tuple(children), frozenset(left_out)
 
 
@@ -148,17 +149,16 @@ def _repeated(element: Element, others: Sequence[Element]) -> Diagnostic:
 
 
 def _read_dispensable(
-    element: Element, element_type: ElementType, version: tuple[int, int]
-) -> Findings[Node | None]:
+    element: Element, element_type: ElementType, version: tuple[int, int], notes: list[Diagnostic]
+) -> Node | None:
     """Parse an element; None in case of an error in it."""
-    node, found = drain(read(element, element_type, version))
+    found: list[Diagnostic] = []
+    node = read(element, element_type, version, found)
     errors = [one for one in found if one.severity is Severity.ERROR]
-    for one in found:
-        if one not in errors:
-            yield one
+    notes += [one for one in found if one.severity is not Severity.ERROR]
     for one in errors:
         message = f"{one.message}; <{element.tag}> is left out"
-        yield Diagnostic("element-incomplete", message, one.location)
+        notes.append(Diagnostic("element-incomplete", message, one.location))
     return None if errors else node
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import WORLD_LINK, Joint, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
 from urdf_usd.converter.urdf.xml.elements import Element, describe
@@ -15,7 +14,7 @@ from urdf_usd.converter.urdf.xml.elements import Element, describe
 _PARTS = (LINK.tag, JOINT.tag)
 
 
-def drop_repeated(root: Element) -> Findings[Element]:
+def drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
     """Drop links and joints that are identical repeats.
 
     Different links or joints with the same name are an error of the tree.
@@ -30,11 +29,13 @@ def drop_repeated(root: Element) -> Findings[Element]:
             continue
         line = original.location.line
         message = f"{describe(element)} is written as in line {line}; one is kept"
-        yield Diagnostic("part-repeated", message, element.location)
+        notes.append(Diagnostic("part-repeated", message, element.location))
     return structs.replace(root, children=tuple(kept))
 
 
-def define_world(joints: tuple[Joint, ...], links: tuple[Link, ...]) -> Findings[tuple[Link, ...]]:
+def define_world(
+    joints: tuple[Joint, ...], links: tuple[Link, ...], notes: list[Diagnostic]
+) -> tuple[Link, ...]:
     """Add the link ``world`` if it is the parent of joints but not defined.
 
     Robots for Drake, where ``world`` is predefined, do not define it. If the child of
@@ -51,13 +52,13 @@ def define_world(joints: tuple[Joint, ...], links: tuple[Link, ...]) -> Findings
         f"joint {first.name!r} has parent link {WORLD_LINK!r}, which is not defined; "
         "an empty link is added"
     )
-    yield Diagnostic("world-undefined", message, first.location)
+    notes.append(Diagnostic("world-undefined", message, first.location))
     return (Link(WORLD_LINK, location=first.location), *links)
 
 
 def drop_dangling(
-    joints: tuple[Joint, ...], links: tuple[Link, ...]
-) -> Findings[tuple[Joint, ...]]:
+    joints: tuple[Joint, ...], links: tuple[Link, ...], notes: list[Diagnostic]
+) -> tuple[Joint, ...]:
     """Drop joints that refer to a link that is not defined.
 
     The child of such a joint becomes a root.
@@ -75,7 +76,7 @@ def drop_dangling(
                 f"joint {joint.name!r} refers to undefined {' and '.join(undefined)}; "
                 "the joint is omitted"
             )
-            yield Diagnostic("joint-dangling", message, joint.location)
+            notes.append(Diagnostic("joint-dangling", message, joint.location))
         else:
             kept.append(joint)
     return tuple(kept)

@@ -13,7 +13,6 @@ from xml.etree import ElementTree as ET
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import (
     Custom,
     CustomElement,
@@ -34,7 +33,7 @@ _LOOP_COMPILER = (("fusestatic", "false"),)
 _LEVER = 0.1
 
 
-def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robot]:
+def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diagnostic]) -> Robot:
     """Add the settings with which MuJoCo reads the URDF, and joints that close loops.
 
     Settings that the robot already has are kept.
@@ -42,6 +41,7 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robo
     Args:
         robot: The robot, perhaps with links without mass between joints.
         loops: Joints that close loops.
+        notes: Receives diagnostics.
     """
     elements = [one for one in robot.custom.elements if not _is_former(one.content, loops)]
     found = [one for one in elements if one.content.tag == _MUJOCO]
@@ -58,7 +58,7 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint]) -> Findings[Robo
         constraints += own
         if not own:
             message = f"MuJoCo has no constraint like joint {joint.name!r}, a {joint.schema}"
-            yield Diagnostic("loop-without-constraint", message)
+            notes.append(Diagnostic("loop-without-constraint", message))
     if constraints:
         children = [one for one in children if one.tag != "equality"]
         children.append(XmlElement("equality", children=tuple(constraints)))

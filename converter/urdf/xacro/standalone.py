@@ -8,7 +8,6 @@ from pathlib import Path
 
 from lxml import etree
 
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.markup import expanded_markup
@@ -35,7 +34,7 @@ def standalone_urdf(
     """
     expansion = expand(file, packages, arguments, environment=environment)
     # Reports XML errors with locations in the xacro file.
-    drain(expanded_markup(expansion, file))
+    expanded_markup(expansion, file, [])
     return relocatable_urdf(expansion, file, packages)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.findings import Findings, count
+from urdf_usd.converter.diagnostics.findings import Findings, count, drain
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.urdf.xml.elements import Element, TreeBuilder
@@ -82,16 +82,23 @@ def load(file: str) -> bytes:
         raise _fatal(rule, message, file) from error
 
 
-def parse_markup(data: bytes, file: str) -> Findings[Element]:
+def parse_markup(data: bytes, file: str, notes: list[Diagnostic]) -> Element:
     """Read the root element.
 
     Args:
         data: Content of the file.
         file: Its path, for locations.
+        notes: Receives diagnostics of repairs.
 
     Raises:
         SourceError: There is no well-formed XML, or it declares entities.
     """
+    root, found = drain(_parse(data, file))
+    notes += found
+    return root
+
+
+def _parse(data: bytes, file: str) -> Findings[Element]:
     for start, kind in _OTHER_FORMATS:
         if data.startswith(start):
             raise _fatal("file-format", f"{file} is {kind}, not URDF", file)

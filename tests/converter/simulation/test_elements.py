@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.converter.simulation.robots import URDF, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.simulation.plan import ContactMaterial, Simulation
 from urdf_usd.converter.simulation.resolution import resolve
@@ -47,7 +46,8 @@ def _resolved(
 ) -> tuple[Simulation, tuple[Diagnostic, ...]]:
     robot = parse(write_described(folder, elements)).robot
     file = write_description(folder, f"{_GAINS}[sources]\n{sources}")
-    return drain(resolve(load_description(file), robot, robot))
+    notes: list[Diagnostic] = []
+    return resolve(load_description(file), robot, robot, notes), tuple(notes)
 
 
 def test_elements_do_not_count_unless_asked_for(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from tests.converter.simulation.robots import (
     write_urdf,
 )
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.simulation.plan import (
     ContactMaterial,
@@ -27,7 +26,8 @@ from urdf_usd.converter.urdf.parse import parse
 def _resolved(folder: Path, text: str) -> tuple[Simulation, tuple[Diagnostic, ...]]:
     robot = parse(write_urdf(folder)).robot
     description = load_description(write_description(folder, text))
-    return drain(resolve(description, robot, robot))
+    notes: list[Diagnostic] = []
+    return resolve(description, robot, robot, notes), tuple(notes)
 
 
 def _rules(found: tuple[Diagnostic, ...]) -> list[tuple[str, int]]:
@@ -159,7 +159,7 @@ def test_natural_frequency_without_inertia_is_refused(tmp_path: Path) -> None:
     description = load_description(write_description(tmp_path, text))
 
     with pytest.raises(ConversionError, match="moves no inertia"):
-        drain(resolve(description, robot, robot))
+        resolve(description, robot, robot, [])
 
 
 _LINKS = """\

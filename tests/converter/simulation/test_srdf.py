@@ -8,7 +8,6 @@ import pytest
 
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.simulation.resolution import resolve
@@ -39,7 +38,8 @@ def _resolved(
     (folder / "two.srdf").write_text(srdf, encoding="utf-8")
     robot = parse(write_urdf(folder)).robot
     description = load_description(write_description(folder, text))
-    return drain(resolve(description, robot, robot))
+    notes: list[Diagnostic] = []
+    return resolve(description, robot, robot, notes), tuple(notes)
 
 
 def test_disabled_pairs_and_pairs_of_joints_are_filtered(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.converter.simulation.robots import write_description
 from tests.converter.simulation.test_elements import write_described
-from urdf_usd.converter.diagnostics.findings import drain
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.simulation.description import (
     DescriptionTable,
@@ -27,7 +27,9 @@ def test_template_changes_nothing_until_it_is_edited(tmp_path: Path) -> None:
     description = load_description(write_description(tmp_path, text))
 
     assert tables_of(description) == DescriptionTable()
-    assert drain(resolve(description, robot, robot)) == (Simulation(), ())
+    notes: list[Diagnostic] = []
+    assert resolve(description, robot, robot, notes) == Simulation()
+    assert not notes
 
 
 def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
@@ -41,7 +43,8 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
 
     description = load_description(write_description(tmp_path, "\n".join(lines)))
 
-    found, diagnostics = drain(resolve(description, robot, robot))
+    diagnostics: list[Diagnostic] = []
+    found = resolve(description, robot, robot, diagnostics)
     assert tables_of(description).base == "fixed"
     assert {drive.joint for drive in found.drives} == {"hinge"}
     assert ("base", "finger") in found.filtered_pairs

@@ -17,7 +17,6 @@ from msgspec import Struct
 from tests.converter.urdf.element_faults import ELEMENT_FAULTS, NO_REPAIRS
 from tests.converter.urdf.faults import FAULTS, Document, Pair
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.diagnostics.rules import RULES, SUBJECTS, Severity
 from urdf_usd.converter.robot.model import CustomAttribute
 from urdf_usd.converter.urdf.markup import Markup
@@ -94,7 +93,8 @@ class _Reading:
 
 def _read(data: bytes, file: Path) -> _Reading:
     try:
-        return _Reading(file, *drain(parse_markup(data, str(file))))
+        notes: list[Diagnostic] = []
+        return _Reading(file, parse_markup(data, str(file), notes), tuple(notes))
     except SourceError as error:
         return _Reading(file, None, error.diagnostics)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
 from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Vector
@@ -30,8 +29,10 @@ _TREE = ElementType(
 
 
 def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
-    root, _ = drain(parse_markup(text.encode(), "t.xml"))
-    return drain(read(root, _TREE, (1, 0)))
+    notes: list[Diagnostic] = []
+    root = parse_markup(text.encode(), "t.xml", notes)
+    notes.clear()
+    return read(root, _TREE, (1, 0), notes), tuple(notes)
 
 
 def test_values_are_converted_and_defaults_applied() -> None:
@@ -115,7 +116,7 @@ def test_missing_required_element_is_reported_once(text: str, rule: str) -> None
 
 def test_content_of_unknown_elements_is_skipped() -> None:
     """It belongs to another tool."""
-    root, _ = drain(parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml"))
+    root = parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml", [])
 
     visited = [(e.tag, known is not None) for e, known in walk(root, _TREE)]
 

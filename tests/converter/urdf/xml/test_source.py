@@ -9,13 +9,13 @@ from typing import NoReturn
 import pytest
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.diagnostics.findings import drain
 from urdf_usd.converter.urdf.xml.elements import LONGEST_VALUE, MOST_PARTS, Element
 from urdf_usd.converter.urdf.xml.source import MOST_REPAIRS, load, parse_markup
 
 
 def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:
-    return drain(parse_markup(data, "r.urdf"))
+    notes: list[Diagnostic] = []
+    return parse_markup(data, "r.urdf", notes), tuple(notes)
 
 
 def _refusal(data: bytes) -> Diagnostic:
