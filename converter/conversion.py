@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -39,35 +38,24 @@ from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.description import tables_of
+from urdf_usd.converter.simulation.description import CollidersTable, tables_of
 from urdf_usd.converter.simulation.plan import Description, Simulation
 from urdf_usd.converter.simulation.resolution import resolve
-from urdf_usd.converter.urdf.files.packages import declared_version
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.usd.profiles.simready import complete_metadata
-from urdf_usd.converter.usd.writer.bundling import bundle
-from urdf_usd.converter.usd.writer.interface import UNVERSIONED, is_written_here
-from urdf_usd.converter.usd.writer.isaac_layout import arrange
-from urdf_usd.converter.usd.writer.layers import (
+from urdf_usd.converter.usd.writer.asset import (
     CONTENTS,
-    ISAAC_FILES,
     PAYLOAD,
     PAYLOAD_LAYERS,
-    PAYLOADS,
     RUNNABLE_LAYERS,
-    RUNNABLES,
-    THUMBNAILS,
     asset_name,
     author_asset,
+    is_written_here,
     system_errors,
     thumbnail_path,
 )
-from urdf_usd.converter.usd.writer.materials.materials import TEXTURES
-from urdf_usd.converter.usd.writer.materials.textures import IMAGE_SUFFIXES
-
-if TYPE_CHECKING:
-    # It imports msgspec.
-    from urdf_usd.converter.simulation.description import CollidersTable
+from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, arrange, bundle
+from urdf_usd.converter.usd.writer.materials import TEXTURES
+from urdf_usd.converter.usd.writer.textures import IMAGE_SUFFIXES
 
 
 class Conversion(Struct, frozen=True):
@@ -107,8 +95,6 @@ def with_description(options: ConvertOptions, description: Description) -> Conve
     Raises:
         ConversionError: Its profile contradicts the options.
     """
-    # Imports msgspec.
-
     content = tables_of(description)
     base, profile = options.base, options.profile
     if content.base is not None and base is BaseOption.AUTO:
@@ -292,54 +278,16 @@ def _build(
     """Write an asset below an empty folder; return its folder and diagnostics."""
     bundled, layered = (scratch / name for name in NEW)
     layered.mkdir()
-    metadata, lacking = _metadata(robot, options)
-    found = author_asset(
-        robot,
-        tree,
-        body_assignment,
-        options.nesting,
-        layered,
-        networks=options.materials,
-        profile=options.profile,
-        physics_variants=options.physics_variants,
-        scene=options.scene,
-        version=_version(robot),
-        metadata=metadata,
-        simulation=simulation,
-    )
-    found = (*found, *lacking)
+    found = author_asset(robot, tree, body_assignment, layered, options, simulation)
     _refuse_warnings(found, options)
-    if options.profile is Profile.ISAAC:
-        bundled.mkdir()
-        arrange(layered, asset_name(robot), bundled)
-        return bundled, found
-    if options.layout is Layout.LAYERED:
+    if options.profile is not Profile.ISAAC and options.layout is Layout.LAYERED:
         return layered, found
-
     bundled.mkdir()
-    bundle(layered, asset_name(robot), bundled, options.layout)
-    return bundled, found
-
-
-def _metadata(
-    robot: Robot, options: ConvertOptions
-) -> tuple[Mapping[str, str], tuple[Diagnostic, ...]]:
-    """Return the metadata of a profile, and a diagnostic if some is missing."""
     if options.profile is Profile.ISAAC:
-        return dict(options.metadata), ()
-    if options.profile is not Profile.SIMREADY:
-        return {}, ()
-
-    return complete_metadata(robot, dict(options.metadata))
-
-
-def _version(robot: Robot) -> str:
-    """Return the version of the ROS package of a robot's URDF.
-
-    The version in ``<robot>`` is that of the format.
-    """
-    found = declared_version(Path(robot.location.file)) if robot.location else None
-    return found or UNVERSIONED
+        arrange(layered, asset_name(robot), bundled)
+    else:
+        bundle(layered, asset_name(robot), bundled, options.layout)
+    return bundled, found
 
 
 def _nearest_folder(target: Path) -> Path:
@@ -397,72 +345,42 @@ def _require_replaceable(target: Path) -> None:
     if not target.is_dir():
         message = f"{target} is a file; the asset needs a folder"
         raise AuthoringError((Diagnostic("target-exists", message),))
-    entries = {entry.name for entry in target.iterdir()}
-    if entries and not _is_asset(target, entries):
+    if next(target.iterdir(), None) is not None and not _is_asset(target):
         message = (
             f"{target} holds files that no conversion wrote; name a new folder, or empty this one"
         )
         raise AuthoringError((Diagnostic("target-exists", message),))
 
 
-def _is_asset(target: Path, entries: set[str]) -> bool:
+def _is_asset(target: Path) -> bool:
     """Return whether a folder contains an earlier conversion and nothing else."""
-    files = entries - {PAYLOAD, PAYLOADS, TEXTURES, THUMBNAILS, RUNNABLES}
-    folders = entries - files
-    if len(files) != 1:
-        return False
-    (name,) = files
-    runnables = (target / path for path in RUNNABLE_LAYERS.values())
-    match Path(name).suffix:
-        case Layout.LAYERED.suffix if folders == {PAYLOADS}:
-            expected = _is_isaac_payload(target / PAYLOADS)
-        case Layout.LAYERED.suffix:
-            expected = folders - {THUMBNAILS, RUNNABLES} == {PAYLOAD} and (
-                _is_payload(target / PAYLOAD)
-                and _holds_only(target / THUMBNAILS, thumbnail_path(target / name))
-                and _holds_only(target / RUNNABLES, *runnables)
-            )
-        case Layout.SINGLE.suffix:
-            expected = folders <= {TEXTURES} and _holds_images(target / TEXTURES)
-        case Layout.USDZ.suffix:
-            expected = not folders
-        case _:
-            expected = False
-    return expected and is_written_here(target / name)
-
-
-def _is_payload(folder: Path) -> bool:
-    """Return whether a folder contains only layers of an asset and its images."""
-    if not folder.is_dir():
-        return False
-    entries = {entry.name for entry in folder.iterdir()}
-    return (
-        CONTENTS in entries
-        and entries <= {*PAYLOAD_LAYERS, TEXTURES}
-        and _holds_images(folder / TEXTURES)
-    )
-
-
-def _is_isaac_payload(folder: Path) -> bool:
-    """Return whether a folder contains only files of the profile of Isaac Sim."""
-    found = {
-        entry.relative_to(folder).as_posix() for entry in folder.rglob("*") if not entry.is_dir()
+    names = {
+        entry.relative_to(target).as_posix()
+        for entry in target.rglob("*")
+        if entry.is_symlink() or not entry.is_dir()
     }
-    images = {name for name in found if name.startswith(f"{TEXTURES}/")}
-    layers = found - images
-    return layers == ISAAC_FILES and _holds_images(folder / TEXTURES)
-
-
-def _holds_only(folder: Path, *files: Path) -> bool:
-    """Return whether a folder contains no files, or exactly these."""
-    found = {entry for entry in folder.rglob("*") if not entry.is_dir()}
-    return found in (set(), set(files))
-
-
-def _holds_images(folder: Path) -> bool:
-    """Return whether a folder does not exist or contains only images."""
-    if not folder.exists():
-        return True
-    return folder.is_dir() and all(
-        entry.suffix in IMAGE_SUFFIXES and entry.is_file() for entry in folder.iterdir()
-    )
+    roots = [name for name in names if "/" not in name]
+    if len(roots) != 1 or not is_written_here(target / roots[0]):
+        return False
+    (root,) = roots
+    layers: set[str] = set()
+    match Path(root).suffix:
+        case Layout.SINGLE.suffix:
+            folder = ""
+        case Layout.LAYERED.suffix if (target / PAYLOADS).is_dir():
+            folder = f"{PAYLOADS}/"
+            layers = {f"{PAYLOADS}/{name}" for name in ISAAC_FILES}
+        case Layout.LAYERED.suffix if (target / PAYLOAD / CONTENTS).is_file():
+            folder = f"{PAYLOAD}/"
+            layers = {f"{PAYLOAD}/{name}" for name in PAYLOAD_LAYERS} | set(
+                RUNNABLE_LAYERS.values()
+            )
+            layers.add(thumbnail_path(target / root).relative_to(target).as_posix())
+        case suffix:
+            return suffix == Layout.USDZ.suffix and names == {root}
+    images = {
+        name
+        for name in names
+        if name.rpartition("/")[0] == f"{folder}{TEXTURES}" and Path(name).suffix in IMAGE_SUFFIXES
+    }
+    return names <= {root, *layers, *images}

@@ -32,11 +32,11 @@ from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.materials import Texture, read_image
 from urdf_usd.converter.usd.reader.names import writable
 from urdf_usd.converter.usd.reader.read import StageReading, read_usd
-from urdf_usd.converter.usd.writer.materials.textures import (
+from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.textures import (
     IMAGE_TYPES,
     LARGEST_IMAGE,
 )
-from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 
 MESHES = "meshes"
 # Identifies files that may be replaced.

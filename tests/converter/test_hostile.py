@@ -12,7 +12,7 @@ from pxr import Sdf, Usd, UsdUtils
 from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.usd.writer.layers import DEEPEST
+from urdf_usd.converter.usd.writer.asset import DEEPEST
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 -0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>'

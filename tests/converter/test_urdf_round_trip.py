@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.converter.strategies import any_scale
+from tests.converter.usd.authored import asset_options
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption
@@ -34,7 +35,7 @@ from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.usd.reader.read import read_usd
-from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 # Seven joints with float32 frames, or a sum of seven masses.
 _SINGLE = 3e-6
@@ -51,7 +52,7 @@ def _exported(
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, body_assignment, nesting, Path(folder), profile=profile)
+        author_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
         urdf = Path(folder, "again.urdf")
         urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
         return parse(urdf).robot

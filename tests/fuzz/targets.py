@@ -24,15 +24,14 @@ from urdf_usd.converter.lint.linting import lint
 from urdf_usd.converter.meshes.obj.mesh import read_obj
 from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, mirrored
 from urdf_usd.converter.meshes.read import decode_mesh
-from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
-from urdf_usd.converter.usd.writer.meshes.prims import write_mesh
+from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.meshes import write_mesh
 
 Target: TypeAlias = Callable[[bytes], None]
 
@@ -74,7 +73,7 @@ def fuzz_urdf(data: bytes) -> None:
         asset = Path(folder, "asset")
         asset.mkdir()
         try:
-            author_asset(parsed.robot, tree, body_assignment, BodyNesting.NESTED, asset)
+            author_asset(parsed.robot, tree, body_assignment, asset)
         except AuthoringError:
             return
         stage = Usd.Stage.Open(str(asset / asset_name(parsed.robot)))

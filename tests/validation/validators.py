@@ -12,7 +12,7 @@ import newton_usd_schemas  # noqa: F401
 from pxr import Tf, Usd, UsdValidation
 
 from tests.validation.waivers import Waiver
-from urdf_usd.converter.usd.writer.interface import COLLIDERS_SET, NONE, PHYSICS_SET
+from urdf_usd.converter.usd.writer.asset import COLLIDERS_SET, NONE, PHYSICS_SET
 
 # Default variants; no physics; no colliders.
 _CHOICES: tuple[dict[str, str], ...] = (

@@ -1,43 +1,28 @@
-"""Schemas in addition to UsdPhysics, one module per simulator or standard.
-
-The module is imported if its profile is selected.
-"""
+"""Schemas in addition to UsdPhysics, one module per simulator or standard."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
+
+from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import Profile
-from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles.newton import author_newton, author_newton_joints
 from urdf_usd.converter.usd.profiles.physx import author_physx
 from urdf_usd.converter.usd.profiles.ros import author_ros
-
-if TYPE_CHECKING:
-    from pxr import Sdf
-
-    from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims
 
 ROBOT_TYPE = "robot_type"
 """Metadata of SimReady and Isaac Sim with which an asset has the robot schema."""
 
 
-def author_profile(
-    physics: Sdf.Layer,
-    tree: Tree,
-    body_assignment: BodyAssignment,
-    prims: Prims,
-    profile: Profile,
-) -> tuple[Diagnostic, ...]:
+def author_profile(physics: Sdf.Layer, prims: Prims, profile: Profile) -> tuple[Diagnostic, ...]:
     """Author the schemas of one simulator on existing joints and bodies.
 
     Args:
         physics: The layer that defines them; faster if no stage composes it yet.
-        tree: The robot.
-        body_assignment: Bodies of its links.
-        prims: Paths of all prims.
+        prims: The robot.
         profile: The simulator.
 
     Returns:
@@ -47,12 +32,12 @@ def author_profile(
         case Profile.USDPHYSICS:
             return ()
         case Profile.GENERIC | Profile.SIMREADY:
-            return author_newton(physics, tree, body_assignment, prims)
+            return author_newton(physics, prims)
         case Profile.ROS:
-            lost = author_newton_joints(physics, tree, prims)
-            author_ros(physics, tree, body_assignment, prims)
+            lost = author_newton_joints(physics, prims)
+            author_ros(physics, prims)
             return lost
         case Profile.PHYSX | Profile.ISAAC:
-            return author_physx(physics, tree, prims)
+            return author_physx(physics, prims)
         case _:
             assert_never(profile)

@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Floating, Joint
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles import ROBOT_TYPE
-from urdf_usd.converter.usd.writer.interface import UNVERSIONED
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, over, write_new
 
 LICENSE = "asset_license"
+# Version of an asset whose URDF is in no versioned package.
+UNVERSIONED = "0.0.0"
 # Values of isaac:robotType besides the fallback, which is no type.
 ROBOT_TYPES = (
     "End Effector",
@@ -42,11 +41,9 @@ _LICENSES = frozenset(
 )
 
 
-def author_robot_schema(  # one parameter per input
+def author_robot_schema(
     layer: Sdf.Layer,
     stage: Usd.Stage,
-    tree: Tree,
-    body_assignment: BodyAssignment,
     prims: Prims,
     version: str,
     metadata: Mapping[str, str],
@@ -57,9 +54,7 @@ def author_robot_schema(  # one parameter per input
     Args:
         layer: Layer that gets overs.
         stage: The asset without that layer.
-        tree: The robot.
-        body_assignment: Its bodies.
-        prims: Paths of all prims.
+        prims: The robot.
         version: Version of the asset.
         metadata: Type and licence of the robot, by name, if they are known.
         custom: Layer of custom data, if there is one.
@@ -73,9 +68,9 @@ def author_robot_schema(  # one parameter per input
         write_new(robot, "isaac:robotType", token, kind)
     if metadata.get(LICENSE) in _LICENSES:
         write_new(robot, "isaac:license", token, metadata[LICENSE])
-    links, joints = _order(tree, body_assignment, prims, stage)
-    sites = _sites(tree, body_assignment, prims, stage, custom)
-    if not (prims.anchor is not None or any(_articulated(tree, prims))):
+    links, joints = _order(prims, stage)
+    sites = _sites(prims, stage, custom)
+    if not (prims.anchor is not None or any(_articulated(prims))):
         # Without joints, Isaac Sim looks for bodies alone.
         sites = {}
     for parent in (prims.robot, prims.geometry, prims.physics, *sites):
@@ -97,15 +92,13 @@ def author_robot_schema(  # one parameter per input
     _list(robot, "isaac:physics:robotJoints", joints)
 
 
-def _order(
-    tree: Tree, body_assignment: BodyAssignment, prims: Prims, stage: Usd.Stage
-) -> tuple[list[str], list[Sdf.Path]]:
+def _order(prims: Prims, stage: Usd.Stage) -> tuple[list[str], list[Sdf.Path]]:
     """Return the links with bodies depth first, and the paths of joints as found.
 
     Joints of a body are in the order of the stage, also those whose parent in the URDF
     is a link that was merged into the body.
     """
-    body_of = body_assignment.body_of
+    tree, body_of = prims.tree, prims.bodies.body_of
     scope = stage.GetPrimAtPath(prims.physics)
     order = {child.GetPath(): place for place, child in enumerate(scope.GetChildren())}
     moving = [
@@ -134,20 +127,16 @@ def _order(
     return [body for body in links if body is not None], joints
 
 
-def _articulated(tree: Tree, prims: Prims) -> Iterator[Joint]:
+def _articulated(prims: Prims) -> Iterator[Joint]:
     """Return the joints with prims that belong to an articulation."""
-    for below in tree.child_joints.values():
+    for below in prims.tree.child_joints.values():
         for joint in below:
             if joint.name in prims.joint and not isinstance(joint.kind, Floating):
                 yield joint
 
 
 def _sites(
-    tree: Tree,
-    body_assignment: BodyAssignment,
-    prims: Prims,
-    stage: Usd.Stage,
-    custom: Sdf.Layer | None,
+    prims: Prims, stage: Usd.Stage, custom: Sdf.Layer | None
 ) -> dict[Sdf.Path, list[Sdf.Path]]:
     """Return the frames directly below a body without anything below them."""
 
@@ -156,9 +145,10 @@ def _sites(
         below = data.nameChildren if data is not None else ()
         return not (below or stage.GetPrimAtPath(path).GetChildren())
 
-    bodies = {prims.link[name] for name in tree.links if body_assignment.body_of[name] == name}
+    links = prims.tree.links
+    bodies = {prims.link[name] for name in links if prims.bodies.body_of[name] == name}
     found: dict[Sdf.Path, list[Sdf.Path]] = {}
-    for name in tree.links:
+    for name in links:
         path = prims.link[name]
         is_frame = path not in bodies and path.GetParentPath() in bodies
         if is_frame and is_empty(path):

@@ -9,7 +9,6 @@ from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Joint
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import applied, apply, write_new
@@ -91,9 +90,7 @@ def axis_instance(*, angular: bool) -> str:
     return "angular" if angular else "linear"
 
 
-def single_axis_joints(
-    physics: Sdf.Layer, tree: Tree, prims: Prims
-) -> list[tuple[Sdf.PrimSpec, Joint]]:
+def single_axis_joints(physics: Sdf.Layer, prims: Prims) -> list[tuple[Sdf.PrimSpec, Joint]]:
     """Return the revolute, continuous and prismatic joints with their prims.
 
     The unit of a schema's number depends on the axis, so that it is not applicable to
@@ -101,11 +98,10 @@ def single_axis_joints(
 
     Args:
         physics: The layer that defines the joints.
-        tree: The robot.
-        prims: Paths of all prims.
+        prims: The robot.
     """
     found = []
-    for joint in tree.parent_joint.values():
+    for joint in prims.tree.parent_joint.values():
         if joint.name in prims.joint:
             prim = physics.GetPrimAtPath(prims.joint[joint.name])
             if is_revolute(prim) or prim.typeName == "PhysicsPrismaticJoint":

@@ -15,7 +15,6 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import JointDrive, Simulation
 from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
@@ -29,8 +28,7 @@ from urdf_usd.converter.usd.profiles.joint_attributes import (
     single_axis_joints,
 )
 from urdf_usd.converter.usd.writer.float32 import LEAST_RANGE, fits_float32
-from urdf_usd.converter.usd.writer.names import sibling_names
-from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.specs import apply, define, over, relate, write_new
 
 _DAMPING_AND_FRICTION = (
@@ -52,7 +50,6 @@ def author_mujoco(
     layer: Sdf.Layer,
     physics: Sdf.Layer,
     stage: Usd.Stage,
-    tree: Tree,
     prims: Prims,
     simulation: Simulation | None,
 ) -> tuple[Diagnostic, ...]:
@@ -62,14 +59,13 @@ def author_mujoco(
         layer: Layer that gets overs and actuators.
         physics: The layer that defines the joints.
         stage: The asset with UsdPhysics.
-        tree: The robot.
-        prims: Paths of all prims.
+        prims: The robot.
         simulation: Settings of a robot description file, if there is one.
 
     Returns:
         Diagnostics about couplings and settings that the schemas cannot represent.
     """
-    joints = single_axis_joints(physics, tree, prims)
+    joints = single_axis_joints(physics, prims)
     settings = simulation or Simulation()
     armatures = dict(settings.armatures)
     for prim, joint in joints:

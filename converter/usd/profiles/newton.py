@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
@@ -34,17 +32,15 @@ _JOINT_ATTRIBUTES = (
 )
 
 
-def author_newton(
-    physics: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> tuple[Diagnostic, ...]:
+def author_newton(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints and bodies; report lost couplings."""
-    _author_inertias(physics, body_assignment, prims)
-    return author_newton_joints(physics, tree, prims)
+    _author_inertias(physics, prims)
+    return author_newton_joints(physics, prims)
 
 
-def author_newton_joints(physics: Sdf.Layer, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
+def author_newton_joints(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to joints; report lost couplings."""
-    joints = single_axis_joints(physics, tree, prims)
+    joints = single_axis_joints(physics, prims)
     for prim, joint in joints:
         # Newton reads the effort limit from the drive.
         write_drive(prim, joint)
@@ -83,9 +79,9 @@ def _author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> Non
     relate(prim, "newton:mimicJoint", leader.path)
 
 
-def _author_inertias(physics: Sdf.Layer, body_assignment: BodyAssignment, prims: Prims) -> None:
+def _author_inertias(physics: Sdf.Layer, prims: Prims) -> None:
     """Author inertia tensors in double precision, along the axes of the link."""
-    for body in body_assignment.bodies:
+    for body in prims.bodies.bodies:
         prim = physics.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia
         apply(prim, "NewtonMassAPI")

@@ -14,7 +14,6 @@ from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
@@ -43,9 +42,9 @@ _PASSIVE = (
 )
 
 
-def author_physx(physics: Sdf.Layer, tree: Tree, prims: Prims) -> tuple[Diagnostic, ...]:
+def author_physx(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
     """Apply PhysX's schemas to joints; report lost couplings."""
-    joints = single_axis_joints(physics, tree, prims)
+    joints = single_axis_joints(physics, prims)
     for prim, joint in joints:
         write_drive(prim, joint)
         _author_joint(prim, joint)

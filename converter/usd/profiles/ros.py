@@ -11,16 +11,14 @@ from math import inf
 
 from pxr import Sdf, UsdGeom, UsdPhysics
 
-from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous
-from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.usd.writer.names import sibling_names
-from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
     applied,
     apply,
     define,
     over,
+    prim_specs,
     relate,
     write,
     write_new,
@@ -35,14 +33,12 @@ _MATERIAL = "PhysicsMaterialAPI"
 _FRAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-def author_ros(layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> None:
+def author_ros(layer: Sdf.Layer, prims: Prims) -> None:
     """Author the conventions of REP 158 on existing joints, links and colliders.
 
     Args:
         layer: The physics layer, with Newton's schemas.
-        tree: The robot.
-        body_assignment: Its bodies.
-        prims: Paths of all prims.
+        prims: The robot.
     """
     names = {path: name for name, path in prims.joint.items()}
     if prims.anchor is not None:
@@ -52,14 +48,14 @@ def author_ros(layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, pr
         _write_text(joint, "ros:joint:name", name, custom=True)
         _release_world(joint, prims.robot)
         _write_mimic(joint)
-    for part in tree.parent_joint.values():
+    for part in prims.tree.parent_joint.values():
         if part.name in prims.joint and isinstance(part.kind, Continuous):
             # Otherwise limits are missing (1.3); infinite ones are none.
             joint = over(layer, prims.joint[part.name])
             write(joint, _TOKENS.physicsLowerLimit, -inf)
             write(joint, _TOKENS.physicsUpperLimit, inf)
-    for name in tree.links:
-        if body_assignment.body_of[name] != name:
+    for name in prims.tree.links:
+        if prims.bodies.body_of[name] != name:
             _write_frame(over(layer, prims.link[name]), name)
     _author_contacts(layer, prims)
 
@@ -102,13 +98,11 @@ def _write_frame(link: Sdf.PrimSpec, name: str) -> None:
 
 def _author_contacts(layer: Sdf.Layer, prims: Prims) -> None:
     """Bind a contact material to all colliders (1.3.4), and state their purpose."""
-    colliders: list[Sdf.Path] = []
-
-    def collect(path: Sdf.Path) -> None:
-        if path.IsPrimPath() and "PhysicsCollisionAPI" in applied(layer.GetPrimAtPath(path)):
-            colliders.append(path)
-
-    layer.Traverse(prims.robot, collect)
+    colliders = [
+        spec.path
+        for spec in prim_specs(layer, prims.robot)
+        if "PhysicsCollisionAPI" in applied(spec)
+    ]
     if not colliders:
         return
     taken = layer.GetPrimAtPath(prims.physics).nameChildren.keys()

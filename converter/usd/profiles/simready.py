@@ -16,7 +16,7 @@ from pxr import Gf, Sdf, UsdGeom, Vt
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import applied, apply, over, write_new
+from urdf_usd.converter.usd.writer.specs import applied, apply, over, prim_specs, write_new
 
 METADATA = (
     "author",
@@ -78,22 +78,21 @@ def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnosti
 
 
 def complete(
-    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot, *, bodies: int
+    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
 ) -> tuple[Diagnostic, ...]:
     """Author what the profile requires of physics and meshes.
 
     Args:
         physics: The physics layer, with Newton's schemas and articulation roots.
         library: The library of meshes.
-        prims: Paths of all prims.
-        robot: The robot, for diagnostics.
-        bodies: Number of rigid bodies.
+        prims: The robot.
+        robot: The same, for diagnostics.
     """
     complete_newton(physics)
     replaced = complete_normals(library)
     hide_colliders(physics, prims)
     return (
-        *_lacking(library, robot, bodies),
+        *_lacking(library, robot, len(prims.bodies.bodies)),
         *(
             Diagnostic(
                 "normals-opposite",
@@ -135,9 +134,7 @@ def complete_newton(layer: Sdf.Layer) -> None:
     Args:
         layer: The physics layer, with articulation roots.
     """
-    paths: list[Sdf.Path] = []
-    layer.Traverse(Sdf.Path.absoluteRootPath, paths.append)
-    for prim in (layer.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
+    for prim in prim_specs(layer):
         schemas = applied(prim)
         if "PhysicsMeshCollisionAPI" in schemas:
             apply(prim, "NewtonMeshCollisionAPI")
@@ -157,10 +154,8 @@ def complete_normals(library: Sdf.Layer) -> list[str]:
     Returns:
         Names of meshes whose normals were replaced.
     """
-    paths: list[Sdf.Path] = []
-    library.Traverse(Sdf.Path.absoluteRootPath, paths.append)
     replaced = []
-    for mesh in (library.GetPrimAtPath(path) for path in paths if path.IsPrimPath()):
+    for mesh in prim_specs(library):
         if mesh.typeName != "Mesh":
             continue
         topology = ("points", "faceVertexCounts", _INDICES)

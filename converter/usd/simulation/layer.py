@@ -14,7 +14,6 @@ from pxr import Sdf, Usd, UsdPhysics
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.plan import (
     ContactMaterial,
     JointDrive,
@@ -26,8 +25,8 @@ from urdf_usd.converter.usd.writer.float32 import to_float32
 from urdf_usd.converter.usd.writer.joints import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
-    applied,
     apply,
+    apply_once,
     define,
     over,
     relate,
@@ -43,8 +42,6 @@ def author_simulation(
     layer: Sdf.Layer,
     composed: Usd.Stage,
     simulation: Simulation,
-    tree: Tree,
-    body_assignment: BodyAssignment,
     prims: Prims,
     *,
     newton: bool,
@@ -57,9 +54,7 @@ def author_simulation(
         layer: The layer of these settings alone.
         composed: The asset without them.
         simulation: What is written.
-        tree: The robot.
-        body_assignment: Its bodies.
-        prims: Paths of all prims.
+        prims: The robot.
         newton: Whether settings without a schema of UsdPhysics, and the initial
             state, are written in those of Newton.
         physx: Likewise of PhysX.
@@ -71,25 +66,26 @@ def author_simulation(
     Raises:
         AuthoringError: A number is beyond float32.
     """
-    joints = {joint.name: joint for joint in tree.parent_joint.values()}
+    bodies = prims.bodies
+    joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
     angular = {name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint}
     if not (newton or physx) and simulation.drives:
         _author_efforts(layer, joints, prims.joint)
     _author_joints(layer, simulation, prims, angular, newton=newton, physx=physx)
-    roots = articulation_roots(tree, body_assignment, prims)
+    roots = articulation_roots(prims)
     if simulation.self_collision is not None:
         chosen = _self_collision_attributes(newton=newton, physx=physx)
         _author_self_collision(layer, roots, chosen, enabled=simulation.self_collision)
     body_of = {
         str(path): body
         for link, paths in prims.collision.items()
-        if (body := body_assignment.body_of[link]) is not None
+        if (body := bodies.body_of[link]) is not None
         for path in paths
     }
-    pairs = _body_pairs(simulation.filtered_pairs, body_assignment)
+    pairs = _body_pairs(simulation.filtered_pairs, bodies)
     found: tuple[Diagnostic, ...] = ()
     if simulation.filter_overlaps:
-        overlapping, found = _overlaps(composed, pairs, tree, body_assignment, body_of)
+        overlapping, found = _overlaps(composed, pairs, prims, body_of)
         pairs = (*pairs, *overlapping)
     paths = {
         body: _filter_prims(
@@ -128,7 +124,7 @@ def _author_joints(
         attributes = _armature_attributes(newton=newton, physx=physx, angular=angular[name])
         for schema, attribute in attributes:
             prim = over(layer, prims.joint[name])
-            _apply_once(prim, schema)
+            apply_once(prim, schema)
             _write(prim, attribute, armature, f"armature of joint {name!r}")
     springs = {
         "limitStiffness": simulation.limit_stiffnesses,
@@ -137,7 +133,7 @@ def _author_joints(
     for attribute, values in springs.items():
         for name, value in values if newton else ():
             prim = over(layer, prims.joint[name])
-            _apply_once(prim, "NewtonJointAPI")
+            apply_once(prim, "NewtonJointAPI")
             per_degree = value / (degrees(1.0) if angular[name] else 1.0)
             what = f"{attribute} of joint {name!r}"
             _write(prim, f"newton:{attribute}", per_degree, what)
@@ -169,11 +165,6 @@ def _self_collision_attributes(*, newton: bool, physx: bool) -> Iterator[tuple[s
         yield "PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"
 
 
-def _apply_once(prim: Sdf.PrimSpec, schema: str) -> None:
-    if schema not in applied(prim):
-        apply(prim, schema)
-
-
 def _write(prim: Sdf.PrimSpec, name: str, value: float, what: str) -> None:
     write_new(prim, name, _FLOAT, to_float32(value, what))
 
@@ -192,7 +183,7 @@ def _author_efforts(
         if isinstance(joint.kind, _ONE_AXIS):
             prim = over(layer, path)
             instance = axis_instance(angular=not isinstance(joint.kind, Prismatic))
-            _apply_once(prim, f"PhysicsDriveAPI:{instance}")
+            apply_once(prim, f"PhysicsDriveAPI:{instance}")
             values = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
             for part, value in values.items():
                 what = f"{part} of joint {name!r}"
@@ -209,7 +200,7 @@ def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> No
         "targetPosition": drive.target_position * unit,
         "targetVelocity": drive.target_velocity * unit,
     }
-    _apply_once(prim, f"PhysicsDriveAPI:{instance}")
+    apply_once(prim, f"PhysicsDriveAPI:{instance}")
     begin = f"drive:{instance}:physics"
     uniform, token = Sdf.VariabilityUniform, Sdf.ValueTypeNames.Token
     if f"{begin}:type" not in prim.properties:
@@ -242,7 +233,7 @@ def _author_position(
     instance = axis_instance(angular=angular)
     value = degrees(position) if angular else position
     what = f"the initial position of joint {joint!r}"
-    _apply_once(prim, f"PhysicsJointStateAPI:{instance}")
+    apply_once(prim, f"PhysicsJointStateAPI:{instance}")
     _write(prim, f"state:{instance}:physics:position", value, what)
     if newton:
         # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
@@ -260,17 +251,17 @@ def _author_self_collision(
     for path in roots:
         prim = over(layer, path)
         for schema, attribute in chosen:
-            _apply_once(prim, schema)
+            apply_once(prim, schema)
             write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
 
 
 def _body_pairs(
-    pairs: Iterable[tuple[str, str]], body_assignment: BodyAssignment
+    pairs: Iterable[tuple[str, str]], bodies: BodyAssignment
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of different bodies of links."""
     found: dict[tuple[str, str], None] = {}
     for one, other in pairs:
-        first, second = (body_assignment.body_of[name] for name in (one, other))
+        first, second = (bodies.body_of[name] for name in (one, other))
         # Colliders of one body, or of the world, do not collide with each other.
         if first is None or second is None or first == second:
             continue
@@ -281,19 +272,16 @@ def _body_pairs(
 def _overlaps(
     composed: Usd.Stage,
     filtered: Iterable[tuple[str, str]],
-    tree: Tree,
-    body_assignment: BodyAssignment,
+    prims: Prims,
     body_of: Mapping[str, str],
 ) -> tuple[tuple[tuple[str, str], ...], tuple[Diagnostic, ...]]:
     """Find bodies that overlap at rest, and report them and those that touch.
 
     Bodies of one joint are not tested: simulators let them not collide.
     """
-    # Imports numpy and scipy.
-
     ignored = set(map(frozenset, filtered))
-    joined = ((joint.parent, joint.child) for joint in tree.parent_joint.values())
-    ignored |= set(map(frozenset, _body_pairs(joined, body_assignment)))
+    joined = ((joint.parent, joint.child) for joint in prims.tree.parent_joint.values())
+    ignored |= set(map(frozenset, _body_pairs(joined, prims.bodies)))
     overlapping, touching = bodies_in_contact(composed, body_of, ignored)
     found = [
         Diagnostic(rule, f"links {what}: {_listed(pairs)}")
@@ -347,7 +335,7 @@ def _author_contact_materials(
                 _write(prim, f"physics:{attribute}", value, what)
         for path in _colliders(composed, prims.collision[one.link]):
             prim = over(layer, path)
-            _apply_once(prim, "MaterialBindingAPI")
+            apply_once(prim, "MaterialBindingAPI")
             relate(prim, "material:binding:physics", materials[values])
 
 
@@ -395,6 +383,6 @@ def _author_filtered_pairs(
         if not others:
             continue
         prim = over(layer, path)
-        _apply_once(prim, _FILTERED_PAIRS)
+        apply_once(prim, _FILTERED_PAIRS)
         relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
         relation.targetPathList.explicitItems = list(others)

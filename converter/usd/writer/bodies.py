@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pxr import Gf, Sdf
 
-from urdf_usd.converter.robot.bodies import Body, BodyAssignment
+from urdf_usd.converter.robot.bodies import Body
 from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import Approximation, Inertial, Link, MeshFile
 from urdf_usd.converter.robot.rigid import rotate_inertia
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import (
     write_flag,
     write_number,
@@ -16,47 +15,37 @@ from urdf_usd.converter.usd.urdf_attributes import (
     write_text,
 )
 from urdf_usd.converter.usd.writer.float32 import moments_to_float32, to_float32
-from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
+from urdf_usd.converter.usd.writer.meshes import MeshLibrary
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import apply, over, write
 
-_MASS = "PhysicsMassAPI"
-_MESH = "PhysicsMeshCollisionAPI"
-
 
 def author_bodies(
-    layer: Sdf.Layer,
-    geometry: Sdf.Layer,
-    tree: Tree,
-    body_assignment: BodyAssignment,
-    prims: Prims,
-    library: MeshLibrary,
+    layer: Sdf.Layer, geometry: Sdf.Layer, prims: Prims, library: MeshLibrary
 ) -> None:
     """Apply body, mass and collider schemas to prims that the geometry layer defines.
 
     Args:
         layer: The physics layer; faster if no stage composes it yet.
         geometry: The geometry layer, finished.
-        tree: The robot.
-        body_assignment: Its bodies.
-        prims: Paths of all prims.
+        prims: The robot.
         library: The meshes.
 
     Raises:
         AuthoringError: A number is beyond float32.
     """
-    for body in body_assignment.bodies:
+    for body in prims.bodies.bodies:
         prim = over(layer, prims.link[body.link])
         apply(prim, "PhysicsRigidBodyAPI")
         _author_mass(prim, body)
-        own = tree.link[body.link].inertial
+        own = prims.tree.link[body.link].inertial
         if own and own.estimated:
             write_text(prim, "inertial:estimated", own.estimated)
         if not _is_own(body, own):
             _keep_inertial(prim, own)
-    for name in tree.links:
-        link = tree.link[name]
-        if body_assignment.body_of[name] != name:
+    for name in prims.tree.links:
+        link = prims.tree.link[name]
+        if prims.bodies.body_of[name] != name:
             # Distinguishes a frame from Xforms that group shapes.
             frame = over(layer, prims.link[name])
             write_text(frame, "link", name)
@@ -73,11 +62,10 @@ def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
     moments, quat_wxyz = principal_inertia(body.inertia)
     mass = to_float32(body.mass, f"the mass {what}")
     center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
-    center_of_mass = Gf.Vec3f(*center)
     diagonal = moments_to_float32(moments, f"the inertia {what}")
-    apply(prim, _MASS)
+    apply(prim, "PhysicsMassAPI")
     write(prim, "physics:mass", mass)
-    write(prim, "physics:centerOfMass", center_of_mass)
+    write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
     write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
     write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
 
@@ -109,11 +97,7 @@ def _keep_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
 
 
 def _author_colliders(
-    layer: Sdf.Layer,
-    geometry: Sdf.Layer,
-    link: Link,
-    prims: Prims,
-    library: MeshLibrary,
+    layer: Sdf.Layer, geometry: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary
 ) -> None:
     for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
         if not geometry.GetPrimAtPath(path):
@@ -135,6 +119,5 @@ def _author_collider(prim: Sdf.PrimSpec, approximation: Approximation | None) ->
     """Apply the schemas of a collider, with the approximation of a mesh."""
     apply(prim, "PhysicsCollisionAPI")
     if approximation is not None:
-        apply(prim, _MESH)
-        name = "physics:approximation"
-        write(prim, name, approximation.value)
+        apply(prim, "PhysicsMeshCollisionAPI")
+        write(prim, "physics:approximation", approximation.value)

@@ -17,8 +17,7 @@ from msgspec import structs
 from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
-from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
-from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.prims import Prims, legal_name, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
     SCOPE_PROPERTIES,
     define,

@@ -22,9 +22,8 @@ from urdf_usd.converter.robot.model import (
     Vec3,
 )
 from urdf_usd.converter.robot.rigid import compose, invert_pose, rest_poses
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.writer.float32 import is_positive_float32
-from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary, mesh_key
+from urdf_usd.converter.usd.writer.meshes import MeshLibrary, mesh_key
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
 
@@ -38,20 +37,20 @@ _SCHEMAS: Mapping[type[Geometry], str] = {
 
 
 def author_geometry(
-    layer: Sdf.Layer, tree: Tree, prims: Prims, library: MeshLibrary, library_asset: str
+    layer: Sdf.Layer, prims: Prims, library: MeshLibrary, library_asset: str
 ) -> tuple[Diagnostic, ...]:
     """Write the robot's prim, link frames and shapes.
 
     Args:
         layer: The geometry layer; faster if no stage composes it yet.
-        tree: The robot.
-        prims: Paths of all prims.
+        prims: The robot.
         library: The meshes.
         library_asset: Layer of the meshes, relative to the geometry layer.
 
     Returns:
         Diagnostics about omitted shapes.
     """
+    tree = prims.tree
     define(layer, prims.robot, "Xform")
     define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
@@ -102,7 +101,7 @@ def _author_shapes(
     return diagnostics
 
 
-def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prims) -> Gf.Range3d:
+def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> Gf.Range3d:
     """Return the extent of all visuals, or of all colliders of a robot without visuals.
 
     Computed from the extents of shapes, with all joints at zero.
@@ -110,8 +109,7 @@ def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prim
     Args:
         geometry: The authored geometry layer.
         library: The layer of the meshes.
-        tree: The robot.
-        prims: Paths of all prims.
+        prims: The robot.
 
     Returns:
         The extent [m] in the frame of the robot's prim; empty without shapes.
@@ -124,9 +122,9 @@ def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, tree: Tree, prims: Prim
             extent.UnionWith(_authored_extent(library, child.path))
         return extent
 
-    rest = rest_poses(tree)
+    rest = rest_poses(prims.tree)
     visible, colliding = Gf.Range3d(), Gf.Range3d()
-    for name, link in tree.link.items():
+    for name, link in prims.tree.link.items():
         paths = (*prims.visual[name], *prims.collision[name])
         for shape, path in zip(link.shapes, paths, strict=True):
             gprim = geometry.GetPrimAtPath(path)

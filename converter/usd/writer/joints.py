@@ -12,7 +12,6 @@ from typing import assert_never
 
 from pxr import Gf, Sdf
 
-from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     Continuous,
@@ -36,10 +35,13 @@ from urdf_usd.converter.robot.rigid import (
     rest_poses,
     rotation_onto_axis,
 )
-from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.usd.urdf_attributes import write_flag, write_number, write_text
-from urdf_usd.converter.usd.writer.float32 import NO_LIMIT, limit_to_float32, to_float32
-from urdf_usd.converter.usd.writer.joint_frames import finest_frame
+from urdf_usd.converter.usd.writer.float32 import (
+    NO_LIMIT,
+    finest_frame,
+    limit_to_float32,
+    to_float32,
+)
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     apply,
@@ -55,24 +57,22 @@ from urdf_usd.converter.usd.writer.specs import (
 # not lock: OpenUSD's parser reads them as "no limit".
 _LOCKED = (1.0, -1.0)
 _FREE = (float("-inf"), float("inf"))
+_FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 # Component of the bodies that are connected to the world; no link has an empty name.
 _WORLD = ""
 
 
-def author_joints(
-    layer: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> None:
+def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
     """Write all joints between bodies, and the names of the other joints.
 
     Args:
         layer: The physics layer; faster if no stage composes it yet.
-        tree: The robot.
-        body_assignment: Its bodies.
-        prims: Paths of all prims.
+        prims: The robot.
 
     Raises:
         AuthoringError: A number is beyond float32.
     """
+    tree = prims.tree
     rest = rest_poses(tree)
     for name in tree.links:
         joint = tree.parent_joint.get(name)
@@ -85,7 +85,7 @@ def author_joints(
         else:
             prim = define(layer, path, _schema(joint.kind))
             show_spec_name(prim, joint.name)
-            _author_frames(prim, joint, rest, body_assignment, prims)
+            _author_frames(prim, joint, rest, prims)
             _author_freedom(prim, joint.kind)
         write_text(prim, "joint:type", type(joint.kind).__name__.lower())
         if joint.dont_collapse:
@@ -117,18 +117,12 @@ def _schema(kind: JointKind) -> str:
             assert_never(kind)
 
 
-def _author_frames(
-    prim: Sdf.PrimSpec,
-    joint: Joint,
-    rest: dict[str, Pose],
-    body_assignment: BodyAssignment,
-    prims: Prims,
-) -> None:
+def _author_frames(prim: Sdf.PrimSpec, joint: Joint, rest: dict[str, Pose], prims: Prims) -> None:
     origin = joint.origin
     backwards = isinstance(joint.kind, Generic) and joint.kind.backwards
     parent_side, child_side = (1, 0) if backwards else (0, 1)
     targets = "physics:body0", "physics:body1"
-    parent_body = body_assignment.body_of[joint.parent]
+    parent_body = prims.bodies.body_of[joint.parent]
     if parent_body is None:
         # The default prim represents the world; the root link is at its origin.
         relate(prim, targets[parent_side], prims.robot)
@@ -157,8 +151,6 @@ def _turn(axis: Vec3, origin: Vec4) -> Vec4:
     # Coordinate axes get plain frames, for consumers that ignore the joint frame.
     if sum(c != 0 for c in axis) == 1:
         return turn
-    # Imports numpy, which few joints need.
-
     return finest_frame(origin, turn, axis)
 
 
@@ -172,7 +164,7 @@ def _author_pose(joint: Sdf.PrimSpec, side: int, pose: Pose, what: str) -> None:
 def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
     match kind:
         case Revolute():
-            lower, upper = _limits_deg(kind.range)
+            lower, upper = _limits(kind.range, degrees(1.0))
             write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
             write(joint, "physics:lowerLimit", lower)
             write(joint, "physics:upperLimit", upper)
@@ -196,17 +188,12 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
             assert_never(kind)
 
 
-def _limits_deg(limits: Range) -> tuple[float, float]:
-    """Convert limits to degrees; a limit on one side only stays effective.
+def _limits(limits: Range, unit: float) -> tuple[float, float]:
+    """Convert limits to another unit; a limit on one side only stays effective.
 
     OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
     that a very large angle is used instead.
     """
-    return _limits(limits, degrees(1.0))
-
-
-def _limits(limits: Range, unit: float) -> tuple[float, float]:
-    """Convert limits to another unit; see :func:`_limits_deg`."""
     lower, upper = (limit_to_float32(end * unit) for end in (limits.lower, limits.upper))
     if isinf(lower) and isinf(upper):
         return lower, upper
@@ -216,13 +203,15 @@ def _limits(limits: Range, unit: float) -> tuple[float, float]:
 def _author_plane(joint: Sdf.PrimSpec, normal: str) -> None:
     """Limit a D6 joint to translation in a plane and rotation about its normal."""
     free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
-    for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+    for freedom in _FREEDOMS:
         # Free axes are authored too: some consumers lock axes without limits.
-        low, high = _FREE if freedom in free else _LOCKED
-        apply(joint, f"PhysicsLimitAPI:{freedom}")
-        for bound, value in (("low", low), ("high", high)):
-            name = f"limit:{freedom}:physics:{bound}"
-            write_new(joint, name, Sdf.ValueTypeNames.Float, value)
+        _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
+
+
+def _author_limits(joint: Sdf.PrimSpec, freedom: str, limits: tuple[float, float]) -> None:
+    apply(joint, f"PhysicsLimitAPI:{freedom}")
+    for bound, value in zip(("low", "high"), limits, strict=True):
+        write_new(joint, f"limit:{freedom}:physics:{bound}", Sdf.ValueTypeNames.Float, value)
 
 
 def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
@@ -232,15 +221,12 @@ def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
         for name, angle in zip(("0", "1"), kind.cone, strict=True):
             write(joint, f"physics:coneAngle{name}Limit", limit_to_float32(angle))
     axes = {axis.token: axis for axis in kind.axes}
-    for freedom in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+    for freedom in _FREEDOMS:
         axis = axes.get(freedom)
         if kind.cone is None:
             unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
-            low, high = _LOCKED if axis is None else _limits(axis.range, unit)
-            apply(joint, f"PhysicsLimitAPI:{freedom}")
-            for bound, value in (("low", low), ("high", high)):
-                name = f"limit:{freedom}:physics:{bound}"
-                write_new(joint, name, Sdf.ValueTypeNames.Float, value)
+            limits = _LOCKED if axis is None else _limits(axis.range, unit)
+            _author_limits(joint, freedom, limits)
         if axis is not None and axis.effort is not None:
             apply(joint, f"PhysicsDriveAPI:{freedom}")
             name = f"drive:{freedom}:physics:maxForce"
@@ -249,32 +235,23 @@ def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
 
 def _author_unsupported_attributes(prim: Sdf.PrimSpec, joint: Joint) -> None:
     """Author values without UsdPhysics schema as ``urdf:`` attributes, in SI units."""
-    write_number(prim, "limit:effort", joint.effort)
-    write_number(prim, "limit:velocity", joint.velocity)
-    write_number(prim, "limit:acceleration", joint.acceleration)
-    write_number(prim, "limit:deceleration", joint.deceleration)
-    write_number(prim, "limit:jerk", joint.jerk)
-    if joint.dynamics is not None:
-        write_number(prim, "dynamics:damping", joint.dynamics.damping)
-        write_number(prim, "dynamics:friction", joint.dynamics.friction)
-    if safety := joint.safety:
-        write_number(prim, "safety_controller:k_velocity", safety.k_velocity)
-        write_number(prim, "safety_controller:k_position", safety.k_position)
-        write_number(prim, "safety_controller:soft_lower_limit", safety.soft_lower_limit)
-        write_number(prim, "safety_controller:soft_upper_limit", safety.soft_upper_limit)
-    if calibration := joint.calibration:
-        write_number(prim, "calibration:rising", calibration.rising)
-        write_number(prim, "calibration:falling", calibration.falling)
+    for name in ("effort", "velocity", "acceleration", "deceleration", "jerk"):
+        write_number(prim, f"limit:{name}", getattr(joint, name))
+    for element, part in (
+        ("dynamics", joint.dynamics),
+        ("safety_controller", joint.safety),
+        ("calibration", joint.calibration),
+    ):
+        for name in part.__struct_fields__ if part else ():
+            write_number(prim, f"{element}:{name}", getattr(part, name))
     if mimic := joint.mimic:
         write_text(prim, "mimic:joint", mimic.joint)
         write_number(prim, "mimic:multiplier", mimic.multiplier)
         write_number(prim, "mimic:offset", mimic.offset)
 
 
-def author_articulation(
-    physics: Sdf.Layer, tree: Tree, body_assignment: BodyAssignment, prims: Prims
-) -> None:
-    """Mark the root of every articulation.
+def articulation_roots(prims: Prims) -> list[Sdf.Path]:
+    """Return the prims that are marked as the roots of articulations.
 
     A floating base is marked on its root body. A fixed one is marked on the default
     prim, an ancestor of the joint to the world, or on that joint if there are free
@@ -282,24 +259,19 @@ def author_articulation(
     without joints is no articulation. Each subtree below a floating joint is a separate
     articulation.
     """
-    for path in articulation_roots(tree, body_assignment, prims):
-        apply(over(physics, path), "PhysicsArticulationRootAPI")
-
-
-def articulation_roots(tree: Tree, body_assignment: BodyAssignment, prims: Prims) -> list[Sdf.Path]:
-    """Return the prims that :func:`author_articulation` marks."""
+    tree, body_of = prims.tree, prims.bodies.body_of
     component: dict[str, str] = {}
     held: list[Sdf.Path] = []
     articulated: dict[str, None] = {}
     for name in tree.links:
-        if body_assignment.body_of[name] != name:
+        if body_of[name] != name:
             continue
         joint = tree.parent_joint.get(name)
         path = prims.anchor if joint is None else prims.joint[joint.name]
         if path is None or (joint is not None and isinstance(joint.kind, Floating)):
             component[name] = name
             continue
-        parent = None if joint is None else body_assignment.body_of[joint.parent]
+        parent = None if joint is None else body_of[joint.parent]
         component[name] = _WORLD if parent is None else component[parent]
         if parent is None:
             held.append(path)

@@ -1,15 +1,17 @@
-"""Prim paths of all parts of a robot."""
+"""Names and paths of the prims of a robot."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.model import Floating, Joint
+from urdf_usd.converter.robot.model import Floating
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
 
 GEOMETRY = "Geometry"
 PHYSICS = "Physics"
@@ -17,12 +19,17 @@ MATERIALS = "Materials"
 # Joint that fixes the base if the URDF has no joint to the world.
 ANCHOR = "base_anchor"
 SCENE = "PhysicsScene"
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
+# Longer names are valid, but unreadable in tree views.
+_LONGEST = 200
 
 
-class Prims(Struct, frozen=True):
-    """Paths of a robot's prims.
+class Prims(Struct, frozen=True, eq=False):
+    """A robot, its bodies, and the paths of its prims.
 
     Attributes:
+        tree: The robot.
+        bodies: Its bodies.
         robot: Default prim.
         link: Link prim by link name.
         link_parent: Link whose prim is the parent of a link's prim; None for the
@@ -34,6 +41,8 @@ class Prims(Struct, frozen=True):
         scene: Prim of the physics scene, if any.
     """
 
+    tree: Tree
+    bodies: BodyAssignment
     robot: Sdf.Path
     link: dict[str, Sdf.Path]
     link_parent: dict[str, str | None]
@@ -62,14 +71,14 @@ class Prims(Struct, frozen=True):
 def place_prims(
     robot_name: str,
     tree: Tree,
-    body_assignment: BodyAssignment,
+    bodies: BodyAssignment,
     nesting: BodyNesting,
     *,
     scene: bool = False,
 ) -> Prims:
     """Assign paths to all links, shapes and joints, and optionally a scene."""
     robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
-    parents = {name: _prim_parent(name, tree, body_assignment, nesting) for name in tree.links}
+    parents = {name: _prim_parent(name, tree, bodies, nesting) for name in tree.links}
     children: dict[str | None, list[str]] = {None: []}
     for name in tree.links:
         children.setdefault(parents[name], []).append(name)
@@ -98,12 +107,16 @@ def place_prims(
         visual[name] = shapes[: len(part.visuals)]
         collision[name] = shapes[len(part.visuals) :]
 
-    joints = [joint for joint in _joints(tree) if _has_prim(joint, body_assignment)]
+    # Frames of a body have no joint prim.
+    joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
+    joints = [joint for joint in joints if bodies.body_of[joint.child] == joint.child]
     names = [joint.name for joint in joints]
-    anchored = body_assignment.base == "fixed" and body_assignment.body_of[tree.root] is not None
+    anchored = bodies.base == "fixed" and bodies.body_of[tree.root] is not None
     *joint_prims, anchor, scene_prim = sibling_names([*names, ANCHOR, SCENE])
     physics = robot.AppendChild(PHYSICS)
     return Prims(
+        tree=tree,
+        bodies=bodies,
         robot=robot,
         link=link,
         link_parent=parents,
@@ -118,23 +131,12 @@ def place_prims(
     )
 
 
-def _joints(tree: Tree) -> list[Joint]:
-    return [tree.parent_joint[name] for name in tree.links if name != tree.root]
-
-
-def _has_prim(joint: Joint, body_assignment: BodyAssignment) -> bool:
-    """Return whether a joint connects bodies; frames of a body have no joint prim."""
-    return body_assignment.body_of[joint.child] == joint.child
-
-
-def _prim_parent(
-    name: str, tree: Tree, body_assignment: BodyAssignment, nesting: BodyNesting
-) -> str | None:
+def _prim_parent(name: str, tree: Tree, bodies: BodyAssignment, nesting: BodyNesting) -> str | None:
     """Return the link whose prim is the parent of a link's prim."""
     joint = tree.parent_joint.get(name)
     if joint is None:
         return None
-    is_body = body_assignment.body_of[name] == name
+    is_body = bodies.body_of[name] == name
     # A free body must not inherit the transform of its parent.
     if is_body and (nesting is BodyNesting.FLAT or isinstance(joint.kind, Floating)):
         return None
@@ -150,3 +152,50 @@ def _prim_order(children: dict[str | None, list[str]]) -> list[str]:
         order.append(name)
         pending.extend(reversed(children.get(name, [])))
     return order
+
+
+def legal_name(name: str) -> str:
+    """Return an ASCII identifier for a name.
+
+    ASCII, because many DCC tools do not support the UTF-8 identifiers of newer USD. The
+    original name is kept as ``displayName``.
+    """
+    legal = _ILLEGAL.sub("_", name)[:_LONGEST]
+    if not legal or legal[0].isdigit():
+        legal = f"_{legal}"
+    return legal
+
+
+def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return unique names for all children of a prim.
+
+    Valid names are kept; the others get a number if necessary. Only the numbers of
+    equal names depend on their order.
+
+    Args:
+        names: Names in order; repeats are allowed.
+        taken: Names of existing siblings.
+
+    Returns:
+        One name per input, in order, all different.
+    """
+    given = tuple(names)
+    used = set(taken)
+    result: dict[int, str] = {}
+    # Last number by stem, to continue the search there.
+    numbers: dict[str, int] = {}
+    for index, name in enumerate(given):
+        if legal_name(name) == name and name not in used:
+            result[index] = name
+            used.add(name)
+    left = [(name, index) for index, name in enumerate(given) if index not in result]
+    for name, index in sorted(left):
+        stem = candidate = legal_name(name)
+        number = numbers.get(stem, 0)
+        while candidate in used:
+            number += 1
+            candidate = f"{stem}_{number}"
+        numbers[stem] = number
+        result[index] = candidate
+        used.add(candidate)
+    return tuple(result[index] for index in range(len(given)))

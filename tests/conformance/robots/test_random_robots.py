@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.converter.strategies import robots
+from tests.converter.usd.authored import asset_options
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
@@ -20,7 +21,7 @@ from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 
 @settings(max_examples=60, deadline=None)
@@ -43,7 +44,7 @@ def test_random_robots_conform_after_conversion(
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     sampled = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, body_assignment, nesting, Path(folder), profile=profile)
+        author_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
         path = Path(folder, asset_name(robot))
         usd = OpenusdEngine().observe(Request(str(path), sampled))
 

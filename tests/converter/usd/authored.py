@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec import structs
 from pxr import Usd
 
-from urdf_usd.converter.options import BodyNesting, Profile
+from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 # No symmetry.
 HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
+
+
+def asset_options(nesting: BodyNesting, profile: Profile) -> ConvertOptions:
+    """Return options with a nesting of bodies; PhysX allows flat bodies alone."""
+    return ConvertOptions(bodies=None if profile.is_for_physx else nesting, profile=profile)
 
 
 def author(
@@ -31,15 +37,8 @@ def author(
     links = tuple(Link(n, None if n in massless.split() else HEAVY) for n in names)
     robot = Robot("r", links, joints)
     tree = build_tree(robot)
-    author_asset(
-        robot,
-        tree,
-        assign_bodies(tree, base),
-        nesting,
-        folder,
-        profile=profile,
-        scene=scene,
-    )
+    options = structs.replace(asset_options(nesting, profile), scene=scene)
+    author_asset(robot, tree, assign_bodies(tree, base), folder, options)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
 
 

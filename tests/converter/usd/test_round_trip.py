@@ -13,13 +13,14 @@ from msgspec import structs
 from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import robots
+from tests.converter.usd.authored import asset_options
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Link, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.reader.read import read_usd
-from urdf_usd.converter.usd.writer.layers import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 # Positions are below 10 m here: seven joints with float32 frames.
 _METRES = 2e-5
@@ -35,7 +36,7 @@ def _written(
 ) -> Path:
     tree = build_tree(robot)
     bodies = assign_bodies(tree, base)
-    author_asset(robot, tree, bodies, nesting, Path(folder), profile=profile)
+    author_asset(robot, tree, bodies, Path(folder), asset_options(nesting, profile))
     return Path(folder, asset_name(robot))
 
 

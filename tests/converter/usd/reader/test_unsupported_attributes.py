@@ -11,7 +11,6 @@ from pxr import Sdf, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, joint_of, rules_of
 from urdf_usd.converter import read_usd
-from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Calibration,
@@ -26,7 +25,7 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
 )
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.layers import author_asset
+from urdf_usd.converter.usd.writer.asset import author_asset
 
 
 def test_newton_mimic_is_read() -> None:
@@ -141,7 +140,7 @@ def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     links = (Link("a", body), Link("b", body), Link("c"))
     robot = Robot("r", links, (slide, weld))
     tree = build_tree(robot)
-    author_asset(robot, tree, assign_bodies(tree), BodyNesting.NESTED, tmp_path)
+    author_asset(robot, tree, assign_bodies(tree), tmp_path)
 
     again = read_usd(tmp_path / "r.usda")
 

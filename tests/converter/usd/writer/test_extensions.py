@@ -12,7 +12,6 @@ from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
 
 from urdf_usd.converter import convert
-from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Box,
@@ -32,7 +31,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
-from urdf_usd.converter.usd.writer.layers import (
+from urdf_usd.converter.usd.writer.asset import (
     EXTENSIONS_LAYER,
     PAYLOAD,
     asset_name,
@@ -46,7 +45,7 @@ _BOX = Box((0.1, 0.2, 0.3))
 
 def _stage(robot: Robot, folder: Path) -> Usd.Stage:
     tree = build_tree(robot)
-    author_asset(robot, tree, assign_bodies(tree), BodyNesting.NESTED, folder)
+    author_asset(robot, tree, assign_bodies(tree), folder)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
 
 

@@ -13,7 +13,7 @@ from tests.converter.usd.composed import PrimValues, composed, physics_of
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout, Profile
-from urdf_usd.converter.usd.writer.interface import is_written_here
+from urdf_usd.converter.usd.writer.asset import is_written_here
 
 LINKS = "/whole_robot/Geometry/torso"
 COLLIDERS = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.usd.writer.names import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name
 
 

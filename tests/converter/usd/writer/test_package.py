@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf
 
-from urdf_usd.converter.usd.writer.bundling import write_package
+from urdf_usd.converter.usd.writer.layouts import write_package
 
 
 def _write(folder: Path, contents: list[bytes]) -> Path:

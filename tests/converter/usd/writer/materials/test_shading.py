@@ -13,8 +13,7 @@ from tests.converter.usd.textured_meshes import shaders
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
-from urdf_usd.converter.usd.writer.materials.materials import write_networks
+from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
 from urdf_usd.converter.usd.writer.specs import define
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and

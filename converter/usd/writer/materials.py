@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 from pxr import Sdf
@@ -24,31 +23,17 @@ from urdf_usd.converter.meshes.mesh_material import (
 )
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import Geometry, Link, Material, MeshFile, Robot
-from urdf_usd.converter.usd.writer.materials.appearance import Appearance, Texture
-from urdf_usd.converter.usd.writer.materials.openpbr import write_openpbr
-from urdf_usd.converter.usd.writer.materials.preview_surface import (
-    write_preview_surface,
-)
-from urdf_usd.converter.usd.writer.materials.textures import (
+from urdf_usd.converter.usd.writer.meshes import MeshLibrary, SurfaceParts
+from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
+from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
+from urdf_usd.converter.usd.writer.specs import apply, define, over, relate, show_spec_name
+from urdf_usd.converter.usd.writer.textures import (
     Image,
     copy_textures,
     image_of,
     is_outside,
     own_folders,
 )
-from urdf_usd.converter.usd.writer.meshes.library import MeshLibrary
-from urdf_usd.converter.usd.writer.names import sibling_names
-from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import (
-    apply,
-    define,
-    over,
-    relate,
-    show_spec_name,
-)
-
-if TYPE_CHECKING:
-    from urdf_usd.converter.usd.writer.meshes.prims import SurfaceParts
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
 # Folder next to the library.
@@ -189,18 +174,6 @@ def author_materials(
         apply(part, "MaterialBindingAPI")
         name = library.prims[appearance].name
         relate(part, "material:binding", prims.materials.AppendChild(name))
-
-
-def write_networks(
-    material: Sdf.PrimSpec, appearance: Appearance, networks: MaterialNetworks
-) -> None:
-    """Write the shader networks of a material.
-
-    The preview surface is always written, for renderers without MaterialX.
-    """
-    write_preview_surface(material, appearance)
-    if networks is MaterialNetworks.OPENPBR:
-        write_openpbr(material, appearance)
 
 
 def _assignments(link: Link, meshes: MeshLibrary) -> Iterator[Assignment]:

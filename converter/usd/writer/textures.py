@@ -21,7 +21,7 @@ from urdf_usd.converter.urdf.files.packages import (
     is_repository,
     path_prefix,
 )
-from urdf_usd.converter.usd.writer.names import sibling_names
+from urdf_usd.converter.usd.writer.prims import sibling_names
 
 # Formats that all renderers read, and that USDZ allows.
 IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

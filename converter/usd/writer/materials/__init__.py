@@ -1,1 +1,0 @@
-"""Materials as preview surfaces and OpenPBR."""

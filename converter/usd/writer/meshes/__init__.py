@@ -1,1 +1,0 @@
-"""The mesh library, whose prims links reference."""
