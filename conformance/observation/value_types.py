@@ -35,6 +35,8 @@ def require_types(observation: Observation) -> None:
 def _wrong(value: object, hint: Any, place: str) -> Iterator[str]:  # noqa: ANN401  # a type hint
     """Yield where a value does not have its type."""
     origin, arguments = get_origin(hint), get_args(hint)
+    # From Python 3.12 on, numpy's NDArray is an alias whose origin is the alias itself.
+    origin = get_origin(origin.__value__) if hasattr(origin, "__value__") else origin
     if origin in _UNIONS:
         found = [list(_wrong(value, one, place)) for one in arguments]
         if all(found):
