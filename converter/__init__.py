@@ -1,7 +1,6 @@
-"""Conversion between URDF and OpenUSD.
+"""Conversion of URDF to OpenUSD.
 
-Names are imported on first use, because reading URDF needs no OpenUSD, and writing USD
-needs nothing of what reading it needs.
+Names are imported on first use, because reading URDF needs no OpenUSD.
 
 Example:
     >>> from urdf_usd.converter import convert
@@ -20,40 +19,32 @@ if TYPE_CHECKING:
         Location,
     )
     from urdf_usd.converter.diagnostics.rules import Severity
-    from urdf_usd.converter.exporting import Export, export
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.converter.urdf.parse import parse as read_urdf
-    from urdf_usd.converter.usd.reader.read import StageReading, read_usd
 
 __all__ = [
     "Conversion",
     "ConversionError",
     "ConvertOptions",
     "Diagnostic",
-    "Export",
     "Location",
     "Parsed",
     "Profile",
     "Robot",
     "Severity",
-    "StageReading",
     "convert",
-    "export",
     "read_urdf",
-    "read_usd",
 ]
 
 _PLACES = {
     "urdf_usd.converter.conversion": ("Conversion", "convert"),
     "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
-    "urdf_usd.converter.exporting": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("ConvertOptions", "Profile"),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
-    "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
 _CALLED = {"read_urdf": "parse"}

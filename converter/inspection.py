@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar, assert_never
 
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.extents import (
     Bounds,
     MeshExtents,
     bounds_at_zero,
-    measure_mesh,
     measure_meshes,
 )
-from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import (
     Collision,
     Continuous,
@@ -35,7 +31,6 @@ from urdf_usd.converter.robot.model import (
     Visual,
 )
 from urdf_usd.converter.robot.topology import Tree, build_tree
-from urdf_usd.converter.usd.reader.read import read_usd
 
 _Shape = TypeVar("_Shape", Visual, Collision)
 
@@ -113,46 +108,22 @@ def inspect(robot: Robot, meshes: MeshExtents | None = None) -> Inspection:
     return Inspection(robot, tree, meshes, totals)
 
 
-def inspect_usd(
-    usd: str | os.PathLike[str],
-    *,
-    variants: Iterable[VariantChoice] = (),
-    strict: bool = False,
-) -> tuple[Inspection, tuple[Diagnostic, ...]]:
-    """Read a robot from a USD file and measure it.
-
-    Args:
-        usd: Root layer of a USD, from any converter.
-        variants: Variants to select in the USD.
-        strict: Whether to refuse a USD that refers to files outside its folder.
-
-    Returns:
-        The robot, whose meshes have the paths of their prims; and the diagnostics of
-        the reader.
-
-    Raises:
-        StageError: The robot cannot be read.
-    """
-    # URDF files are inspected without OpenUSD.
-
-    reading = read_usd(usd, variants=variants, strict=strict)
-    extents = MeshExtents({uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ())
-    robot = structs.replace(
-        reading.robot,
+def with_paths(robot: Robot) -> Robot:
+    """Return a robot whose meshes are found at their references."""
+    return structs.replace(
+        robot,
         links=tuple(
             structs.replace(
                 link,
                 visuals=tuple(map(_with_path, link.visuals)),
                 collisions=tuple(map(_with_path, link.collisions)),
             )
-            for link in reading.robot.links
+            for link in robot.links
         ),
     )
-    return inspect(robot, extents), reading.diagnostics
 
 
 def _with_path(shape: _Shape) -> _Shape:
-    """Return a shape whose mesh, if it is one, is found at the path of its prim."""
     if not isinstance(shape.geometry, MeshFile):
         return shape
     uri = shape.geometry.uri

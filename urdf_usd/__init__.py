@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
+    from urdf_usd.conformance.export.files import Export, export
+    from urdf_usd.conformance.export.reading import StageReading, read_usd
     from urdf_usd.converter.conversion import Conversion, with_description
     from urdf_usd.converter.diagnostics import (
         ConversionError,
@@ -23,13 +25,11 @@ if TYPE_CHECKING:
         SourceError,
     )
     from urdf_usd.converter.diagnostics.rules import Severity
-    from urdf_usd.converter.exporting import Export, export
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.simulation.description import load_description
     from urdf_usd.converter.simulation.plan import Description
     from urdf_usd.converter.urdf.parse import Parsed
-    from urdf_usd.converter.usd.reader.read import StageReading, read_usd
     from urdf_usd.corpus.robots import CorpusError
     from urdf_usd.reports.records.record import (
         Grade,
@@ -89,14 +89,14 @@ _MODULES = {
         "Location",
         "SourceError",
     ),
-    "urdf_usd.converter.exporting": ("Export", "export"),
+    "urdf_usd.conformance.export.files": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.simulation.description": ("load_description",),
     "urdf_usd.converter.simulation.plan": ("Description",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
-    "urdf_usd.converter.usd.reader.read": ("StageReading", "read_usd"),
+    "urdf_usd.conformance.export.reading": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),
     "urdf_usd.robots": ("check", "convert", "read_urdf", "run"),
 }

@@ -42,6 +42,7 @@ from urdf_usd.conformance.engines.reference.engine import (
 from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
 from urdf_usd.conformance.expectations.comparison import compare_readings
+from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import label_robot
 from urdf_usd.conformance.observation.robot import (
     Base,
@@ -74,7 +75,7 @@ from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
 from urdf_usd.converter.urdf.xml.source import parse_markup
-from urdf_usd.converter.usd.reader.read import open_stage, read_stage
+from urdf_usd.converter.usd.loading.opening import open_stage
 from urdf_usd.reports.records.coverage_record import LedgerRecord
 from urdf_usd.reports.records.scene import write_scene
 from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected

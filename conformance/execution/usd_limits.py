@@ -28,8 +28,8 @@ from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageErr
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd.loading.layer_growth import find_growth
+from urdf_usd.converter.usd.loading.opening import named_prim, open_stage
 from urdf_usd.converter.usd.loading.variants import selecting_layer, variant_combinations
-from urdf_usd.converter.usd.reader.read import named_prim, open_stage
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 # These import OpenUSD, which only workers need.

@@ -24,7 +24,8 @@ from xml.etree import ElementTree as ET
 import mujoco
 
 from tests.consumers.simulators import Simulator
-from urdf_usd.converter import ConversionError, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.converter import ConversionError
 
 _PACKAGES = {"ovphysx": "samples/data", "newton": ""}
 _SUFFIXES = {".usd", ".usda", ".usdc", ".usdz"}

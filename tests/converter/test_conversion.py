@@ -7,13 +7,8 @@ from pathlib import Path
 import pytest
 from pxr import Usd
 
-from urdf_usd.converter import (
-    ConversionError,
-    ConvertOptions,
-    convert,
-    read_urdf,
-    read_usd,
-)
+from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.converter import ConversionError, ConvertOptions, convert, read_urdf
 
 _URDF = """<robot name="{name}">
   <link name="base">

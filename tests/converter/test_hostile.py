@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pxr import Sdf, Usd, UsdUtils
 
-from urdf_usd.converter import ConversionError, ConvertOptions, convert, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.converter import ConversionError, ConvertOptions, convert
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.usd.writer.asset import DEEPEST

@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import Scene, quat
 from urdf_usd import Verdict, check, run
-from urdf_usd.converter import ConvertOptions, convert, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.converter import ConvertOptions, convert
 
 _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _UNIVERSAL = {"rotX": (-30.0, 60.0), "rotZ": (-90.0, 45.0)}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tests.converter.strategies import any_scale
 from tests.converter.usd.authored import asset_options
+from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption
@@ -34,7 +35,6 @@ from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.usd.reader.read import read_usd
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 # Seven joints with float32 frames, or a sum of seven masses.

@@ -113,7 +113,8 @@ class MeshFaces(Struct, frozen=True, eq=False, dict=True):
     Attributes:
         points: (N, 3) in its own frame, in units of the stage.
         triangles: (M, 3) indices of points: its faces, as fans.
-        counts: (F) corners of its faces.
+        counts: (F) number of corners of its faces.
+        corners: Points of all corners of its faces.
         mirrored: Whether the corners of triangles are in reverse order.
         areas: (M) areas of the triangles [m^2].
         to_link: (4, 4) from the mesh's frame to the link's [m].
@@ -122,6 +123,7 @@ class MeshFaces(Struct, frozen=True, eq=False, dict=True):
     points: Array
     triangles: NDArray[np.integer]
     counts: NDArray[np.integer]
+    corners: NDArray[np.integer]
     mirrored: bool
     areas: Array
     to_link: Array
@@ -131,11 +133,28 @@ class MeshFaces(Struct, frozen=True, eq=False, dict=True):
         """(M) index of the face of each triangle."""
         return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
 
+    def of_triangles(self, corners: CornerValues) -> NDArray[np.floating]:
+        """Return (M, 3, D) values at the corners of triangles."""
+        found: NDArray[np.floating] = corners.values[corners.indices[self.places]]
+        return found
+
     @cached_property
     def places(self) -> NDArray[np.integer]:
         """(M, 3) places of corners in lists of all corners of faces."""
         found = fan_places(self.counts)
         return found[:, ::-1] if self.mirrored else found
+
+
+class CornerValues(Struct, frozen=True, eq=False):
+    """Values at the corners of faces.
+
+    Attributes:
+        values: (K, D) values.
+        indices: Value of each corner of :attr:`MeshFaces.corners`.
+    """
+
+    values: NDArray[np.floating]
+    indices: NDArray[np.integer]
 
 
 class MaterialLook(Struct, frozen=True, eq=False):
@@ -158,7 +177,7 @@ Materials: TypeAlias = dict[str, MaterialLook | None]
 """Materials of a stage so far, by path; None without a preview surface."""
 
 
-class _UnusableError(Exception):
+class UnusableError(Exception):
     """Values of corners cannot be used; the message says why."""
 
 
@@ -175,7 +194,7 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
             )
         else:
             corners = None
-    except _UnusableError as error:
+    except UnusableError as error:
         return Shading(
             stated=True,
             facing=0.0,
@@ -183,55 +202,67 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
             mean=(0.0, 0.0, 0.0),
             problem=f"normals {error}",
         )
-    return measured_shading(faces.points, faces.triangles, corners, faces.to_link)
+    normals = None if corners is None else faces.of_triangles(corners)
+    return measured_shading(faces.points, faces.triangles, normals, faces.to_link)
 
 
-def _primvar_corners(
-    primvar: UsdGeom.Primvar, faces: MeshFaces, width: int
-) -> NDArray[np.floating]:
-    """Return the (M, 3, width) values of a primvar at the corners of triangles.
+def _primvar_corners(primvar: UsdGeom.Primvar, faces: MeshFaces, width: int) -> CornerValues:
+    """Return the (K, width) values of a primvar at the corners of faces.
 
     Raises:
-        _UnusableError: Number, type or indices do not fit the mesh.
+        UnusableError: Number, type or indices do not fit the mesh.
     """
-    values = np.array(primvar.Get())
+    values, chosen = np.array(primvar.Get()), None
     if primvar.GetElementSize() != 1:
-        raise _UnusableError(f"have {primvar.GetElementSize()} values per element")
+        raise UnusableError(f"have {primvar.GetElementSize()} values per element")
     if primvar.IsIndexed():
-        indices = np.array(primvar.GetIndices(), np.int64)
-        if len(indices) and not 0 <= indices.min() <= indices.max() < len(values):
-            raise _UnusableError("have indices out of range")
-        values = values[indices]
-    return _corner_values(values, str(primvar.GetInterpolation()), faces, width)
+        chosen = np.array(primvar.GetIndices(), np.int64)
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(values):
+            raise UnusableError("have indices out of range")
+    return _corner_values(values, str(primvar.GetInterpolation()), faces, width, chosen)
 
 
 def _corner_values(
-    values: NDArray[np.floating], interpolation: str, faces: MeshFaces, width: int
-) -> NDArray[np.floating]:
-    """Return (M, 3, width) values at the corners of triangles.
+    values: NDArray[np.floating],
+    interpolation: str,
+    faces: MeshFaces,
+    width: int,
+    chosen: NDArray[np.integer] | None = None,
+) -> CornerValues:
+    """Return (K, width) values at the corners of faces.
+
+    Args:
+        values: The values.
+        interpolation: Of USD.
+        faces: The faces.
+        width: D, the expected number of components.
+        chosen: Indices of values; None for each of them in turn.
 
     Raises:
-        _UnusableError: Their number or type does not fit, or one is not finite.
+        UnusableError: Their number or type does not fit, or one is not finite.
     """
     places: NDArray[np.integer]
     match interpolation:
         case "constant":
-            count, places = 1, np.zeros((1, 1), np.int64)
+            count, places = 1, np.zeros(len(faces.corners), np.int64)
         case "uniform":
-            count, places = len(faces.counts), faces.face_of[:, np.newaxis]
+            count = len(faces.counts)
+            places = np.repeat(np.arange(count), np.maximum(faces.counts, 0))
         case "vertex" | "varying":
-            count, places = len(faces.points), faces.triangles
+            count, places = len(faces.points), faces.corners
         case "faceVarying":
-            count, places = int(faces.counts.sum()), faces.places
+            count = len(faces.corners)
+            places = np.arange(count)
         case _:
-            raise _UnusableError(f"have the unknown interpolation {interpolation!r}")
+            raise UnusableError(f"have the unknown interpolation {interpolation!r}")
     if values.shape[1:] != (width,):
-        raise _UnusableError(f"have not {width} components")
-    if len(values) != count:
-        raise _UnusableError(f"are {len(values)}, not {count}, for {interpolation}")
-    if not np.isfinite(values).all():
-        raise _UnusableError("are not finite")
-    return np.broadcast_to(values[places], (len(faces.triangles), 3, width))
+        raise UnusableError(f"have not {width} components")
+    stated = len(values) if chosen is None else len(chosen)
+    if stated != count:
+        raise UnusableError(f"are {stated}, not {count}, for {interpolation}")
+    if not np.isfinite(values if chosen is None else values[chosen]).all():
+        raise UnusableError("are not finite")
+    return CornerValues(values, places if chosen is None else chosen[places])
 
 
 def state_appearances(
@@ -397,7 +428,7 @@ def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[P
     """Yield the inputs of a preview surface whose values have another effect."""
     opaque = look.mask is None and look.opacity == 1.0
     specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
-    for source in _sources(shader, "diffuseColor"):
+    for source in shader_sources(shader, "diffuseColor"):
         space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
         if space and space not in _LINEAR and source.Get() is not None:
             yield "diffuseColor.colorSpace", space
@@ -427,7 +458,7 @@ def _input_value(shader: UsdShade.Shader, name: str) -> tuple[float, ...] | str 
     image = _texture(shader, name)
     if image is not None:
         return f"image {image.name} ({image.digest[:8]})"
-    for source in _sources(shader, name):
+    for source in shader_sources(shader, name):
         value = source.Get()
         if value is None:
             return f"connected to {source.GetPrim().GetName()}"
@@ -554,8 +585,9 @@ def _image_properties(
     mapping = coordinates = None
     try:
         if faces is not None and chosen is not None:
-            coordinates = _coordinates(image.node, part.gprim, faces)[chosen]
-    except _UnusableError as error:
+            corners = texture_coordinates(image.node, part.gprim, faces)
+            coordinates = faces.of_triangles(corners)[chosen]
+    except UnusableError as error:
         found.append((f"{name}.st", f"texture coordinates {error}"))
     if coordinates is not None and faces is not None and len(coordinates):
         triangles = faces.triangles[chosen]
@@ -569,58 +601,63 @@ def _image_properties(
     return mapping, found
 
 
-def _coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces) -> NDArray[np.floating]:
-    """Return the (M, 3, 2) coordinates that an image, or a placement, receives.
+def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces) -> CornerValues:
+    """Return the (K, 2) coordinates that an image, or a placement, receives.
 
     Raises:
-        _UnusableError: They are not connected, or the mesh has none.
+        UnusableError: They are not connected, or the mesh has none.
     """
     name = "in" if node.GetShaderId() == _PLACEMENT else "st"
-    sources = _sources(node, name)
+    sources = shader_sources(node, name)
     if not sources:
-        raise _UnusableError("are not connected")
+        raise UnusableError("are not connected")
     source = UsdShade.Shader(sources[0].GetPrim())
     identifier = str(source.GetShaderId()) if source else ""
     if identifier == _READER:
-        return _read_primvar(str(_value(source, "varname")), gprim, faces)
+        return read_coordinates(str(_value(source, "varname")), gprim, faces)
     if identifier == _PLACEMENT:
-        given = _coordinates(source, gprim, faces)
+        given = texture_coordinates(source, gprim, faces)
         scale = np.array(_value(source, "scale"), np.float64)
         moved = np.array(_value(source, "translation"), np.float64)
         angle = math.radians(float(str(_value(source, "rotation"))))
         turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-        placed: NDArray[np.floating] = (given * scale) @ turn.T + moved
-        return placed
+        return CornerValues((given.values * scale) @ turn.T + moved, given.indices)
     value = sources[0].Get()
     if value is None:
-        raise _UnusableError(f"come from the node {identifier}")
+        raise UnusableError(f"come from the node {identifier}")
     constant = np.array([value], np.float64)
     return _corner_values(constant, str(UsdGeom.Tokens.constant), faces, 2)
 
 
-def _read_primvar(name: str, gprim: Usd.Prim, faces: MeshFaces) -> NDArray[np.floating]:
+def read_coordinates(name: str, gprim: Usd.Prim, faces: MeshFaces) -> CornerValues:
+    """Return the (K, 2) texture coordinates in a primvar.
+
+    Raises:
+        UnusableError: The mesh has none.
+    """
     primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
     if not primvar or not primvar.HasValue():
-        raise _UnusableError(f"are missing: there is no primvar {name!r}")
+        raise UnusableError(f"are missing: there is no primvar {name!r}")
     return _primvar_corners(primvar, faces, 2)
 
 
 def _value(node: UsdShade.Shader, name: str) -> object:
     """Return the value of an input, else its fallback."""
-    for source in _sources(node, name):
+    for source in shader_sources(node, name):
         value = source.Get()
         if value is not None:
             return value
     return node_inputs(str(node.GetShaderId())).get(name)
 
 
-def _sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
+def shader_sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
+    """Return the attributes that an input has its value from."""
     found = shader.GetInput(name)
     return list(found.GetValueProducingAttributes()) if found else []
 
 
 def _color(shader: UsdShade.Shader) -> Vec3 | None:
-    sources = _sources(shader, "diffuseColor")
+    sources = shader_sources(shader, "diffuseColor")
     values = [source.Get() for source in sources]
     if not sources:
         # The fallback of the preview surface.
@@ -629,7 +666,7 @@ def _color(shader: UsdShade.Shader) -> Vec3 | None:
 
 
 def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
-    values = [source.Get() for source in _sources(shader, name)]
+    values = [source.Get() for source in shader_sources(shader, name)]
     known = [value for value in values if isinstance(value, int | float)]
     return float(known[0]) if known else fallback
 
@@ -665,7 +702,7 @@ class _Texture(Struct, frozen=True):
 
 
 def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
-    for source in _sources(shader, name):
+    for source in shader_sources(shader, name):
         node = UsdShade.Shader(source.GetPrim())
         if node.GetShaderId() != _TEXTURE:
             continue

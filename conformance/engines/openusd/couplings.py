@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -33,7 +33,7 @@ _SAME = 1e-6
 _SAME_OFFSET = 1e-12
 _NEWTON = "NewtonMimicAPI"
 _PHYSX = "PhysxMimicJointAPI"
-_MUJOCO = "MjcEqualityJointAPI"
+MUJOCO = "MjcEqualityJointAPI"
 _EXTENDED = "ExtendedPhysicsMimicAPI"
 # PhysX uses these for prismatic joints as well.
 _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
@@ -100,6 +100,14 @@ def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObserv
     return mimic
 
 
+class Linear(Struct, frozen=True, eq=False):
+    """Position = multiplier * position of the leader + offset [rad or m]."""
+
+    leader: Usd.Prim
+    multiplier: float
+    offset: float
+
+
 class _MimicSchema(Struct, frozen=True):
     """A simulator's schema for couplings.
 
@@ -112,13 +120,16 @@ class _MimicSchema(Struct, frozen=True):
 
     family: SchemaFamily | None
     schema: str
-    read: Callable[[Usd.Prim, Couplings], MimicObservation | None]
+    read: Callable[[Usd.Prim, Couplings], Linear | None]
     could: Callable[[Usd.Prim, Usd.Prim], bool]
 
     def of(self, name: str, couplings: Couplings) -> MimicObservation | None:
         """Return the coupling of the joint of a name."""
         prim = couplings.named.get(name)
-        return self.read(prim, couplings) if prim else None
+        read = self.read(prim, couplings) if prim else None
+        if read is None:
+            return None
+        return MimicObservation(urdf_name(read.leader), read.multiplier, read.offset)
 
     def acting(self, name: str, couplings: Couplings) -> MimicObservation | None:
         """Return the same, or the custom coupling where there is none."""
@@ -182,7 +193,7 @@ def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
 def _read_newton(
     prim: Usd.Prim,
     couplings: Couplings,
-) -> MimicObservation | None:
+) -> Linear | None:
     # With the schema's fallbacks, as the schema may not be registered with OpenUSD.
     if _NEWTON not in applied_schemas(prim):
         return None
@@ -199,11 +210,11 @@ def _linear(
     multiplier_name: str,
     offset_name: str,
     couplings: Couplings,
-) -> MimicObservation:
+) -> Linear:
     """Read a multiplier, by default 1, and an offset in units of the joint."""
     multiplier = number_attribute(prim, multiplier_name)
-    return MimicObservation(
-        leader=urdf_name(leader),
+    return Linear(
+        leader=leader,
         multiplier=1.0 if multiplier is None else multiplier,
         offset=(number_attribute(prim, offset_name) or 0.0) * _unit(prim, couplings),
     )
@@ -212,7 +223,7 @@ def _linear(
 def _read_extended(
     prim: Usd.Prim,
     couplings: Couplings,
-) -> MimicObservation | None:
+) -> Linear | None:
     """Read the coupling of REP 158, section 4.2.2, in units of the joint."""
     if _EXTENDED not in applied_schemas(prim):
         return None
@@ -231,7 +242,7 @@ def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
 def _read_physx(
     prim: Usd.Prim,
     couplings: Couplings,
-) -> MimicObservation | None:
+) -> Linear | None:
     """Read ``position + gearing * leader + offset = 0``."""
     applied = applied_schemas(prim)
     found = [name for name in _PHYSX_INSTANCES if f"{_PHYSX}:{name}" in applied]
@@ -250,8 +261,8 @@ def _read_physx(
     offset = number_attribute(prim, f"{prefix}:offset")
     unit = _unit(prim, couplings)
     ratio = unit / _unit(leader, couplings)
-    return MimicObservation(
-        leader=urdf_name(leader),
+    return Linear(
+        leader=leader,
         multiplier=-(1.0 if gearing is None else gearing) * ratio,
         offset=-(offset or 0.0) * unit,
     )
@@ -277,12 +288,12 @@ def _may_take_part(prim: Usd.Prim) -> bool:
 def _read_mujoco(
     prim: Usd.Prim,
     couplings: Couplings,
-) -> MimicObservation | None:
+) -> Linear | None:
     """Read ``position = coef0 + coef1 * leader``, in radians or distance.
 
     The schema includes that of Newton, whose attributes precede its own.
     """
-    if _MUJOCO not in applied_schemas(prim):
+    if MUJOCO not in applied_schemas(prim):
         return None
     leader = _target(prim, "newton:mimicJoint", couplings) or _target(prim, "mjc:target", couplings)
     if not leader or prim.GetAttribute("newton:mimicEnabled").Get() is False:
@@ -296,8 +307,8 @@ def _read_mujoco(
         offset = number_attribute(prim, "mjc:coef0")
         unit = _radian_unit(prim, couplings)
     ratio = _radian_unit(prim, couplings) / _radian_unit(leader, couplings)
-    return MimicObservation(
-        leader=urdf_name(leader),
+    return Linear(
+        leader=leader,
         multiplier=(1.0 if multiplier is None else multiplier) * ratio,
         offset=(offset or 0.0) * unit,
     )
@@ -322,6 +333,13 @@ def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
 _SCHEMAS = (
     _MimicSchema(SchemaFamily.NEWTON, _NEWTON, _read_newton, _newton_couples),
     _MimicSchema(SchemaFamily.PHYSX, _PHYSX, _read_physx, _physx_couples),
-    _MimicSchema(SchemaFamily.MUJOCO, _MUJOCO, _read_mujoco, _mujoco_couples),
+    _MimicSchema(SchemaFamily.MUJOCO, MUJOCO, _read_mujoco, _mujoco_couples),
     _MimicSchema(None, _EXTENDED, _read_extended, _newton_couples),
 )
+
+
+def schema_couplings(prim: Usd.Prim, couplings: Couplings) -> Iterator[tuple[str, Linear]]:
+    """Yield the schemas that couple a joint, and how."""
+    for mimic_schema in _SCHEMAS:
+        if (read := mimic_schema.read(prim, couplings)) is not None:
+            yield mimic_schema.schema, read

@@ -132,7 +132,8 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
             f"the stage holds neither a body nor a frame{incomplete(physics.missing)}"
         )
     world = WorldTransforms(physics)
-    joints, notes = connections(physics, links, world)
+    joints, found = connections(physics, links, world)
+    notes = [note.message(note.name) for note in found]
     if request.configurations.root == "world" and _is_tied(joints):
         links = with_world(links)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))

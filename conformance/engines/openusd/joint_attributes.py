@@ -148,12 +148,23 @@ class _FamilySources(Struct, frozen=True):
     read: Callable[[Usd.Prim], tuple[str, float | None]] | None = None
     per_radian: bool = False
 
-    def attribute(self, prim: Usd.Prim, freedom: Freedom) -> tuple[str, float | None]:
-        """Return the attribute that is read, and its value."""
+    def attribute(
+        self, prim: Usd.Prim, freedom: Freedom, *, of_axis: bool = False
+    ) -> tuple[str, float | None]:
+        """Return the attribute that is read, and its value.
+
+        Args:
+            prim: The joint.
+            freedom: Its degree of freedom.
+            of_axis: Whether attributes of the whole joint are left out.
+        """
+        name = ""
         if self.read is not None:
-            return self.read(prim)
+            return (name, None) if of_axis else self.read(prim)
         applied = applied_schemas(prim)
         for source in self.sources:
+            if of_axis and "{" not in source.attribute:
+                continue
             name = source.attribute.format(freedom.instance)
             if source.schema is None or source.schema.format(freedom.instance) in applied:
                 return name, number_attribute(prim, name)
@@ -195,6 +206,17 @@ class _Number(Struct, frozen=True):
                 return 0.0
         return value
 
+    def read(
+        self, sources: _FamilySources, prim: Usd.Prim, freedom: Freedom, *, of_axis: bool = False
+    ) -> tuple[str, float | None]:
+        """Return the attribute of a schema family, and its value in SI units."""
+        name, value = sources.attribute(prim, freedom, of_axis=of_axis)
+        value = self.stated(value)
+        if value is None:
+            return name, None
+        scale = math.radians(1.0) if sources.per_radian and freedom.angular else 1.0
+        return name, value * (self.angular if freedom.angular else self.linear) * scale
+
     def is_expressible(self, value: float, unit: float) -> bool:
         """Whether a schema could state a value [SI]."""
         if value < 0.0 or value == 0.0:
@@ -223,15 +245,25 @@ def _mujoco(name: str, *, per_radian: bool = False) -> _FamilySources:
     return _FamilySources(SchemaFamily.MUJOCO, sources, per_radian=per_radian)
 
 
-def _read_range(prim: Usd.Prim) -> tuple[str, float | None]:
-    """Return the bound of the range of a joint's force; NaN if it has two bounds."""
-    name = "mjc:actuatorfrcrange"
-    bounds = (number_attribute(prim, f"{name}:{end}") for end in ("min", "max"))
+_RANGE = "mjc:actuatorfrcrange"
+
+
+def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
+    """Return MuJoCo's range of the force of a joint, if it is in effect."""
+    bounds = (number_attribute(prim, f"{_RANGE}:{end}") for end in ("min", "max"))
     lower, upper = (bound or 0.0 for bound in bounds)
     limited = text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
     if limited == "false" or (limited == "auto" and not lower < upper):
-        return name, None
-    return name, upper if lower == -upper else math.nan
+        return None
+    return lower, upper
+
+
+def _read_range(prim: Usd.Prim) -> tuple[str, float | None]:
+    """Return the bound of the range of a joint's force; NaN if it has two bounds."""
+    bounds = force_range(prim)
+    if bounds is None:
+        return _RANGE, None
+    return _RANGE, bounds[1] if bounds[0] == -bounds[1] else math.nan
 
 
 _MUJOCO_EFFORT = _FamilySources(SchemaFamily.MUJOCO, read=_read_range)
@@ -271,11 +303,41 @@ def joint_numbers(
         families: Schema families of the asset.
         remarks: Receives notes on missing and contradictory values.
     """
+    return JointNumbers(
+        *(
+            _effective(prim, freedom, number, families, remarks)
+            for number in _number_table(units).values()
+        )
+    )
+
+
+def stated_numbers(
+    prim: Usd.Prim, freedom: Freedom, units: Units, *, of_axis: bool = False
+) -> dict[str, list[float]]:
+    """Return what the schemas state of a joint, in SI units, by field of JointNumbers.
+
+    Args:
+        prim: The joint.
+        freedom: Its degree of freedom.
+        units: Units of the stage.
+        of_axis: Whether attributes of the whole joint are left out.
+    """
+    return {
+        field: [
+            value
+            for sources in number.readers
+            if (value := number.read(sources, prim, freedom, of_axis=of_axis)[1]) is not None
+        ]
+        for field, number in _number_table(units).items()
+    }
+
+
+def _number_table(units: Units) -> dict[str, _Number]:
     degree = math.radians(1.0)
     torque, force = units.effort(angular=True), units.effort(angular=False)
-    numbers = (
-        _Number("urdf:limit:effort", torque, force, _EFFORT, is_limit=True),
-        _Number(
+    return {
+        "effort": _Number("urdf:limit:effort", torque, force, _EFFORT, is_limit=True),
+        "velocity": _Number(
             "urdf:limit:velocity",
             degree,
             units.length,
@@ -284,7 +346,7 @@ def joint_numbers(
             has_zero=False,
             is_limit=True,
         ),
-        _Number(
+        "damping": _Number(
             "urdf:dynamics:damping",
             torque / degree,
             force / units.length,
@@ -294,7 +356,7 @@ def joint_numbers(
                 _mujoco("damping", per_radian=True),
             ),
         ),
-        _Number(
+        "friction": _Number(
             "urdf:dynamics:friction",
             torque,
             force,
@@ -306,10 +368,7 @@ def joint_numbers(
                 _mujoco("frictionloss"),
             ),
         ),
-    )
-    return JointNumbers(
-        *(_effective(prim, freedom, number, families, remarks) for number in numbers)
-    )
+    }
 
 
 def _effective(
@@ -331,12 +390,9 @@ def _effective(
     stated: list[tuple[str, float]] = []
     missing: list[str] = []
     for source_list in number.readers:
-        name, value = source_list.attribute(prim, freedom)
-        value = number.stated(value)
+        name, value = number.read(source_list, prim, freedom)
         if value is not None:
-            per_radian = source_list.per_radian and freedom.angular
-            scale = math.radians(1.0) if per_radian else 1.0
-            stated.append((name, value * unit * scale))
+            stated.append((name, value))
         elif source_list.is_expected(families):
             missing.append(name)
     if custom is not None and missing and number.is_expressible(custom, unit):

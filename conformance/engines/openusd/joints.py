@@ -125,9 +125,39 @@ class Connection(Struct, frozen=True, eq=False):
         return structs.replace(self, reversed=not self.reversed)
 
 
+_NOTES = {
+    "joint-target-missing": "joint {joint} targets {target}, which does not exist: that side is "
+    "attached to the world",
+    "joint-disabled": "joint {joint} is disabled and connects nothing",
+    "joint-body-outside": "joint {joint} targets {target}, which is no active body below the "
+    "default prim: it connects nothing",
+    "joint-not-urdf": "joint {joint} has one body, or none, on both sides",
+}
+
+
+class JointNote(Struct, frozen=True):
+    """A joint that connects nothing, or less than it states.
+
+    Attributes:
+        problem: Key of ``_NOTES``.
+        path: Its prim.
+        name: Its URDF name.
+        target: The prim that is concerned.
+    """
+
+    problem: str
+    path: str
+    name: str
+    target: str = ""
+
+    def message(self, joint: str) -> str:
+        """Return a sentence that names the joint as given."""
+        return _NOTES[self.problem].format(joint=joint, target=self.target)
+
+
 def connections(
     physics: Physics, links: LinkPrims, world: WorldTransforms
-) -> tuple[tuple[Connection, ...], list[str]]:
+) -> tuple[tuple[Connection, ...], list[JointNote]]:
     """Return the joints that connect something, and notes on the others.
 
     A disabled joint is a floating joint of URDF if it has no limits either, and nothing
@@ -135,13 +165,12 @@ def connections(
     """
     found: list[Connection] = []
     free: list[Connection] = []
-    notes: list[str] = []
+    notes: list[JointNote] = []
     for path, descriptor in physics.joints.items():
         prim = physics.stage.GetPrimAtPath(path)
         name = urdf_name(prim)
         notes += (
-            f"joint {name} targets {target}, which does not exist: "
-            "that side is attached to the world"
+            JointNote("joint-target-missing", path, name, str(target))
             for target in (descriptor.rel0, descriptor.rel1)
             if not target.isEmpty and not physics.stage.GetPrimAtPath(target)
         )
@@ -149,14 +178,11 @@ def connections(
         marked = text_attribute(prim, "urdf:joint:type") == "floating"
         if not descriptor.jointEnabled:
             if not marked and mobility.type is not JointType.FLOATING:
-                notes.append(_no_effect(name))
+                notes.append(JointNote("joint-disabled", path, name))
                 continue
             mobility = Mobility(JointType.FLOATING)
         if absent := _absent_body(descriptor, physics):
-            notes.append(
-                f"joint {name} targets {absent}, which is no active body below the "
-                "default prim: it connects nothing"
-            )
+            notes.append(JointNote("joint-body-outside", path, name, absent))
             continue
         connection = _with_static_colliders(
             _connection(name, path, descriptor, mobility, physics.units),
@@ -164,12 +190,12 @@ def connections(
             world,
         )
         if connection.bodies[0] == connection.bodies[1]:
-            notes.append(f"joint {name} has one body, or none, on both sides")
+            notes.append(JointNote("joint-not-urdf", path, name))
             continue
         (found if descriptor.jointEnabled or marked else free).append(connection)
     for connection in free:
         if _are_connected(*connection.bodies, found):
-            notes.append(_no_effect(connection.name))
+            notes.append(JointNote("joint-disabled", connection.path, connection.name))
         else:
             found.append(connection)
     stated = {connection.name for connection in found}
@@ -182,10 +208,6 @@ def connections(
         and link.weld.joint not in stated
     )
     return tuple(found), notes
-
-
-def _no_effect(name: str) -> str:
-    return f"joint {name} is disabled and connects nothing"
 
 
 def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
@@ -318,13 +340,36 @@ def _locked(lower: float, upper: float) -> str | None:
     return "its limits lock it: lower is above upper" if lower > upper else None
 
 
+def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
+    """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
+
+    The names are those of instances of ``PhysicsLimitAPI``, such as ``transX``.
+    """
+    limits = _enabled_limits(descriptor)
+    axes = {}
+    for freedom in (*_TRANSLATIONS, *_ROTATIONS):
+        limit = limits.get(freedom)
+        low, high = (-math.inf, math.inf) if limit is None else (limit.lower, limit.upper)
+        if low <= high and (low, high) != (0.0, 0.0):
+            unit = units.length if freedom in _TRANSLATIONS else math.radians(1.0)
+            name = str(freedom.name)
+            axes[name[0].lower() + name[1:]] = _bound(low) * unit, _bound(high) * unit
+    return axes
+
+
+def _enabled_limits(
+    descriptor: UsdPhysics.D6JointDesc,
+) -> dict[UsdPhysics.JointDOF, UsdPhysics.JointLimit]:
+    return {pair.first: pair.second for pair in descriptor.jointLimits if pair.second.enabled}
+
+
 def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     """Return the mobility of an untyped joint, a D6 joint.
 
     A degree of freedom without a limit, or with a disabled one, is free; it is locked
     if lower is above upper, or both are zero.
     """
-    limits = {pair.first: pair.second for pair in descriptor.jointLimits if pair.second.enabled}
+    limits = _enabled_limits(descriptor)
 
     def is_free(freedom: UsdPhysics.JointDOF) -> bool:
         limit = limits.get(freedom)

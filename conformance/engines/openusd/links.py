@@ -82,7 +82,7 @@ class LinkPrims(Struct, frozen=True):
 
 def find_links(physics: Physics) -> LinkPrims:
     """Return the candidates for links."""
-    found = _candidates(physics)
+    found = candidates(physics)
     by_name: dict[str, LinkPrim] = {}
     for link in sorted(found, key=_rank):
         by_name.setdefault(link.name, link)
@@ -112,14 +112,15 @@ def with_world(links: LinkPrims) -> LinkPrims:
 
 def link_candidates(physics: Physics) -> tuple[LinkPrim, ...]:
     """Return all candidates, in order of precedence for the same name."""
-    return tuple(sorted(_candidates(physics), key=_rank))
+    return tuple(sorted(candidates(physics), key=_rank))
 
 
 def _rank(link: LinkPrim) -> tuple[bool, bool]:
     return not link.is_body, link.weld is None
 
 
-def _candidates(physics: Physics) -> list[LinkPrim]:
+def candidates(physics: Physics) -> list[LinkPrim]:
+    """Return all candidates in the order of the stage."""
     found: dict[str, LinkPrim] = {}
     # Shapes hold no frames, but a body below one is simulated.
     above = {prefix for path in physics.bodies for prefix in Sdf.Path(path).GetPrefixes()[:-1]}

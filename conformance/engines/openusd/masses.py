@@ -62,6 +62,10 @@ class BodyMass(Struct, frozen=True):
         restated: The inertia, if it is authored twice.
         invented: Whether no mass is authored.
         notes: On colliders, and on invented values.
+        moments: (3) principal moments [kg m^2].
+        axes: (3, 3) rotation of the principal axes in the body.
+        computed: Which of mass, centre of mass and inertia are not authored.
+        is_empty: Whether neither a mass nor a collider is authored.
     """
 
     properties: MassProperties
@@ -69,6 +73,10 @@ class BodyMass(Struct, frozen=True):
     restated: Restatement | None
     invented: bool
     notes: tuple[str, ...]
+    moments: Array
+    axes: Array
+    computed: tuple[str, ...]
+    is_empty: bool
 
 
 def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
@@ -84,7 +92,8 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     if invented:
         source = "its colliders' volume" if mass > 0.0 else "nothing"
         notes.append(f"the mass of {name} is invented from {source}")
-    if mass < 0.0:
+    is_empty = mass < 0.0
+    if is_empty:
         mass = 1.0
     units = physics.units
     blocked = [one for one in (_CENTER, _MOMENTS) if _is_blocked(prim, one)]
@@ -94,8 +103,10 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     if _MOMENTS in blocked:
         diagonal = Gf.Vec3f(math.nan)
     computed = _tensor(diagonal, quat) * units.inertia
-    stated = _authored_inertia(prim)
+    authored = _authored_moments(prim)
+    stated = None if authored is None else _tensor(*authored)
     inertia = computed if stated is None else stated * units.inertia
+    moments, axes = authored or (diagonal, quat)
     departures = [] if stated is None else _ignored(name, inertia, computed)
     finite = bool(np.isfinite(inertia).all())
     if not finite:
@@ -107,6 +118,18 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
         _restated(name, inertia, prim, units) if finite else None,
         invented,
         tuple(notes),
+        np.array(moments, np.float64) * units.inertia,
+        _rotation(axes),
+        tuple(
+            name
+            for name, is_authored in (
+                ("mass", not invented),
+                ("centre of mass", _authors_center(prim)),
+                ("inertia", authored is not None),
+            )
+            if not is_authored
+        ),
+        is_empty,
     )
 
 
@@ -160,8 +183,13 @@ def _authored_mass(prim: Usd.Prim) -> bool:
     )
 
 
-def _authored_inertia(prim: Usd.Prim) -> Array | None:
-    """Return the (3, 3) tensor that the prim states in stage units, or None.
+def _authors_center(prim: Usd.Prim) -> bool:
+    center = prim.GetAttribute(_CENTER).Get() if _applies_mass_schema(prim) else None
+    return center is not None and bool(np.isfinite(center).all())
+
+
+def _authored_moments(prim: Usd.Prim) -> tuple[Gf.Vec3f, Gf.Quatf] | None:
+    """Return the moments that the prim states in stage units, and their axes, or None.
 
     All zero is the sentinel of the moments, and of the axes: then they are the body's.
     """
@@ -171,26 +199,28 @@ def _authored_inertia(prim: Usd.Prim) -> Array | None:
     moments = api.GetDiagonalInertiaAttr()
     if not moments.HasAuthoredValue() or not any(moments.Get()):
         return None
-    return _tensor(moments.Get(), api.GetPrincipalAxesAttr().Get())
+    return moments.Get(), api.GetPrincipalAxesAttr().Get()
 
 
 def _tensor(moments: Gf.Vec3f, quat: Gf.Quatf) -> Array:
-    """Return moments turned by a quaternion that maps principal to body axes.
+    """Return moments turned by a quaternion that maps principal to body axes."""
+    turned = _rotation(quat)
+    tensor: Array = turned @ np.diag(np.array(moments, np.float64)) @ turned.T
+    return tensor
+
+
+def _rotation(quat: Gf.Quatf | None) -> Array:
+    """Return the rotation of principal axes.
 
     A quaternion that is no rotation leaves them along the body's axes: it is a
     sentinel, or nothing was ever written to it. One that is blocked is None.
     """
-    diagonal = np.diag(np.array(moments, np.float64))
     if quat is None:
-        return diagonal
+        return np.eye(3)
     wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         is_rotation = abs(np.linalg.norm(wxyz) - 1.0) < _UNIT_QUAT
-    if not is_rotation:
-        return diagonal
-    turned = rotations(wxyz)
-    tensor: Array = turned @ diagonal @ turned.T
-    return tensor
+    return rotations(wxyz) if is_rotation else np.eye(3)
 
 
 def _departs(stated: Array, computed: Array) -> bool:

@@ -119,24 +119,24 @@ class _Placed(Struct, frozen=True, eq=False):
 
     prim: Usd.Prim
     roles: tuple[Role, ...]
-    geometry: _Geometry
+    geometry: Geometry
     link: str
     to_link: Array
 
 
 def _placed(physics: Physics, links: LinkPrims, world: WorldTransforms) -> Iterator[_Placed]:
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
-    known: dict[tuple[int, int], list[_Geometry]] = {}
+    known: dict[tuple[int, int], list[Geometry]] = {}
     for prim in Usd.PrimRange(physics.default, proxies):
         if not prim.IsA(UsdGeom.Gprim):
             continue
-        roles = tuple(_roles(prim))
+        roles = tuple(roles_of(prim))
         if not roles:
             continue
         above = tuple(carriers(prim, links))
         if not above:
             continue
-        geometry = _once(_geometry(prim), known)
+        geometry = _once(gprim_geometry(prim), known)
         own = world.matrix(str(prim.GetPath()))
         own[:3] *= physics.units.length
         for path in above:
@@ -144,7 +144,8 @@ def _placed(physics: Physics, links: LinkPrims, world: WorldTransforms) -> Itera
             yield _Placed(prim, roles, geometry, links.by_path[path].name, to_link)
 
 
-def _roles(prim: Usd.Prim) -> Iterator[Role]:
+def roles_of(prim: Usd.Prim) -> Iterator[Role]:
+    """Yield whether a Gprim is a collider, a visual, both or neither."""
     if prim.HasAPI(UsdPhysics.CollisionAPI):
         enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
         if enabled.Get() is not False:
@@ -184,7 +185,7 @@ _NO_TRIANGLES = np.zeros((0, 3), np.int64)
 _NO_FACES = np.zeros(0, np.int64)
 
 
-class _Geometry(Struct, frozen=True, eq=False):
+class Geometry(Struct, frozen=True, eq=False):
     """Geometry of a Gprim, in units of the stage and in its own frame.
 
     Attributes:
@@ -194,7 +195,8 @@ class _Geometry(Struct, frozen=True, eq=False):
         turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
         points: (N, 3) of a mesh.
         triangles: (M, 3) likewise: its faces, as fans.
-        counts: (F) corners of its faces.
+        counts: (F) number of corners of its faces.
+        corners: Points of all corners of its faces.
         mirrored: Whether its faces are left-handed, so that the corners of triangles
             are in reverse order.
         problem: Why it cannot be stated.
@@ -206,11 +208,13 @@ class _Geometry(Struct, frozen=True, eq=False):
     points: Array
     triangles: NDArray[np.integer]
     counts: NDArray[np.integer]
+    corners: NDArray[np.integer]
     mirrored: bool = False
     problem: str | None = None
 
 
-def _geometry(prim: Usd.Prim) -> _Geometry:
+def gprim_geometry(prim: Usd.Prim) -> Geometry:
+    """Read the geometry of a Gprim."""
     if prim.IsA(UsdGeom.Mesh):
         return _mesh(UsdGeom.Mesh(prim))
     kinds = {
@@ -224,18 +228,19 @@ def _geometry(prim: Usd.Prim) -> _Geometry:
     axis = prim.GetAttribute("axis")
     if sizes and axis:
         turn[:3, :3] = _UPRIGHT[axis.Get()]
-    return _Geometry(
+    return Geometry(
         kind=kind,
         size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
         turn=turn,
         points=_NO_POINTS,
         triangles=_NO_TRIANGLES,
         counts=_NO_FACES,
+        corners=_NO_FACES,
         problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
     )
 
 
-def _once(geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]) -> _Geometry:
+def _once(geometry: Geometry, known: dict[tuple[int, int], list[Geometry]]) -> Geometry:
     """Return an equal mesh that was read before, else this one.
 
     Args:
@@ -252,16 +257,17 @@ def _once(geometry: _Geometry, known: dict[tuple[int, int], list[_Geometry]]) ->
     return geometry
 
 
-def _equal(one: _Geometry, other: _Geometry) -> bool:
+def _equal(one: Geometry, other: Geometry) -> bool:
     return (
         np.array_equal(one.points, other.points)
         and np.array_equal(one.triangles, other.triangles)
+        and np.array_equal(one.corners, other.corners)
         and np.array_equal(one.counts, other.counts)
         and one.mirrored == other.mirrored
     )
 
 
-def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
+def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
     values = (
         mesh.GetPointsAttr().Get(),
         mesh.GetFaceVertexCountsAttr().Get(),
@@ -276,26 +282,28 @@ def _mesh(mesh: UsdGeom.Mesh) -> _Geometry:
         and corners.max(initial=-1) < len(points)
     )
     if not sound:
-        return _Geometry(
+        return Geometry(
             kind=ShapeKind.MESH,
             size=(),
             turn=np.eye(4),
             points=_NO_POINTS,
             triangles=_NO_TRIANGLES,
             counts=_NO_FACES,
+            corners=_NO_FACES,
             problem="its points and faces are inconsistent",
         )
     triangles = fans(counts, corners)
     mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
     if mirrored:
         triangles = triangles[:, ::-1]
-    return _Geometry(
+    return Geometry(
         kind=ShapeKind.MESH,
         size=(),
         turn=np.eye(4),
         points=points.astype(np.float64),
         triangles=triangles,
         counts=counts,
+        corners=corners,
         mirrored=mirrored,
     )
 
@@ -357,6 +365,7 @@ def _faces(placed: _Placed, areas: Array) -> MeshFaces:
         points=geometry.points,
         triangles=geometry.triangles,
         counts=geometry.counts,
+        corners=geometry.corners,
         mirrored=geometry.mirrored,
         areas=areas,
         to_link=placed.to_link,

@@ -54,6 +54,8 @@ _INCOMPLETE = {
 _ADDRESSES = re.compile(
     r",@anon:0x[0-9a-f]+:[^@]*@| \(instantiating stage on stage @[^@]*@ <0x[0-9a-f]+>\)"
 )
+# Of a scale of one.
+_ROUNDING = 1e-9
 # Unusable values that are listed.
 _MOST_NAMED = 3
 _JOINTS = (
@@ -203,17 +205,32 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
     if not default:
         message = "the stage has no default prim (check --root PATH names one)"
         raise AbstentionError(f"{message}{incomplete(missing)}")
-    notes = tuple(_lower_colliders(stage))
+    notes = tuple(
+        f"collider {path} is no Gprim; as in PhysX, {', '.join(meshes) or 'nothing'} below it "
+        "collides"
+        for path, meshes in lower_colliders(stage)
+    )
     default = stage.GetDefaultPrim()
     authored = [] if usable else _authored(stage)
     if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
         raise InvalidFileError("; ".join((*unusable[:_MOST_NAMED], *others)))
-    found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [default.GetPath()])
+    return parse_physics(stage, default, missing, authored, notes)
+
+
+def parse_physics(
+    stage: Usd.Stage,
+    root: Usd.Prim,
+    missing: tuple[str, ...] = (),
+    authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]] = (),
+    notes: tuple[str, ...] = (),
+) -> Physics:
+    """Parse the physics of an open stage below a prim."""
+    found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [root.GetPath()])
     return Physics(
         stage=stage,
-        default=default,
+        default=root,
         units=Units(
             float(UsdGeom.GetStageMetersPerUnit(stage)),
             float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
@@ -228,8 +245,12 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
     )
 
 
-def _lower_colliders(stage: Usd.Stage) -> Iterator[str]:
-    """Apply the schemas of colliders that are no Gprims to the meshes below."""
+def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
+    """Apply the schemas of colliders that are no Gprims to the meshes below.
+
+    Yields:
+        Each such collider, and the names of its meshes.
+    """
     found = [
         prim.GetPath()
         for prim in stage.Traverse(Usd.TraverseInstanceProxies())
@@ -258,8 +279,7 @@ def _lower_colliders(stage: Usd.Stage) -> Iterator[str]:
             # Without meshes it makes no collider, but of joints to it a static end.
             if meshes:
                 prim.RemoveAPI(UsdPhysics.CollisionAPI)
-            names = ", ".join(mesh.GetName() for mesh in meshes) or "nothing"
-            yield f"collider {path} is no Gprim; as in PhysX, {names} below it collides"
+            yield path, [mesh.GetName() for mesh in meshes]
 
 
 def _authored(stage: Usd.Stage) -> list[tuple[Usd.Prim, list[Authored]]]:
@@ -325,6 +345,28 @@ class WorldTransforms:
             turned_back.flags.writeable = False
             self._inverse[path] = turned_back
         return self._inverse[path]
+
+    def within(self, path: str, outer: str) -> Array:
+        """Return the (4, 4) transform of a prim, with scale, in the frame of another [m].
+
+        If one prim is below the other, transforms above both are not used, so that local
+        values are returned exactly.
+        """
+        prim, above = map(self._stage.GetPrimAtPath, (path, outer))
+        local, reset = None, True
+        if prim.GetPath().HasPrefix(above.GetPath()):
+            local, reset = self._cache.ComputeRelativeTransform(prim, above)
+        if reset:
+            matrix = self.matrix(path)
+            matrix[:3] *= self._length
+            inside: Array = self.inverse(outer) @ matrix
+            return inside
+        matrix = np.array(local, np.float64).T.copy()
+        scale = (self.inverse(outer) @ self.matrix(outer))[:3, :3]
+        if np.abs(scale - np.eye(3)).max() <= _ROUNDING:
+            scale = np.eye(3)
+        matrix[:3] = self._length * scale @ matrix[:3]
+        return matrix
 
 
 def text_attribute(prim: Usd.Prim, name: str) -> str | None:

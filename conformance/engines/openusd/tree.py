@@ -94,20 +94,21 @@ def span_tree(
 def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Connection]:
     """Add bodies that are reachable from a body to ``placed``; return the joints used.
 
-    Joints that are excluded from articulations close loops, so they are used last.
+    Joints that are excluded from articulations close loops, so they are used last; before
+    them those whose first body is the child.
     """
     ordered: list[Connection] = []
     reached = {start}
-    by_rank = sorted(joints, key=lambda joint: not joint.articulated)
     while True:
-        step = next(
+        step = min(
             (
                 joint if joint.bodies[0] in reached else joint.turned()
-                for joint in by_rank
+                for joint in joints
                 if (joint.bodies[0] in reached) != (joint.bodies[1] in reached)
                 and not placed.issuperset(joint.bodies)
             ),
-            None,
+            key=lambda joint: (not joint.articulated, joint.reversed),
+            default=None,
         )
         if step is None:
             return ordered

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from urdf_usd.conformance.execution.usd_limits import call_on_usd
 from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.converter.exporting import Export, prepare_export, write_export
+from urdf_usd.conformance.export.files import Export, prepare_export, write_export
 from urdf_usd.converter.options import VariantChoice
 
 
@@ -25,15 +25,15 @@ def export_within(
     variants: tuple[VariantChoice, ...] = (),
     strict: bool = False,
 ) -> Export:
-    """Write the robot in a USD file as URDF; see :func:`urdf_usd.converter.export`.
+    """Write the robot in a USD file as URDF; see :func:`urdf_usd.export`.
 
     Args:
         usd: Root layer.
         urdf: File to write.
         limits: Of reading.
         force: Whether to replace files that an export of this URDF did not write.
-        root: See :func:`urdf_usd.converter.export`.
-        loops: See :func:`urdf_usd.converter.export`.
+        root: See :func:`urdf_usd.export`.
+        loops: See :func:`urdf_usd.export`.
         variants: Variants to select in the USD.
         strict: Whether to refuse a USD that refers to files outside its folder.
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.export.reading import StageReading, read_stage
 from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.model import Joint, Link
-from urdf_usd.converter.usd.reader.read import StageReading, read_stage
 
 Array: TypeAlias = "NDArray[np.float64]"
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pxr import Sdf
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import InvalidFileError, Request
+from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.diagnostics.findings import Findings
 from urdf_usd.converter.robot.model import Continuous, Inertial, Pose
-from urdf_usd.converter.usd.reader.read import read_usd
 
 _AT_REST = Configurations((), (), ("zero",))
 _ROBOT = """#usda 1.0
@@ -178,13 +176,12 @@ def test_value_that_becomes_nan_is_an_error(
     file.write_text(_ROBOT)
     inertial = Inertial(float("nan"), Pose(), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 
-    def computed(*_: object) -> Findings[dict[Sdf.Path, Inertial]]:
-        yield from ()
-        return {Sdf.Path("/robot/arm"): inertial}
+    def computed(*_: object) -> dict[str, Inertial]:
+        return {"/robot/base": inertial, "/robot/arm": inertial}
 
-    monkeypatch.setattr("urdf_usd.converter.usd.reader.read.read_inertials", computed)
+    monkeypatch.setattr("urdf_usd.conformance.export.reading.read_inertials", computed)
 
-    with pytest.raises(StageError, match="values of link 'arm' are not a number"):
+    with pytest.raises(StageError, match="values of link 'base' are not a number"):
         read_usd(file)
 
 

@@ -92,8 +92,8 @@ def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
     """Read the values of a robot from its USD; none if there is no readable USD."""
     from urdf_usd.cli.output.inspect_json import robot_values
     from urdf_usd.conformance.execution.usd_limits import call_on_usd
+    from urdf_usd.conformance.export.reading import inspect_usd
     from urdf_usd.converter.diagnostics import ConversionError
-    from urdf_usd.converter.inspection import inspect_usd
 
     if record.asset is None:
         return {}

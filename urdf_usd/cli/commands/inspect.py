@@ -118,7 +118,7 @@ def _inspected_usd(
 
         start_loading(FOR_USDS)
         from urdf_usd.conformance.execution.usd_limits import call_on_usd
-        from urdf_usd.converter.inspection import inspect_usd
+        from urdf_usd.conformance.export.reading import inspect_usd
 
     read = partial(inspect_usd, variants=variants, strict=strict)
     inspection, diagnostics = call_on_usd(read, usd, limits=limits)

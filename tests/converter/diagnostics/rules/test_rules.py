@@ -28,6 +28,7 @@ from tests.converter.diagnostics.rules.smallest_stages import (
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_limits import over_limits
 from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
@@ -36,8 +37,8 @@ from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.usd.loading.opening import open_stage
 from urdf_usd.converter.usd.loading.variants import variant_combinations
-from urdf_usd.converter.usd.reader.read import open_stage, read_usd
 
 _TESTS = Path(__file__).parents[3]
 # A URDF whose joint refers to no link is read without that joint.

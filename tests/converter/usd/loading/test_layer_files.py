@@ -9,7 +9,7 @@ from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.usd.loading.layer_files import open_layers
-from urdf_usd.converter.usd.reader.read import open_stage
+from urdf_usd.converter.usd.loading.opening import open_stage
 
 _HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n{head})\n'
 _PRIM = 'def Xform "r"{arcs}\n{{\n{inside}}}\n'

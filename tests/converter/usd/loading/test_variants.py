@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from pxr import Usd
 
+from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.usd.loading.opening import open_stage
 from urdf_usd.converter.usd.loading.variants import (
     Combination,
     robot_variant_sets,
@@ -17,7 +19,6 @@ from urdf_usd.converter.usd.loading.variants import (
     unselected_variant_sets,
     variant_combinations,
 )
-from urdf_usd.converter.usd.reader.read import open_stage, read_usd
 
 # "size" of /r selects what is below /r/tool; the variant "big" has a set of its own.
 # "look" is a set of two prims, neither of which is the default prim.

@@ -11,7 +11,8 @@ from pxr import Sdf, Usd, UsdPhysics, UsdShade
 from tests.converter.usd.authored import applied, author, authored_values
 from tests.converter.usd.profiles.joint_samples import TURN
 from tests.converter.usd.whole_robot import write_whole_robot
-from urdf_usd.converter import ConvertOptions, Profile, convert, read_usd
+from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import Continuous, Joint, Mimic

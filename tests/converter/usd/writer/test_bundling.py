@@ -13,8 +13,9 @@ from pxr import Sdf, Usd, UsdShade, UsdUtils, UsdValidation
 
 from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
-from urdf_usd.converter import ConvertOptions, convert, read_usd
-from urdf_usd.converter.exporting import export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout, MaterialNetworks
 
 OTHERS = [Layout.SINGLE, Layout.USDZ]

@@ -9,9 +9,9 @@ import pytest
 from pxr import Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.conversion import Conversion
-from urdf_usd.converter.exporting import export
 from urdf_usd.converter.options import Layout
 
 # Two tetrahedra of different shape, x apart; the second has the name of the first.

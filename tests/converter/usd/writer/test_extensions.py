@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
 
+from urdf_usd.conformance.export.custom import read_custom, read_joint_custom
 from urdf_usd.converter import convert
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
@@ -30,7 +31,6 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.reader.extensions import read_custom, read_joint_custom
 from urdf_usd.converter.usd.writer.asset import (
     EXTENSIONS_LAYER,
     PAYLOAD,

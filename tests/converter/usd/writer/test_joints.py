@@ -11,6 +11,7 @@ from pxr import Usd, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import applied, author
+from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import (
@@ -31,7 +32,6 @@ from urdf_usd.converter.robot.model import (
     Vec3,
     Vec4,
 )
-from urdf_usd.converter.usd.reader.read import read_usd
 
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
 _OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)

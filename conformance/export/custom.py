@@ -1,4 +1,4 @@
-"""Custom data of a URDF, as written by ``usd.writer.extensions``."""
+"""Names and custom data of a URDF, as written by ``usd.writer.extensions``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
-from urdf_usd.converter.usd.reader.names import writable
+from urdf_usd.converter.urdf.xml.characters import writable
 from urdf_usd.converter.usd.writer.extensions import (
     EXTENSIONS,
     JOINT,
@@ -32,6 +32,15 @@ def _tags(element_type: ElementType) -> Iterator[str]:
 
 # URDF elements, which precede the custom part of a name.
 _TAGS = frozenset(_tags(ROBOT))
+
+
+def legible_name(prim: Usd.Prim) -> str:
+    """Return a prim's display name if it is not blank, otherwise its name.
+
+    A conversion stores a URDF name that is no valid prim name as display name.
+    """
+    name = writable(prim.GetDisplayName())
+    return name if name.strip() else str(prim.GetName())
 
 
 def read_custom(prim: Usd.Prim) -> Custom:

@@ -11,9 +11,9 @@ from pxr import Sdf, Usd, UsdPhysics
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joint_samples import chain
 from tests.converter.usd.scenes import Scene, joint_of
+from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.usd.reader.read import read_stage
 
 DEGREE = math.pi / 180
 TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint
@@ -26,8 +26,10 @@ def _read_mimic(
     scene = Scene(length=length)
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
-    scene.joint(kinds[0], "/r/lead", ("/r/a", "/r/b"))
-    prim = scene.joint(kinds[1], "/r/it", ("/r/b", "/r/c")).GetPrim()
+    # PhysX couples revolute joints with limits alone.
+    limits = {"LowerLimit": -1.0, "UpperLimit": 1.0}
+    scene.joint(kinds[0], "/r/lead", ("/r/a", "/r/b"), **limits)
+    prim = scene.joint(kinds[1], "/r/it", ("/r/b", "/r/c"), **limits).GetPrim()
     prim.AddAppliedSchema("PhysxMimicJointAPI:rotX")
     prefix = "physxMimicJoint:rotX"
     prim.CreateRelationship(f"{prefix}:referenceJoint").SetTargets(["/r/lead"])

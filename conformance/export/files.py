@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
+from urdf_usd.conformance.export.reading import StageReading, read_usd
+from urdf_usd.conformance.export.shapes import Texture, read_image
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.diagnostics.findings import Findings, drain
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.converter.meshes.obj.writer import obj_text
@@ -29,9 +30,7 @@ from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.writer.loops import extend_for_mujoco, mjcf_text
 from urdf_usd.converter.urdf.writer.write import write
-from urdf_usd.converter.usd.reader.materials import Texture, read_image
-from urdf_usd.converter.usd.reader.names import writable
-from urdf_usd.converter.usd.reader.read import StageReading, read_usd
+from urdf_usd.converter.urdf.xml.characters import writable
 from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.textures import (
     IMAGE_TYPES,
@@ -145,22 +144,20 @@ def prepare_export(
         raise AuthoringError((Diagnostic("target-exists", message),))
     reading = read_usd(usd, root=root, variants=variants, strict=strict)
     mark = _mark(target)
-    images, dropped = drain(_read_images(reading.textures))
-    diagnostics = (*reading.diagnostics, *dropped)
+    notes = list(reading.diagnostics)
+    images = _read_images(reading.textures, notes)
     robot, meshes = _with_mesh_files(reading, images)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
     files |= {f"{MESHES}/{name}": data for name, data in _image_files(images).items()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
-        notes: list[Diagnostic] = []
         robot = extend_for_mujoco(robot, cut, notes)
-        diagnostics += tuple(notes)
     if cut:
         name = target.with_suffix(".mjcf").name
         files[name] = mjcf_text(target.name, robot, cut, mark)
-        diagnostics = tuple(one for one in diagnostics if one.rule != "joint-loop-opened")
+        notes = [note for note in notes if note.rule != "joint-loop-opened"]
     files[target.name] = write(robot, comment=mark)
-    return PreparedExport(Export(target, robot, diagnostics), files)
+    return PreparedExport(Export(target, robot, tuple(notes)), files)
 
 
 def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
@@ -201,7 +198,7 @@ class _Image(Struct, frozen=True):
     content: bytes
 
 
-def _read_images(textures: Mapping[str, Texture]) -> Findings[dict[str, _Image]]:
+def _read_images(textures: Mapping[str, Texture], notes: list[Diagnostic]) -> dict[str, _Image]:
     """Return the images of meshes by URI; those that are no PNG or JPG are dropped."""
     found: dict[str, tuple[str, bytes]] = {}
     for location in dict.fromkeys(one.location for one in textures.values()):
@@ -210,7 +207,7 @@ def _read_images(textures: Mapping[str, Texture]) -> Findings[dict[str, _Image]]
         if suffix is None:
             references = {t.reference for t in textures.values() if t.location == location}
             message = f"texture {min(references)!r} cannot be read as PNG or JPG"
-            yield Diagnostic("texture-dropped", message)
+            notes.append(Diagnostic("texture-dropped", message))
         else:
             # The last part of a path in a package is followed by a bracket.
             stem = Path(location.rpartition("[")[2].rstrip("]")).stem

@@ -11,7 +11,8 @@ import pybullet
 import pytest
 import trimesh
 
-from urdf_usd.converter import ConversionError, convert, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.converter import ConversionError, convert
 from urdf_usd.converter.diagnostics import AuthoringError, StageError
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.parse import parse

@@ -10,7 +10,8 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
 from tests.converter.usd.scenes import Scene
 from tests.converter.usd.textured_meshes import png, source, surface
-from urdf_usd.converter import convert, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import AuthoringError
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.parse import parse

@@ -16,10 +16,9 @@ from tests.converter.usd.scenes import (
     pose_of,
     rules_of,
 )
-from urdf_usd.converter import read_usd
+from urdf_usd.conformance.export.reading import read_stage, read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.robot.model import Fixed, Link, Prismatic, Sphere
-from urdf_usd.converter.usd.reader.read import read_stage
 
 
 def test_units_and_scale_are_converted_to_si() -> None:
@@ -209,6 +208,21 @@ def test_articulation_root_decides_between_two_roots() -> None:
     found = {j.name: (j.parent, j.child) for j in scene.read().robot.joints}
 
     assert found == {"one": ("b", "a"), "two": ("c", "b")}
+
+
+def test_joints_are_followed_forwards_first() -> None:
+    """Even if a reversed joint is authored first."""
+    scene = Scene()
+    for path in ("/r/a", "/r/b", "/r/c"):
+        scene.body(path)
+    for name, ends in (("ba", "ba"), ("ac", "ac"), ("cb", "cb")):
+        first, second = (f"/r/{end}" for end in ends)
+        scene.joint(UsdPhysics.RevoluteJoint, f"/r/{name}", (first, second))
+
+    reading = scene.read()
+
+    assert [(j.parent, j.child) for j in reading.robot.joints] == [("a", "c"), ("c", "b")]
+    assert rules_of(reading) == ["joint-loop-opened"]
 
 
 def test_loop_is_opened_at_the_excluded_joint() -> None:

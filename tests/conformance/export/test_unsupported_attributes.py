@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
-from msgspec import structs
 from pxr import Sdf, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, joint_of, rules_of
-from urdf_usd.converter import read_usd
-from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
-    Calibration,
-    Fixed,
-    Inertial,
     Joint,
-    Link,
-    Pose,
-    Prismatic,
-    Range,
-    Robot,
-    SafetyController,
 )
-from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import author_asset
 
 
 def test_newton_mimic_is_read() -> None:
@@ -36,6 +21,7 @@ def test_newton_mimic_is_read() -> None:
     leader = scene.joint(UsdPhysics.RevoluteJoint, "/r/one", ("/r/a", "/r/b"))
     leader.GetPrim().SetDisplayName("lead er")
     prim = scene.joint(UsdPhysics.RevoluteJoint, "/r/two", ("/r/b", "/r/c")).GetPrim()
+    prim.AddAppliedSchema("NewtonMimicAPI")
     prim.CreateRelationship("newton:mimicJoint").SetTargets(["/r/one"])
     prim.CreateAttribute("newton:mimicCoef0", Sdf.ValueTypeNames.Float).Set(90.0)
     prim.CreateAttribute("newton:mimicCoef1", Sdf.ValueTypeNames.Float).Set(-0.5)
@@ -119,35 +105,6 @@ def test_springs_of_mujoco_are_reported() -> None:
     joint.CreateAttribute("mjc:stiffness", Sdf.ValueTypeNames.Double).Set(3.0)
 
     assert rules_of(scene.read()) == ["joint-drive-dropped"]
-
-
-def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
-    """Newer limits, soft limits, calibration edges and dont_collapse."""
-    kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
-    slide = Joint(
-        "slide",
-        "a",
-        "b",
-        kind,
-        safety=SafetyController(1.5, None, -0.05, 0.1),
-        calibration=Calibration(rising=0.01),
-        acceleration=2.5,
-        deceleration=0.0,
-        jerk=30.0,
-    )
-    weld = Joint("weld", "b", "c", Fixed(), dont_collapse=True)
-    body = Inertial(2.0, Pose(), (1.0, 0.1, 0.2, 1.5, 0.3, 2.0))
-    links = (Link("a", body), Link("b", body), Link("c"))
-    robot = Robot("r", links, (slide, weld))
-    tree = build_tree(robot)
-    author_asset(robot, tree, assign_bodies(tree), tmp_path)
-
-    again = read_usd(tmp_path / "r.usda")
-
-    kept = joint_of(again, "slide")
-    assert structs.replace(kept, kind=kind) == slide
-    assert joint_of(again, "weld") == weld
-    assert not kept.dont_collapse
 
 
 def _speaking(kind: type[UsdPhysics.Joint], schemas: tuple[str, ...], **numbers: float) -> Joint:

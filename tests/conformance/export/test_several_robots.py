@@ -10,9 +10,9 @@ from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, rules_of
 from urdf_usd.cli.main import main
-from urdf_usd.converter import convert, read_usd
+from urdf_usd.conformance.export.reading import StageReading, read_stage, read_usd
+from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.usd.reader.read import StageReading, read_stage
 
 
 def _pair(scene: Scene, path: str, *, fixed: bool, marked: bool = True) -> None:

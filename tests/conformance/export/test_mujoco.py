@@ -9,10 +9,11 @@ import pytest
 from pxr import Sdf, Usd, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, joint_of
-from urdf_usd.converter import ConvertOptions, convert, export
+from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.usd.reader.read import read_stage
 
 # Followers of a joint of the same type, of another type, and of a follower.
 _JOINTS = """\

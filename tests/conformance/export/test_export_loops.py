@@ -11,8 +11,8 @@ import pytest
 from pxr import Gf, UsdPhysics
 
 from tests.converter.usd.scenes import Scene
-from urdf_usd.converter import convert, export
-from urdf_usd.converter.exporting import Export
+from urdf_usd.conformance.export.files import Export, export
+from urdf_usd.converter import convert
 
 
 def _four_bar(closing: type[UsdPhysics.Joint], **message: object) -> Scene:

@@ -1,0 +1,1 @@
+"""Export: the reading of the openusd engine as a robot, and its URDF."""

@@ -1,0 +1,417 @@
+"""Motions, numbers and couplings of the joints of a stage, as URDF has them.
+
+The reading of the engine is used, and the ``urdf:`` attributes of a conversion: they are
+doubles, and count unless a schema has another value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypedDict
+
+import numpy as np
+from msgspec import Struct
+from pxr import Usd, UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.couplings import (
+    MUJOCO,
+    Couplings,
+    schema_couplings,
+)
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    Freedom,
+    applied_schemas,
+    force_range,
+    stated_numbers,
+)
+from urdf_usd.conformance.engines.openusd.joints import Connection, free_axes
+from urdf_usd.conformance.engines.openusd.stage import Physics, Units
+from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import (
+    UNLIMITED,
+    Calibration,
+    Continuous,
+    Dynamics,
+    Fixed,
+    Floating,
+    JointKind,
+    Mimic,
+    Planar,
+    Prismatic,
+    Range,
+    Revolute,
+    SafetyController,
+    Spherical,
+    Vec3,
+)
+from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
+
+# Relative and absolute tolerance between a double and its float32.
+_SAME = 1e-6
+_NOTHING = 1e-36
+# Smaller offsets of a joint frame from the link's origin or axis are ignored [m].
+_AT_ORIGIN = 1e-9
+_TYPES = UsdPhysics.ObjectType
+_SAFETY = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
+
+
+class Motion(Struct, frozen=True):
+    """The motion of a joint: that of one joint of URDF, or of a chain of them.
+
+    From parent to child, a chain translates along X, Y and Z of the joint frame and then
+    rotates about X, Y and Z of the frame that results: T(x, y, z) Rx Ry Rz in the joint
+    frame of side 0. A joint that is followed from side 1 to side 0 has the inverse motion:
+    the reversed order and negated axes.
+
+    Attributes:
+        axes: Instance name of multiple-apply schemas, such as ``rotX``, and type of each
+            joint. Axes are in the joint frame, except that of the last joint, which is in
+            the child body.
+        backwards: Whether the child is on side 0.
+        cone: Angles of the cone limit of a spherical joint [deg]; None for others.
+    """
+
+    axes: tuple[tuple[str, JointKind], ...]
+    backwards: bool = False
+    cone: tuple[float, float] | None = None
+
+
+def read_motion(
+    joint: Connection, physics: Physics, notes: list[Diagnostic], *, lockable: bool
+) -> Motion:
+    """Read the type and limits of a joint.
+
+    Args:
+        joint: The joint; its axis is negated if it is reversed, so that positions keep
+            their sign.
+        physics: The stage.
+        notes: Receives what URDF has no type for.
+        lockable: Whether a lower limit above the upper one fixes the joint.
+    """
+    descriptor, mobility = physics.joints[joint.path], joint.mobility
+    prim = physics.stage.GetPrimAtPath(joint.path)
+    generic = descriptor.type == _TYPES.D6Joint
+    if not descriptor.jointEnabled:
+        return Motion((("", Floating()),))
+    if descriptor.type == _TYPES.SphericalJoint and descriptor.limit.enabled:
+        message = f"the cone limit of joint {joint.path} becomes a limit about each of two axes"
+        notes.append(Diagnostic("joint-limit-approximated", message))
+        return _cone(UsdPhysics.SphericalJoint(prim), joint)
+    free = free_axes(descriptor, physics.units) if generic else {}
+    is_bounded = any(limits != (-math.inf, math.inf) for limits in free.values())
+    if generic and (mobility.type is None or (len(free) > 1 and is_bounded)):
+        return _chain(free, joint)
+    axis = joint.axis_in_child
+    match mobility.type:
+        case JointType.FLOATING:
+            return Motion((("", Floating()),))
+        case JointType.SPHERICAL:
+            return Motion((("", Spherical()),))
+        case JointType.PLANAR if axis:
+            return Motion((("", Planar(_positive(axis))),))
+        case JointType.REVOLUTE | JointType.CONTINUOUS | JointType.PRISMATIC if axis:
+            linear = mobility.type is JointType.PRISMATIC
+            limits = UNLIMITED
+            if mobility.lower is not None and mobility.upper is not None:
+                limits = Range(mobility.lower, mobility.upper)
+            declared = read_text(prim, "joint:type")
+            if limits.lower > limits.upper and declared is None and lockable:
+                # Reversed limits lock a joint, except in our own conversions.
+                return Motion((("", Fixed()),))
+            token = next(iter(free), "linear" if linear else "angular")
+            kind: JointKind = Revolute(_positive(axis), limits)
+            if linear:
+                kind = Prismatic(_positive(axis), limits)
+            elif limits == UNLIMITED and declared != "revolute":
+                kind = Continuous(_positive(axis))
+            return Motion(((token, kind),))
+    return Motion((("", Fixed()),))
+
+
+def _positive(axis: Vec3) -> Vec3:
+    x, y, z = axis
+    return x + 0.0, y + 0.0, z + 0.0
+
+
+def _cone(spherical: UsdPhysics.SphericalJoint, joint: Connection) -> Motion:
+    """Read a spherical joint whose primary axis is limited to a cone.
+
+    Angle 0 turns the primary axis towards the next axis, that is about the one after
+    it. The rotation about the primary axis is the last of the chain and not limited.
+    OpenUSD's parser reads no limit if one of the angles is negative.
+    """
+    primary = "XYZ".index(str(spherical.GetAxisAttr().Get() or "X"))
+    angles = (
+        float(spherical.GetConeAngle0LimitAttr().Get()),
+        float(spherical.GetConeAngle1LimitAttr().Get()),
+    )
+    limits = {
+        f"rot{'XYZ'[(primary + step) % 3]}": (-math.radians(angle), math.radians(angle))
+        for step, angle in zip((2, 1), angles, strict=True)
+    }
+    limits[f"rot{'XYZ'[primary]}"] = (-math.inf, math.inf)
+    return _chain(limits, joint, angles)
+
+
+def _chain(
+    free: Mapping[str, tuple[float, float]],
+    joint: Connection,
+    cone: tuple[float, float] | None = None,
+) -> Motion:
+    """Return the chain of the free axes, given in the order from side 0 to side 1."""
+    tokens = [*free][::-1] if joint.reversed else [*free]
+    frame = joint.anchors[joint.child][:3, :3]
+    axes = []
+    for token in tokens:
+        column = (frame if token == tokens[-1] else np.eye(3))[:, "XYZ".index(token[-1])]
+        x, y, z = ((-column if joint.reversed else column) + 0.0).tolist()
+        limits = Range(*free[token])
+        kind: JointKind = Revolute((x, y, z), limits)
+        if token.startswith("trans"):
+            kind = Prismatic((x, y, z), limits)
+        elif limits == UNLIMITED:
+            kind = Continuous((x, y, z))
+        axes.append((token, kind))
+    return Motion(tuple(axes) or (("", Fixed()),), joint.reversed, cone)
+
+
+def offset_from_axis(kind: JointKind, frame: Array) -> Vec3 | None:
+    """Return the origin of a link's frame in its body; None for the body's origin.
+
+    In URDF, a joint axis passes through the origin of the child link. For prismatic and
+    fixed joints, the origin does not matter.
+
+    Args:
+        kind: Joint type.
+        frame: (4, 4) joint frame in the body [m].
+    """
+    place = frame[:3, 3]
+    match kind:
+        case Revolute(axis) | Continuous(axis) | Planar(axis):
+            away = place - np.dot(place, axis) * np.array(axis)
+        case Spherical():
+            away = place
+        case _:
+            return None
+    if np.linalg.norm(away) <= _AT_ORIGIN:
+        return None
+    x, y, z = (place + 0.0).tolist()
+    return x, y, z
+
+
+class JointFields(TypedDict, total=False):
+    """Fields of a joint of URDF other than its type and frames."""
+
+    effort: float | None
+    velocity: float | None
+    acceleration: float | None
+    deceleration: float | None
+    jerk: float | None
+    dynamics: Dynamics | None
+    mimic: Mimic | None
+    safety: SafetyController | None
+    calibration: Calibration | None
+    dont_collapse: bool
+
+
+def read_fields(
+    prim: Usd.Prim,
+    kind: JointKind,
+    token: str,
+    names: Mapping[str, str],
+    couplings: Couplings,
+) -> JointFields:
+    """Read the fields of a joint, or of a joint whose data is at its child link.
+
+    Args:
+        prim: The joint, or the link.
+        kind: Joint type.
+        token: Instance name of multiple-apply schemas.
+        names: Names of all joints of one axis, by path.
+        couplings: What couplings need.
+    """
+    numbers = _schema_numbers(prim, kind, token, couplings.units)
+    moves = isinstance(kind, Revolute | Continuous | Prismatic)
+    dynamics = Dynamics(
+        _effective(read_number(prim, "dynamics:damping"), numbers.get("damping")),
+        _effective(read_number(prim, "dynamics:friction"), numbers.get("friction")),
+    )
+    safety = SafetyController(*(read_number(prim, f"safety_controller:{n}") for n in _SAFETY))
+    calibration = Calibration(
+        read_number(prim, "calibration:rising"), read_number(prim, "calibration:falling")
+    )
+    return JointFields(
+        effort=_effective(read_number(prim, "limit:effort"), numbers.get("effort")),
+        velocity=_effective(read_number(prim, "limit:velocity"), numbers.get("velocity")),
+        acceleration=read_number(prim, "limit:acceleration"),
+        deceleration=read_number(prim, "limit:deceleration"),
+        jerk=read_number(prim, "limit:jerk"),
+        dynamics=None if dynamics == Dynamics() else dynamics,
+        mimic=_read_mimic(prim, names, couplings) if moves else None,
+        safety=None if safety == SafetyController() else safety,
+        calibration=None if calibration == Calibration() else calibration,
+        dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
+    )
+
+
+def read_axis_fields(prim: Usd.Prim, kind: JointKind, token: str, units: Units) -> JointFields:
+    """Read the fields of one axis of a joint of several axes.
+
+    Attributes of the whole joint are not read, because schemas do not state how they
+    apply to several axes.
+    """
+    numbers = _schema_numbers(prim, kind, token, units, of_axis=True)
+    dynamics = Dynamics(numbers.get("damping"), numbers.get("friction"))
+    return JointFields(
+        effort=numbers.get("effort"),
+        velocity=numbers.get("velocity"),
+        dynamics=None if dynamics == Dynamics() else dynamics,
+    )
+
+
+def _schema_numbers(
+    prim: Usd.Prim, kind: JointKind, token: str, units: Units, *, of_axis: bool = False
+) -> dict[str, float]:
+    """Return the numbers in schemas: of several the first, and the smallest effort."""
+    if not isinstance(kind, Revolute | Continuous | Prismatic):
+        return {}
+    freedom = Freedom(not isinstance(kind, Prismatic), token)
+    stated = stated_numbers(prim, freedom, units, of_axis=of_axis)
+    if any(map(math.isnan, stated["effort"])):
+        # A range with two bounds, of which URDF has one.
+        lower, upper = force_range(prim) or (0.0, 0.0)
+        bound = max(-lower, upper) * units.effort(angular=freedom.angular)
+        stated["effort"] = [bound if math.isnan(value) else value for value in stated["effort"]]
+    stated["effort"].sort()
+    return {field: values[0] for field, values in stated.items() if values}
+
+
+def _effective(custom: float | None, schema: float | None) -> float | None:
+    if schema is None or (custom is not None and _close(custom, schema)):
+        return custom
+    return schema
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_SAME, abs_tol=_NOTHING)
+
+
+def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) -> Mimic | None:
+    """Read the mimic coupling of a joint.
+
+    The schemas of simulators take precedence. If they agree with the ``urdf:``
+    attributes, possibly after resolving a chain, the coupling of these is returned.
+    """
+    custom = _custom_mimic(prim)
+    effective = next(
+        (
+            Mimic(names[path], coupling.multiplier + 0.0, coupling.offset + 0.0)
+            for schema, coupling in schema_couplings(prim, couplings)
+            if (path := str(coupling.leader.GetPath())) in names
+            and coupling.leader != prim
+            and not (schema == MUJOCO and _is_polynomial(prim))
+        ),
+        None,
+    )
+    if effective is None:
+        return custom if custom and custom.joint in names.values() else None
+    paths = {name: path for path, name in names.items()}
+    seen: set[str] = set()
+    step = custom
+    while step and step.joint not in seen:
+        if (
+            step.joint == effective.joint
+            and _close(step.multiplier, effective.multiplier)
+            and _close(step.offset, effective.offset)
+        ):
+            return custom
+        seen.add(step.joint)
+        leader = paths.get(step.joint)
+        above = _custom_mimic(couplings.stage.GetPrimAtPath(leader)) if leader else None
+        step = above and Mimic(
+            above.joint,
+            step.multiplier * above.multiplier,
+            step.multiplier * above.offset + step.offset,
+        )
+    return effective
+
+
+def _custom_mimic(prim: Usd.Prim) -> Mimic | None:
+    leader = read_text(prim, "mimic:joint")
+    multiplier = read_number(prim, "mimic:multiplier")
+    offset = read_number(prim, "mimic:offset")
+    if leader is None or multiplier is None or offset is None:
+        return None
+    return Mimic(leader, multiplier, offset)
+
+
+def _is_polynomial(prim: Usd.Prim) -> bool:
+    """Return whether MuJoCo's coupling of a joint is not linear."""
+    return any(prim.GetAttribute(f"mjc:coef{power}").Get() for power in (2, 3, 4))
+
+
+def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Find couplings to a prim that is no joint of the robot, or to the joint itself.
+
+    Those to no joint are not read, nor are polynomials of MuJoCo.
+    """
+    applied = applied_schemas(prim)
+    relationships = []
+    if prim.GetAttribute("newton:mimicEnabled").Get() is not False:
+        relationships.append("newton:mimicJoint")
+    if MUJOCO in applied:
+        relationships.append("mjc:target")
+        if _is_polynomial(prim):
+            message = f"joint {prim.GetPath()} follows a polynomial of another; omitted"
+            yield Diagnostic("mimic-polynomial", message)
+    relationships += (
+        f"physxMimicJoint:{schema.partition(':')[2]}:referenceJoint"
+        for schema in applied
+        if schema.startswith("PhysxMimicJointAPI:")
+    )
+    for name in relationships:
+        for target in prim.GetRelationship(name).GetTargets()[:1]:
+            if target == prim.GetPath():
+                yield Diagnostic("mimic-loop", f"joint {prim.GetPath()} mimics itself")
+            elif str(target) not in names:
+                message = f"joint {prim.GetPath()} mimics {target}, which is no joint"
+                yield Diagnostic("mimic-target-missing", message)
+
+
+def dropped_settings(stage: Usd.Stage, prims: list[Usd.Prim]) -> Iterator[Diagnostic]:
+    """Report armature and gains of joints, which URDF does not have."""
+    heavier = sum(
+        any(
+            attribute.GetBaseName() == "armature" and attribute.Get()
+            for attribute in prim.GetAuthoredAttributes()
+        )
+        for prim in prims
+    )
+    if heavier:
+        message = f"armature of {heavier} joints is not URDF; left out"
+        yield Diagnostic("joint-armature-dropped", message)
+    # The force of an actuator of MuJoCo without bias is its control alone.
+    servos = {
+        target
+        for prim in stage.Traverse()
+        if prim.GetTypeName() == "MjcActuator"
+        and prim.GetAttribute("mjc:biasType").Get() not in {None, "none"}
+        and any(prim.GetAttribute("mjc:biasPrm").Get() or ())
+        for target in prim.GetRelationship("mjc:target").GetTargets()
+    }
+    driven = sum(
+        prim.GetPath() in servos
+        # A spring of MuJoCo is the same as a drive with stiffness.
+        or bool(prim.GetAttribute("mjc:stiffness").Get())
+        or any(
+            drive.GetStiffnessAttr().Get() or drive.GetDampingAttr().Get()
+            for drive in UsdPhysics.DriveAPI.GetAll(prim)
+        )
+        for prim in prims
+    )
+    if driven:
+        message = f"gains and targets of {driven} drives are not URDF; left out"
+        yield Diagnostic("joint-drive-dropped", message)

@@ -1,0 +1,216 @@
+"""Inertials of links: those of bodies, and of the links that they consist of.
+
+Authored values are used. Missing ones are computed by OpenUSD from colliders and
+densities, and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from pxr import Usd
+
+from urdf_usd.conformance.engines.openusd.masses import body_mass
+from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
+from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.export.mechanism import StageLink, rigid
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import Inertial, Pose
+from urdf_usd.converter.robot.rigid import rotate_inertia
+from urdf_usd.converter.robot.spatial import (
+    inertia_tensor,
+    inertia_values,
+    quat_wxyz_from_rotation,
+    shift_inertia_tensor,
+    transform_from_pose,
+)
+from urdf_usd.converter.usd.urdf_attributes import (
+    LINK_AXES,
+    LINK_MOMENTS,
+    read_number,
+    read_numbers,
+)
+
+_COMPUTED = ("physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes")
+# A body is flat if two moments exceed the third by less (relative).
+_FLAT = 1e-6
+# Relative tolerance between a float32 sum and its parts in double.
+_ADDS_UP = 1e-5
+# Largest mass that a conversion adds, as a fraction of the robot's mass.
+HARMLESS = 1e-6
+# A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
+_NONE_BESIDE_INVENTED = 3e-9
+
+
+class LinkInertial(Struct, frozen=True, eq=False):
+    """The inertial of a link that belongs to a body.
+
+    Attributes:
+        inertial: In the link's frame; None if the link has none.
+        to_body: (4, 4) frame of the link in the frame of the body.
+    """
+
+    inertial: Inertial | None
+    to_body: Array
+
+
+def read_inertials(
+    links: Sequence[StageLink],
+    physics: Physics,
+    world: WorldTransforms,
+    notes: list[Diagnostic],
+) -> dict[str, Inertial | None]:
+    """Read the inertial of every link, in the frame of its prim.
+
+    A conversion merges links into bodies and stores the inertial of each link in
+    ``urdf:`` attributes. These are used if they add up to the inertial of the body.
+    """
+    prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in links}
+    own = {link.path: _own_inertial(prims[link.path]) for link in links}
+    inertials = {
+        link.path: _body_inertial(prims[link.path], physics, world, notes)
+        if link.is_body
+        else own[link.path][1]
+        for link in links
+    }
+    bodies = [link.path for link in links if link.is_body]
+    robot_mass = sum(inertial.mass for path in bodies if (inertial := inertials[path]))
+    for body in bodies:
+        stated = inertials[body]
+        is_kept, kept = own[body]
+        carried = [x.path for x in links if x.body == body != x.path and inertials[x.path]]
+        if stated is None or not (is_kept or carried):
+            continue
+        link_inertials = [
+            LinkInertial(kept if is_kept else stated, np.eye(4)),
+            *(LinkInertial(inertials[path], rigid(world.within(path, body))) for path in carried),
+        ]
+        if adds_up(stated, link_inertials, robot_mass):
+            inertials[body] = link_inertials[0].inertial
+            continue
+        message = f"links in body {body} do not add up to it; that of the body is used"
+        notes.append(Diagnostic("inertial-outdated", message))
+        inertials |= dict.fromkeys(carried, None)
+    return inertials
+
+
+def _body_inertial(
+    prim: Usd.Prim, physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
+) -> Inertial | None:
+    """Read the mass properties of a rigid body; None if it has none at all."""
+    _unblock(prim)
+    mass = body_mass(physics, world, str(prim.GetPath()))
+    if mass.is_empty:
+        message = f"body {prim.GetPath()} states no mass and has no collider"
+        notes.append(Diagnostic("mass-unstated", message))
+        return None
+    computed = mass.computed
+    moments, axes = mass.moments, mass.axes
+    tensor = axes @ np.diag(moments) @ axes.T
+    if "inertia" in computed and mass.restated:
+        # Of Newton's schema, in place of one that OpenUSD computes.
+        computed = tuple(name for name in computed if name != "inertia")
+        tensor, axes = inertia_tensor(mass.restated.second), np.eye(3)
+    else:
+        small, middle, large = np.sort(moments)
+        if small + middle <= large * (1 + _FLAT):
+            # Rounding of a rotated tensor of a flat body makes it invalid for consumers.
+            tensor = np.diag(moments)
+        else:
+            axes = np.eye(3)
+    if computed:
+        message = f"body {prim.GetPath()} states no {' and no '.join(computed)}"
+        notes.append(Diagnostic("mass-computed", f"{message}; computed as OpenUSD does"))
+    center = np.array(mass.properties.center)
+    if computed and not (np.isfinite(center).all() and np.isfinite(tensor).all()):
+        center, tensor, axes = np.zeros(3), np.zeros((3, 3)), np.eye(3)
+    x, y, z = (center + 0.0).tolist()
+    pose = Pose((x, y, z), quat_wxyz_from_rotation(axes))
+    return Inertial(mass.properties.mass, pose, inertia_values(tensor))
+
+
+def _unblock(prim: Usd.Prim) -> None:
+    """Give blocked mass properties their fallbacks, in the session layer of the stage.
+
+    OpenUSD returns memory for them that nothing was written to. Values of an instance
+    cannot be edited.
+    """
+    stage, definition = prim.GetStage(), prim.GetPrimDefinition()
+    attributes = [prim.GetAttribute(name) for name in _COMPUTED]
+    blocked = [one for one in attributes if one and one.Get() is None]
+    if blocked and not prim.IsInstanceProxy():
+        with Usd.EditContext(stage, stage.GetSessionLayer()):
+            for one in blocked:
+                one.Set(definition.GetAttributeFallbackValue(one.GetName()))
+
+
+def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
+    """Read the inertial of a link from ``urdf:`` attributes.
+
+    Returns:
+        Whether there are attributes, and the inertial; a mass alone means that the link
+        has no ``<inertial>``.
+    """
+    mass = read_number(prim, "inertial:mass")
+    if mass is None:
+        return False, None
+    position = read_numbers(prim, "inertial:origin:position", 3)
+    quat_wxyz = read_numbers(prim, "inertial:origin:quat_wxyz", 4)
+    inertia = read_numbers(prim, "inertial:inertia", 6)
+    moments, axes = read_numbers(prim, LINK_MOMENTS, 3), read_numbers(prim, LINK_AXES, 4)
+    if inertia is None and moments and axes:
+        # By its principal axes, in an asset for ROS.
+        (ixx, iyy, izz), (w, i, j, k) = moments, axes
+        inertia = rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), (w, i, j, k))
+    if position is None or quat_wxyz is None or inertia is None:
+        return True, None
+    (x, y, z), (w, i, j, k) = position, quat_wxyz
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    return True, Inertial(mass, Pose((x, y, z), (w, i, j, k)), (ixx, ixy, ixz, iyy, iyz, izz))
+
+
+def adds_up(body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float) -> bool:
+    """Return whether the inertials of links add up to that of their body.
+
+    Mass and inertia that a conversion adds to bodies without any are tolerated.
+
+    Args:
+        body: Inertial of the body.
+        link_inertials: Inertials of its links.
+        robot_mass: Mass of all bodies [kg].
+    """
+    massive = [
+        (one.inertial, one.to_body)
+        for one in link_inertials
+        if one.inertial and one.inertial.mass > 0
+    ]
+    mass = sum(inertial.mass for inertial, _ in massive)
+    if mass == 0:
+        return body.mass <= HARMLESS * max(robot_mass, 1.0)
+    moment = sum(
+        inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
+        for inertial, to_body in massive
+    )
+    tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
+    stated = _about_origin(body, np.eye(4))
+    center = np.array(body.origin.position)
+    # Radius of gyration about the origin.
+    size = float(np.sqrt(np.abs(stated).max() / body.mass))
+    largest = max(abs(value) for each, _ in massive for value in each.inertia)
+    pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
+    moments = np.abs(tensor - stated).max()
+    return bool(
+        abs(mass - body.mass) <= _ADDS_UP * body.mass
+        and np.abs(moment - body.mass * center).max() <= _ADDS_UP * body.mass * size
+        and (pointlike or moments <= _ADDS_UP * np.abs(stated).max())
+    )
+
+
+def _about_origin(inertial: Inertial, to_body: Array) -> Array:
+    """Return the inertia tensor about the body's origin, along the body's axes."""
+    pose = to_body @ transform_from_pose(inertial.origin)
+    rotation = pose[:3, :3]
+    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    return shift_inertia_tensor(tensor, inertial.mass, pose[:3, 3])

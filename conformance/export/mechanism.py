@@ -1,0 +1,633 @@
+"""Links and joints of one robot of a stage.
+
+The tree of joints is rooted at the world if a body is jointed to it, otherwise at the
+body that is the child of no joint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+from msgspec import Struct, structs
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+
+from urdf_usd.conformance.engines.openusd.couplings import couplings_of
+from urdf_usd.conformance.engines.openusd.joints import Connection, connections
+from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, candidates
+from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
+from urdf_usd.conformance.engines.openusd.transforms import rigid_part as factored
+from urdf_usd.conformance.engines.openusd.tree import BodyTree, span_tree
+from urdf_usd.conformance.export.custom import (
+    legible_name,
+    read_custom,
+    read_joint_custom,
+)
+from urdf_usd.conformance.export.joints import (
+    Motion,
+    dropped_settings,
+    faulty_leaders,
+    offset_from_axis,
+    read_axis_fields,
+    read_fields,
+    read_motion,
+)
+from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.robot.joint_chains import MASSLESS, chain_mark
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Custom,
+    Fixed,
+    Joint,
+    Link,
+    LoopJoint,
+)
+from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.usd.urdf_attributes import read_text
+
+# Robots that a message lists.
+_MOST_LISTED = 20
+_ROUNDING = 1e-9
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_UNTYPED_LINKS = LinkPrims({}, {}, ())
+# Turns Y onto Z.
+_STANDING = np.array(
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+)
+
+
+class StageLink(Struct, frozen=True):
+    """A prim that is a link.
+
+    Attributes:
+        path: The prim.
+        name: URDF name.
+        body: Body that carries it: its own path for a body, WORLD for none.
+        above: Nearest ancestor that is a link, if any.
+    """
+
+    path: str
+    name: str
+    body: str
+    above: str | None
+
+    @property
+    def is_body(self) -> bool:
+        """Whether it is a rigid body rather than a frame."""
+        return self.path == self.body
+
+
+class Mechanism(Struct, frozen=True, eq=False):
+    """The links of one robot and its joints.
+
+    Attributes:
+        links: Links that are prims, in stage order.
+        world: Name of an added link that represents the world, if any.
+        joints: Joints in stage order, then those of frames.
+        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
+        intermediate: Links without prim and mass, between the joints of chains.
+        loops: Joints that close loops; they are not in ``joints``.
+    """
+
+    links: tuple[StageLink, ...]
+    world: str | None
+    joints: tuple[Joint, ...]
+    moved: Mapping[str, Array]
+    intermediate: tuple[Link, ...]
+    loops: tuple[LoopJoint, ...]
+
+
+def nearest(path: str, among: Container[str]) -> str | None:
+    """Return the nearest of some prims at or above a path."""
+    while path.strip("/"):
+        if path in among:
+            return path
+        path = path.rpartition("/")[0]
+    return None
+
+
+def rigid(matrix: Array) -> Array:
+    """Return the rigid transform in a (4, 4) matrix; one without scale is kept exactly."""
+    linear = matrix[:3, :3]
+    is_rotation = np.abs(linear.T @ linear - np.eye(3)).max() <= _ROUNDING
+    if is_rotation and np.linalg.det(linear) > 0:
+        return matrix
+    return factored(matrix)
+
+
+def find_links(physics: Physics, frames: Iterable[str]) -> list[StageLink]:
+    """Find rigid bodies, and frames that a conversion marked as links.
+
+    Names are not unique yet.
+
+    Args:
+        physics: The stage.
+        frames: Names of frames that are not marked; the first Xform with each name is
+            used, unless a body has that name.
+    """
+    found = candidates(physics)
+    prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in found}
+    names = {path: legible_name(prim) for path, prim in prims.items()}
+    chosen = {
+        link.path
+        for link in found
+        if link.is_body or read_text(prims[link.path], "link") is not None
+    }
+    unmarked = set(frames) - {names[path] for path in chosen}
+    for link in found:
+        if names[link.path] in unmarked:
+            unmarked.remove(names[link.path])
+            chosen.add(link.path)
+    return [
+        StageLink(
+            link.path, names[link.path], link.body, nearest(link.path.rpartition("/")[0], chosen)
+        )
+        for link in found
+        if link.path in chosen
+    ]
+
+
+def unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
+    """Return unique names of prims.
+
+    Names are unique among siblings in USD, but in the whole robot in URDF. The first
+    prim with a name keeps it.
+    """
+    proposed = [legible_name(prim) for prim in prims]
+    names: list[str] = []
+    for prim, name in zip(prims, proposed, strict=True):
+        fresh, number = name, 1
+        while fresh in names or (number > 1 and fresh in proposed):
+            number += 1
+            fresh = f"{name}_{number}"
+        names.append(fresh)
+        if fresh != (prim.GetDisplayName() or prim.GetName()):
+            taken = "" if fresh == name else f": {name!r} is taken"
+            message = f"{kind} {prim.GetPath()} is called {fresh!r}{taken}"
+            notes.append(Diagnostic("stage-name-changed", message))
+    return names
+
+
+def _unused(stem: str, taken: set[str]) -> str:
+    """Return a name that is not taken yet, and take it."""
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    taken.add(name)
+    return name
+
+
+def read_connections(
+    physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
+) -> list[Connection]:
+    """Return the joints that connect something, in stage order."""
+    found, omitted = connections(physics, _UNTYPED_LINKS, world)
+    notes += (Diagnostic(one.problem, one.message(one.path)) for one in omitted)
+    order: dict[str, int] = {}
+    for prim in Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()):
+        path = str(prim.GetPath())
+        order[path] = len(order)
+        descriptor = physics.joints.get(path)
+        is_distance = descriptor and descriptor.type == UsdPhysics.ObjectType.DistanceJoint
+        if is_distance or (prim.IsA(UsdPhysics.Joint) and descriptor is None):
+            message = f"the type of joint {path} does not exist in URDF; omitted"
+            notes.append(Diagnostic("joint-not-urdf", message))
+    kept = [
+        joint
+        for joint in found
+        if physics.joints[joint.path].type != UsdPhysics.ObjectType.DistanceJoint
+    ]
+    return sorted(kept, key=lambda joint: order.get(joint.path, -1))
+
+
+class _StageRobot(Struct, frozen=True):
+    """Bodies that joints connect.
+
+    Attributes:
+        path: A prim that belongs to this robot alone: its articulation root, or else
+            its first body.
+        bodies: Paths of the bodies, in stage order.
+        joints: Paths of the joints.
+        roots: Paths of the articulation roots at or above bodies or joints.
+    """
+
+    path: str
+    bodies: tuple[str, ...]
+    joints: tuple[str, ...]
+    roots: tuple[str, ...]
+
+    def has(self, path: str) -> bool:
+        """Return whether a prim is a body or a joint."""
+        return path in self.joints or path in self.bodies
+
+    def contains(self, path: str) -> bool:
+        """Return whether a prim is a body, or a joint, or above one of the bodies."""
+        return self.has(path) or any(Sdf.Path(body).HasPrefix(path) for body in self.bodies)
+
+
+def choose_robot(
+    links: Sequence[StageLink],
+    joints: Sequence[Connection],
+    stage: Usd.Stage,
+    named: str | None,
+    notes: list[Diagnostic],
+) -> frozenset[str]:
+    """Return the bodies of the robot, if there are other bodies on the stage.
+
+    Without a name, a robot with an articulation root is preferred, then one with
+    joints.
+
+    Raises:
+        StageError: There are several robots and none is named, or the named prim does
+            not belong to exactly one.
+    """
+    bodies = [link.path for link in links if link.is_body]
+    robots = _robots(bodies, joints, stage)
+    if named is not None:
+        chosen = [robot for robot in robots if robot.contains(named)]
+        # Bodies of other robots may lie below its prim.
+        own = [robot for robot in chosen if named == robot.path or robot.has(named)]
+        chosen = own if len(own) == 1 else chosen
+        if not chosen:
+            _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
+    elif len(robots) < 2:
+        return frozenset(bodies)
+    else:
+        marked = [robot for robot in robots if robot.roots]
+        chosen = marked or [robot for robot in robots if robot.joints] or robots
+    if len(chosen) > 1:
+        subject = named or "the stage"
+        listed = _listed(chosen)
+        _refuse(f"{subject} holds {len(chosen)} robots; choose one with --root PATH: {listed}")
+    for robot in robots if named is None else ():
+        if robot is not chosen[0]:
+            message = (
+                f"body {robot.path} is connected by no joint of the robot; left out, "
+                f"--root {robot.path} exports it"
+            )
+            notes.append(Diagnostic("stage-loose-body", message))
+    return frozenset(chosen[0].bodies)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise StageError((Diagnostic("stage-structure", message),))
+
+
+def _listed(robots: Sequence[_StageRobot]) -> str:
+    shown = [
+        f"{robot.path} ({len(robot.bodies)} {'body' if len(robot.bodies) == 1 else 'bodies'})"
+        for robot in robots[:_MOST_LISTED]
+    ]
+    if len(robots) > _MOST_LISTED:
+        shown.append(f"and {len(robots) - _MOST_LISTED} more")
+    return ", ".join(shown)
+
+
+def _robots(
+    bodies: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
+) -> list[_StageRobot]:
+    """Return the robots of a stage, in the order of their first bodies.
+
+    Bodies are of one robot if joints connect them. Those that only the world connects
+    are different robots if they have different origins, see :func:`_origin`.
+    """
+    part_of = {body: index for index, body in enumerate(bodies)}
+    for joint in joints:
+        if WORLD not in joint.bodies:
+            kept, merged = sorted(part_of[body] for body in joint.bodies)
+            part_of |= {body: kept for body, part in part_of.items() if part == merged}
+    held: dict[int, list[Connection]] = {part: [] for part in part_of.values()}
+    for joint in joints:
+        held[part_of[joint.bodies[0] or joint.bodies[1]]].append(joint)
+    parts = {part: [body for body in bodies if part_of[body] == part] for part in held}
+    roots = {part: _articulation_roots(parts[part], held[part], stage) for part in held}
+    origins = {
+        part: _origin(held[part], roots[part], stage)
+        for part in held
+        if any(WORLD in joint.bodies for joint in held[part])
+    }
+    several = len({origin for origin in origins.values() if origin}) > 1
+    whole: dict[object, list[int]] = {}
+    for part in held:
+        key: object = part
+        if part in origins:
+            key = (origins[part] or part) if several else WORLD
+        whole.setdefault(key, []).append(part)
+    united = [
+        (group, tuple(dict.fromkeys(root for part in group for root in roots[part])))
+        for group in whole.values()
+    ]
+    uses = Counter(root for _, own in united for root in own)
+    robots = []
+    for group, own in united:
+        members = tuple(body for body in bodies if part_of[body] in group)
+        is_named = len(own) == 1 and uses[own[0]] == 1
+        paths = tuple(joint.path for part in group for joint in held[part])
+        robots.append(_StageRobot(own[0] if is_named else members[0], members, paths, own))
+    return sorted(robots, key=lambda robot: bodies.index(robot.bodies[0]))
+
+
+def _origin(
+    joints: Sequence[Connection], roots: tuple[str, ...], stage: Usd.Stage
+) -> tuple[str, ...]:
+    """Return what distinguishes bodies at the world that are of different robots.
+
+    The articulation roots; in our own conversions, which mark joints and write an
+    articulation root for each arm of a robot, the scope of the joints.
+    """
+    for joint in joints:
+        if read_text(stage.GetPrimAtPath(joint.path), "joint:type") is not None:
+            return (joint.path.rpartition("/")[0],)
+    return roots
+
+
+def _articulation_roots(
+    bodies: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
+) -> tuple[str, ...]:
+    """Return the nearest articulation roots at or above bodies and joints."""
+    found: dict[str, None] = {}
+    for path in (*sorted(bodies), *(joint.path for joint in joints)) if joints else ():
+        prim = stage.GetPrimAtPath(path)
+        while prim and not prim.HasAPI(UsdPhysics.ArticulationRootAPI):
+            prim = prim.GetParent()
+        if prim:
+            found[str(prim.GetPath())] = None
+    return tuple(found)
+
+
+def _tree(members: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage) -> BodyTree:
+    """Span the tree from the world, or from a body that is the child of no joint.
+
+    Of several bodies, the articulation root is preferred, then the first of the stage.
+    """
+    carried = {
+        joint.bodies[1]
+        for joint in joints
+        if joint.articulated or joint.mobility.type is JointType.FLOATING
+    }
+    free = [body for body in members if body not in carried] or list(members)
+    marked = [
+        body for body in free if stage.GetPrimAtPath(body).HasAPI(UsdPhysics.ArticulationRootAPI)
+    ]
+    return span_tree(joints, members, (marked or free)[:1])
+
+
+def read_mechanism(
+    physics: Physics,
+    world: WorldTransforms,
+    links: Sequence[StageLink],
+    joints: Sequence[Connection],
+    reversed_limits: Container[str],
+    notes: list[Diagnostic],
+) -> Mechanism:
+    """Read the links and joints of one robot.
+
+    Args:
+        physics: The stage; the frame of its default prim is used as the world frame.
+        world: Where prims are.
+        links: Links of the robot, and frames without body.
+        joints: Joints of the robot.
+        reversed_limits: Names of joints that reversed limits do not lock.
+        notes: Receives what is left out.
+    """
+    stage, robot = physics.stage, str(physics.default.GetPath())
+    tree = _tree([link.path for link in links if link.is_body], joints, stage)
+    for loop in tree.loops:
+        message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
+        notes.append(Diagnostic("joint-loop-opened", message))
+    in_tree = {joint.path: joint for joint in tree.joints}
+    tree_joints = [in_tree[joint.path] for joint in joints if joint.path in in_tree]
+    prims = [stage.GetPrimAtPath(joint.path) for joint in tree_joints]
+    names = unique_names("joint", prims, notes)
+    motions = [
+        read_motion(joint, physics, notes, lockable=name not in reversed_limits)
+        for joint, name in zip(tree_joints, names, strict=True)
+    ]
+    notes += dropped_settings(stage, prims)
+    link_prims = [stage.GetPrimAtPath(link.path) for link in links]
+    links = [
+        structs.replace(link, name=name)
+        for link, name in zip(links, unique_names("link", link_prims, notes), strict=True)
+    ]
+    frames = _LinkFrames(world, robot, links, str(UsdGeom.GetStageUpAxis(stage)) == "Y")
+    root = None if any(WORLD in joint.bodies for joint in joints) else tree.base
+    frames.stand(frames.world_link.path if frames.world_link else root)
+    for joint, name, motion in zip(tree_joints, names, motions, strict=True):
+        child = joint.bodies[joint.child]
+        place = offset_from_axis(motion.axes[-1][1], joint.anchors[joint.child])
+        if place is not None:
+            frames.move(child, place)
+            notes.append(Diagnostic("joint-moved", f"frame of {child} moves to joint {name!r}"))
+
+    by_name = {link.name: link for link in links}
+    world_name = "world"
+    while world_name in by_name:
+        world_name += "_"
+    writer = _JointWriter(physics, frames, links, world_name, notes)
+    single = {
+        joint.path: name
+        for joint, name, motion in zip(tree_joints, names, motions, strict=True)
+        if len(motion.axes) == 1
+    }
+    written = writer.write(tree_joints, names, motions, single)
+    taken = {joint.name for joint in written}
+    written += writer.frame_joints(single, taken)
+    needs_world = frames.world_link is None and (root is None or not any(x.is_body for x in links))
+    taken = {joint.name for joint in written}
+    return Mechanism(
+        links=tuple(links),
+        world=world_name if needs_world else None,
+        joints=tuple(written),
+        moved=frames.moved,
+        intermediate=tuple(writer.intermediate),
+        loops=tuple(writer.loop(joint, taken) for joint in joints if joint in tree.loops),
+    )
+
+
+class _LinkFrames:
+    """Frames of links, which differ from those of prims where URDF demands it.
+
+    Attributes:
+        world_link: Prim that represents the world, if any.
+        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
+    """
+
+    def __init__(
+        self, world: WorldTransforms, robot: str, links: Sequence[StageLink], is_y_up: bool
+    ) -> None:
+        self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
+        self.moved: dict[str, Array] = {}
+        self.robot = robot
+        self.transforms = world
+        self._is_y_up = is_y_up
+
+    def stand(self, path: str | None) -> None:
+        """Turn the frame of the root link so that its Z axis points up."""
+        if path is not None and self._is_y_up:
+            self.moved[path] = self._upright(path)
+
+    def _upright(self, path: str) -> Array:
+        """Return the (4, 4) frame with Z up in a prim's frame.
+
+        The identity if the prim's Z axis points up more than its Y axis: robots that
+        were converted from Z up are often rotated at their root prim.
+        """
+        up = self.transforms.rigid(path)[1, :3]
+        return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
+
+    def move(self, path: str, place: tuple[float, float, float]) -> None:
+        """Move the origin of a link's frame."""
+        frame = np.eye(4)
+        frame[:3, 3] = place
+        self.moved[path] = frame
+
+    def of(self, link: StageLink | None) -> Array:
+        """Return the (4, 4) frame of a link in its body, or in the robot's frame.
+
+        Without a link, that of the world.
+        """
+        if link is None:
+            return self._upright(self.robot)
+        moved = self.moved.get(link.path, np.eye(4))
+        if link.is_body:
+            return moved
+        return rigid(self.transforms.within(link.path, link.body or self.robot)) @ moved
+
+    def anchor(self, joint: Connection, side: int) -> Array:
+        """Return the (4, 4) joint frame in the body of a side, or in the robot's frame."""
+        if joint.bodies[side] == WORLD:
+            return inverses(self.transforms.rigid(self.robot)) @ joint.anchors[side]
+        return joint.anchors[side]
+
+
+class _JointWriter:
+    """Writes joints of a stage as joints of URDF.
+
+    Attributes:
+        intermediate: Links between the joints of chains.
+    """
+
+    def __init__(
+        self,
+        physics: Physics,
+        frames: _LinkFrames,
+        links: Sequence[StageLink],
+        world_name: str,
+        notes: list[Diagnostic],
+    ) -> None:
+        self.intermediate: list[Link] = []
+        self._physics = physics
+        self._couplings = couplings_of(physics)
+        self._frames = frames
+        self._by_path = {link.path: link for link in links}
+        self._by_name = {link.name: link for link in links}
+        self._world_name = world_name
+        self._notes = notes
+
+    def _link_at(self, joint: Connection, side: int) -> StageLink | None:
+        body = joint.bodies[side]
+        return self._frames.world_link if body == WORLD else self._by_path[body]
+
+    def write(
+        self,
+        joints: Sequence[Connection],
+        names: Sequence[str],
+        motions: Sequence[Motion],
+        single: Mapping[str, str],
+    ) -> list[Joint]:
+        """Write the joints of the tree; those of several axes as chains."""
+        taken, taken_links = set(names), {*self._by_name, self._world_name}
+        written = []
+        for joint, name, motion in zip(joints, names, motions, strict=True):
+            prim = self._physics.stage.GetPrimAtPath(joint.path)
+            # A conversion stores the name of a parent link that is no body.
+            parent = self._by_name.get(read_text(prim, "joint:parent") or "")
+            if parent is None or joint.reversed:
+                parent = self._link_at(joint, joint.parent)
+            child = self._by_path[joint.bodies[joint.child]]
+            before = inverses(self._frames.of(parent)) @ self._frames.anchor(joint, joint.parent)
+            after = inverses(joint.anchors[joint.child]) @ self._frames.of(child)
+            parent_name = parent.name if parent else self._world_name
+            self._notes += faulty_leaders(prim, single)
+            if len(motion.axes) == 1:
+                ((token, kind),) = motion.axes
+                written.append(
+                    Joint(
+                        name,
+                        parent_name,
+                        child.name,
+                        kind,
+                        pose_from_transform(before @ after),
+                        **read_fields(prim, kind, token, single, self._couplings),
+                        custom=read_custom(prim),
+                    )
+                )
+                continue
+            tokens = tuple(token for token, _ in motion.axes)
+            stems = [f"{name}_{token}" for token in tokens]
+            chain = [_unused(stem, taken) for stem in stems]
+            between = [_unused(f"{stem}_link", taken_links) for stem in stems[:-1]]
+            mark = chain_mark(name, tokens, backwards=motion.backwards, cone=motion.cone)
+            customs = [read_custom(prim) + Custom(elements=(mark,))] + [Custom()] * len(between)
+            origins = [pose_from_transform(before)] + [IDENTITY] * len(between)
+            origins[-1] = pose_from_transform(after)
+            ends = [parent_name, *between, child.name]
+            written += (
+                Joint(
+                    chain[index],
+                    ends[index],
+                    ends[index + 1],
+                    kind,
+                    origins[index],
+                    **read_axis_fields(prim, kind, token, self._physics.units),
+                    custom=customs[index],
+                )
+                for index, (token, kind) in enumerate(motion.axes)
+            )
+            self.intermediate += (Link(link, MASSLESS) for link in between)
+            message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(chain)}"
+            self._notes.append(Diagnostic("joint-split", message))
+        return written
+
+    def frame_joints(self, single: Mapping[str, str], taken: set[str]) -> list[Joint]:
+        """Return fixed joints of frames, which USD represents only by nested prims."""
+        joints = []
+        for link in self._by_path.values():
+            if link.is_body or link.above is None:
+                continue
+            prim = self._physics.stage.GetPrimAtPath(link.path)
+            nested = rigid(self._frames.transforms.within(link.path, link.above))
+            if (moved := self._frames.moved.get(link.above)) is not None:
+                nested = inverses(moved) @ nested
+            joints.append(
+                Joint(
+                    _unused(read_text(prim, "joint:name") or f"{link.name}_joint", taken),
+                    self._by_path[link.above].name,
+                    link.name,
+                    Fixed(),
+                    pose_from_transform(nested),
+                    **read_fields(prim, Fixed(), "", single, self._couplings),
+                    custom=read_joint_custom(prim),
+                )
+            )
+        return joints
+
+    def loop(self, joint: Connection, taken: set[str]) -> LoopJoint:
+        """Return a joint that closes a loop, with its frames in the links."""
+        prim = self._physics.stage.GetPrimAtPath(joint.path)
+        links = [self._link_at(joint, side) for side in (0, 1)]
+        first, second = (link.name if link else self._world_name for link in links)
+        frame0, frame1 = (
+            pose_from_transform(inverses(self._frames.of(link)) @ self._frames.anchor(joint, side))
+            for side, link in enumerate(links)
+        )
+        axis = None
+        if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
+            axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
+        name = _unused(legible_name(prim), taken)
+        return LoopJoint(name, str(prim.GetTypeName()), (first, second), (frame0, frame1), axis)

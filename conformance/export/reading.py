@@ -1,0 +1,391 @@
+"""Reading of a robot from a USD stage, by the reading of the ``openusd`` engine.
+
+Rigid bodies become links; so do frames that a conversion marked as links. All units and
+up axes are supported.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from msgspec import Struct, field, structs
+from pxr import Tf, Usd, UsdGeom
+
+from urdf_usd.conformance.engines.openusd.links import WORLD
+from urdf_usd.conformance.engines.openusd.stage import (
+    Physics,
+    WorldTransforms,
+    lower_colliders,
+    parse_physics,
+)
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
+from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
+from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
+from urdf_usd.conformance.export.mechanism import (
+    Mechanism,
+    StageLink,
+    choose_robot,
+    find_links,
+    nearest,
+    read_connections,
+    read_mechanism,
+)
+from urdf_usd.conformance.export.shapes import NO_SHAPES, Shapes, Texture, read_shapes
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.extents import MeshExtents, measure_mesh
+from urdf_usd.converter.inspection import Inspection, inspect, with_paths
+from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    NO_CUSTOM,
+    WORLD_LINK,
+    Fixed,
+    Inertial,
+    Link,
+    LoopJoint,
+    MeshFile,
+    Robot,
+)
+from urdf_usd.converter.robot.rigid import compose
+from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.topology import problems
+from urdf_usd.converter.usd.loading.opening import (
+    OpenedStage,
+    named_prim,
+    open_stage,
+    openusd_reason,
+)
+from urdf_usd.converter.usd.loading.stage_values import missing_parts, unusable_values
+from urdf_usd.converter.usd.loading.variants import unselected_variant_sets
+
+
+class StageReading(Struct, frozen=True, eq=False):
+    """A robot read from a USD.
+
+    Attributes:
+        robot: A tree of uniquely named links and joints. The URI of a mesh is the path
+            of its prim.
+        meshes: Surface of every mesh by that URI, without the mesh's scale.
+        diagnostics: Omissions, and values that had to be computed.
+        loops: Joints that close loops, which are not in the robot.
+        textures: Texture of the colour of a mesh by that URI. The meshes have their
+            coordinates; the robot's materials do not refer to them.
+    """
+
+    robot: Robot
+    meshes: Mapping[str, PolygonMesh]
+    diagnostics: tuple[Diagnostic, ...]
+    loops: tuple[LoopJoint, ...] = ()
+    textures: Mapping[str, Texture] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
+
+
+def read_usd(
+    path: str | os.PathLike[str],
+    frames: Iterable[str] = (),
+    *,
+    shapes: bool = True,
+    reversed_limits: Iterable[str] = (),
+    root: str | None = None,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
+) -> StageReading:
+    """Read a robot from a USD file of any converter.
+
+    Args:
+        path: Root layer. The robot is read below its default prim, otherwise from the
+            whole stage.
+        frames: Names of links that are frames of a body. Our own conversions mark them;
+            in other USDs they cannot be distinguished from groups of shapes.
+        shapes: Whether shapes are read, which takes half of the time.
+        reversed_limits: Names of joints that keep their type although the lower limit
+            is above the upper one. Our own conversions mark them; others are fixed.
+        root: Path of a prim of the robot, if the stage has several: an articulation
+            root, a body, or a prim above the bodies of one robot.
+        variants: Variants to select.
+        strict: Whether to refuse a USD that refers to files outside its folder.
+
+    Raises:
+        StageError: The stage cannot be opened, contains no robot that URDF can
+            represent or several, or not the selected variants; or its layers are pipes
+            or devices, too many or too large. Time and memory are not limited
+            otherwise; ``urdf-usd export`` therefore reads in a separate process.
+    """
+    with _trapped_warnings():
+        opened = open_stage(path, variants, strict=strict)
+        try:
+            reading = read_stage(
+                opened.stage,
+                frames,
+                shapes=shapes,
+                reversed_limits=reversed_limits,
+                root=root,
+            )
+        except StageError as error:
+            raise StageError(_without_repeats(opened, error)) from error
+    diagnostics = (*opened.diagnostics, *reading.diagnostics)
+    return structs.replace(reading, diagnostics=diagnostics)
+
+
+@contextmanager
+def _trapped_warnings() -> Iterator[None]:
+    """Trap warnings of OpenUSD, which would be printed beside those of the reader."""
+    with Tf.DiagnosticTrap() as trap:
+        try:
+            yield
+        finally:
+            trap.Clear()
+
+
+def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic, ...]:
+    """Return all diagnostics, without warnings of variant sets that are errors."""
+    required = any(each.rule == "variant-required" for each in error.diagnostics)
+    kept = (
+        each for each in opened.diagnostics if not (required and each.rule == "variant-unselected")
+    )
+    return (*kept, *error.diagnostics)
+
+
+def inspect_usd(
+    usd: str | os.PathLike[str],
+    *,
+    variants: Iterable[VariantChoice] = (),
+    strict: bool = False,
+) -> tuple[Inspection, tuple[Diagnostic, ...]]:
+    """Read a robot from a USD file and measure it.
+
+    Args:
+        usd: Root layer of a USD, from any converter.
+        variants: Variants to select in the USD.
+        strict: Whether to refuse a USD that refers to files outside its folder.
+
+    Returns:
+        The robot, whose meshes have the paths of their prims; and the diagnostics of
+        the reader.
+
+    Raises:
+        StageError: The robot cannot be read.
+    """
+    reading = read_usd(usd, variants=variants, strict=strict)
+    extents = MeshExtents({uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ())
+    return inspect(with_paths(reading.robot), extents), reading.diagnostics
+
+
+def read_stage(
+    stage: Usd.Stage,
+    frames: Iterable[str] = (),
+    *,
+    shapes: bool = True,
+    reversed_limits: Iterable[str] = (),
+    root: str | None = None,
+) -> StageReading:
+    """Read a robot from an open stage; see :func:`read_usd`.
+
+    Raises:
+        StageError: The stage contains no robot that URDF can represent.
+    """
+    notes: list[Diagnostic] = []
+    try:
+        reading = _read(stage, frames, frozenset(reversed_limits), root, notes, shapes=shapes)
+    except Tf.ErrorException as error:
+        path = stage.GetRootLayer().identifier
+        message = f"{path} cannot be read: {openusd_reason(error)}"
+        raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
+    except StageError as error:
+        raise StageError((*notes, *error.diagnostics)) from error
+    # A material of several shapes is reported once.
+    return structs.replace(reading, diagnostics=tuple(dict.fromkeys(notes)))
+
+
+def _read(
+    stage: Usd.Stage,
+    frames: Iterable[str],
+    reversed_limits: frozenset[str],
+    chosen: str | None,
+    notes: list[Diagnostic],
+    *,
+    shapes: bool,
+) -> StageReading:
+    if unusable := (*missing_parts(stage), *unusable_values(stage)):
+        raise StageError(unusable)
+    lowered = list(lower_colliders(stage))
+    default = stage.GetDefaultPrim()
+    named = None if chosen is None else named_prim(stage, chosen)
+    if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
+        # The whole stage is read then.
+        default = Usd.Prim()
+    physics, found = _find_links(stage, default, tuple(frames))
+    world = WorldTransforms(physics)
+    joints = read_connections(physics, world, notes)
+    name = None if named is None else str(named.GetPath())
+    members = choose_robot(found, joints, stage, name, notes)
+    mechanism = read_mechanism(
+        physics,
+        world,
+        [link for link in found if link.body == WORLD or link.body in members],
+        [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
+        reversed_limits,
+        notes,
+    )
+    others = {link.path for link in found} - {link.path for link in mechanism.links}
+    for collider, meshes in lowered:
+        if nearest(str(collider), {link.path for link in found}) not in others:
+            what = "no mesh is its child, so that nothing collides"
+            if meshes:
+                what = f"its meshes collide: {', '.join(meshes)}"
+            message = f"collider {collider} is no gprim; as in PhysX, {what}"
+            notes.append(Diagnostic("collider-no-gprim", message))
+    all_shapes = NO_SHAPES
+    # An empty link of that name is the world.
+    if shapes or any(link.name == WORLD_LINK for link in mechanism.links):
+        all_shapes = read_shapes(physics, world, mechanism.links, others, notes)
+    links = _links(mechanism, all_shapes, physics, world, notes)
+    whole = Robot(
+        _robot_name(named, mechanism.links) if named else _name(default),
+        links,
+        mechanism.joints,
+        custom=read_robot_custom(default) if default else NO_CUSTOM,
+    )
+    robot = _without_second_world(whole, mechanism.world)
+    if faults := (*problems(robot), *_undefined(robot)):
+        raise StageError(faults)
+    used = {
+        shape.geometry.uri
+        for link in robot.links
+        for shape in link.shapes
+        if isinstance(shape.geometry, MeshFile)
+    }
+    kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
+    return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
+
+
+def _find_links(
+    stage: Usd.Stage, default: Usd.Prim, frames: tuple[str, ...]
+) -> tuple[Physics, list[StageLink]]:
+    """Find the links below the default prim, otherwise of the whole stage."""
+    for root in filter(None, (default, stage.GetPseudoRoot())):
+        physics = parse_physics(stage, root)
+        if found := find_links(physics, frames):
+            return physics, found
+    nothing = "the stage has no rigid body and no link"
+    raise StageError(
+        tuple(
+            Diagnostic("variant-required", f"{nothing}: {each.message}")
+            for each in unselected_variant_sets(stage)
+        )
+        or (Diagnostic("stage-structure", nothing),)
+    )
+
+
+def _name(default: Usd.Prim) -> str:
+    return legible_name(default) if default else "robot"
+
+
+def _robot_name(named: Usd.Prim, links: Iterable[StageLink]) -> str:
+    """Return the name of a prim above all bodies: the named one, or their nearest.
+
+    Scopes have no name of a robot, nor has the body that others are nested below.
+    """
+    stage = named.GetStage()
+    paths = [stage.GetPrimAtPath(link.path).GetPath() for link in links if link.is_body]
+    above = paths[0]
+    for path in paths:
+        above = above.GetCommonPrefix(path)
+    if above.HasPrefix(named.GetPath()):
+        above = named.GetPath()
+    bodies = paths if len(paths) > 1 else []
+    prim = stage.GetPrimAtPath(above)
+    while not prim.IsPseudoRoot() and (prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)):
+        prim = prim.GetParent()
+    return legible_name(named if prim.IsPseudoRoot() else prim)
+
+
+def _links(
+    mechanism: Mechanism,
+    shapes: Shapes,
+    physics: Physics,
+    world: WorldTransforms,
+    notes: list[Diagnostic],
+) -> tuple[Link, ...]:
+    inertials = read_inertials(mechanism.links, physics, world, notes)
+    links = []
+    for link in mechanism.links:
+        own = shapes.by_link.get(link.path)
+        custom = read_custom(physics.stage.GetPrimAtPath(link.path))
+        visuals = own.visuals if own else ()
+        collisions = own.collisions if own else ()
+        read = Link(link.name, inertials[link.path], visuals, collisions, custom=custom)
+        if (frame := mechanism.moved.get(link.path)) is not None:
+            read = _moved(read, inverses(frame))
+        links.append(read)
+    added = () if mechanism.world is None else (Link(mechanism.world),)
+    return (*added, *links, *mechanism.intermediate)
+
+
+def _moved(link: Link, to_link: Array) -> Link:
+    """Transform the parts of a link from the frame of its prim into the link's."""
+    step = pose_from_transform(to_link)
+
+    def moved(inertial: Inertial) -> Inertial:
+        return structs.replace(inertial, origin=compose(step, inertial.origin))
+
+    return structs.replace(
+        link,
+        inertial=link.inertial and moved(link.inertial),
+        visuals=tuple(structs.replace(v, origin=compose(step, v.origin)) for v in link.visuals),
+        collisions=tuple(
+            structs.replace(c, origin=compose(step, c.origin)) for c in link.collisions
+        ),
+    )
+
+
+def _without_second_world(robot: Robot, world: str | None) -> Robot:
+    """Remove an added world link if the root is an empty link named world.
+
+    A conversion makes a body of such a root, with a harmless mass, if several joints
+    or a moving one are connected to it. That mass is no data of the robot.
+    """
+    holds = [joint for joint in robot.joints if joint.parent == world]
+    if len(holds) != 1 or holds[0].child != WORLD_LINK:
+        return robot
+    (weld,) = holds
+    root = next(link for link in robot.links if link.name == weld.child)
+    if root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY:
+        return robot
+    if root.mass > HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0):
+        return robot
+    return structs.replace(
+        robot,
+        links=tuple(
+            structs.replace(link, inertial=None) if link is root and link.mass else link
+            for link in robot.links
+            if link.name != world
+        ),
+        joints=tuple(joint for joint in robot.joints if joint is not weld),
+    )
+
+
+def _undefined(robot: Robot) -> Iterator[Diagnostic]:
+    """Find links and joints with NaN, which finite values of a stage can result in."""
+    for kind, parts in (("link", robot.links), ("joint", robot.joints)):
+        for part in parts:
+            if _has_nan(part):
+                message = f"values of {kind} {part.name!r} are not a number"
+                yield Diagnostic("stage-value", message)
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, tuple):
+        return any(map(_has_nan, value))
+    if isinstance(value, Struct):
+        return any(_has_nan(getattr(value, name)) for name in value.__struct_fields__)
+    return False

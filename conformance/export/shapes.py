@@ -1,0 +1,504 @@
+"""Shapes of links as shapes of URDF, with one sRGB colour and texture each."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+from pxr import Ar, Sdf, Usd, UsdGeom, UsdShade
+
+from urdf_usd.conformance.engines.openusd.appearances import (
+    MeshFaces,
+    UnusableError,
+    read_coordinates,
+    shader_sources,
+    texture_coordinates,
+)
+from urdf_usd.conformance.engines.openusd.shapes import Geometry as GprimGeometry
+from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
+from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
+from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.export.custom import read_custom
+from urdf_usd.conformance.export.mechanism import StageLink, nearest
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.converter.colors import srgb_from_linear
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.meshes.corner_values import corner_values
+from urdf_usd.converter.meshes.polygon_mesh import (
+    MeshError,
+    PolygonMesh,
+    SurfaceAttributes,
+    build_mesh,
+    join_groups,
+    reversed_faces,
+)
+from urdf_usd.converter.robot.model import (
+    Box,
+    Capsule,
+    Collision,
+    Cylinder,
+    Geometry,
+    Material,
+    MeshFile,
+    Pose,
+    Sphere,
+    Vec4,
+    Visual,
+)
+from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.usd.urdf_attributes import read_flag
+
+# Columns of a scaled rotation are orthogonal within float32 rounding.
+_SKEW = 1e-6
+# Rounding of a column's length.
+_ROUNDING = 1e-12
+# Colour inputs of UsdPreviewSurface, and of the MDL surfaces that Omniverse writes.
+_COLORS = ("diffuseColor", "diffuse_color_constant")
+_MDL_IMAGE = "diffuse_texture"
+_CONTEXTS = ("", "mdl")
+# UsdPreviewSurface's own.
+_DEFAULT_COLOR = (0.18, 0.18, 0.18)
+_REPEATING = {"repeat", "useMetadata"}
+
+
+class Texture(Struct, frozen=True, eq=False):
+    """An image that gives the colour of a mesh.
+
+    Attributes:
+        material: Name of the material.
+        reference: The path in the stage.
+        location: The path that it resolves to, perhaps inside a package.
+        node: The shader that reads the image; None for MDL surfaces.
+    """
+
+    material: str
+    reference: str
+    location: str
+    node: UsdShade.Shader | None
+
+
+class LinkShapes(Struct, frozen=True, eq=False):
+    """Shapes of one link, in the frame of its prim."""
+
+    visuals: tuple[Visual, ...]
+    collisions: tuple[Collision, ...]
+
+
+class Shapes(Struct, frozen=True, eq=False):
+    """All shapes of a robot.
+
+    Attributes:
+        by_link: Shapes by link prim, of links that have some.
+        meshes: Surface of every mesh, by the URI in the shapes.
+        textures: Texture of the colour of a visual mesh, by its URI.
+    """
+
+    by_link: Mapping[str, LinkShapes]
+    meshes: Mapping[str, PolygonMesh]
+    textures: Mapping[str, Texture]
+
+
+NO_SHAPES = Shapes({}, {}, {})
+
+
+def read_shapes(
+    physics: Physics,
+    world: WorldTransforms,
+    links: Iterable[StageLink],
+    others: Container[str],
+    notes: list[Diagnostic],
+) -> Shapes:
+    """Read the shapes of a robot.
+
+    Args:
+        physics: The stage.
+        world: Where prims are.
+        links: Links of the robot.
+        others: Links of other robots, whose shapes are not read.
+        notes: Receives what URDF has no shape for.
+    """
+    paths = {link.path for link in links}
+    visuals: dict[str, list[Visual]] = {}
+    # By the prim of the <collision>, which several groups of a mesh share.
+    collisions: dict[str, dict[Usd.Prim, list[Collision]]] = {}
+    meshes: dict[str, PolygonMesh] = {}
+    textures: dict[str, Texture] = {}
+    for prim in Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()):
+        roles = set(roles_of(prim)) if prim.IsA(UsdGeom.Gprim) else set()
+        path = str(prim.GetPath())
+        owner = nearest(path, paths) if roles else None
+        if not roles or ((foreign := nearest(path, others)) and len(foreign) > len(owner or "")):
+            continue
+        if owner is None:
+            notes.append(Diagnostic("stage-loose-shape", f"{path} belongs to no link"))
+            continue
+        source = _main_material(prim) if Role.VISUAL in roles else None
+        texture = _read_texture(source) if source and prim.IsA(UsdGeom.Mesh) else None
+        shape = _read_shape(prim, world.within(path, owner), texture, notes)
+        if shape is None:
+            continue
+        pose, geometry, mesh = shape
+        if mesh is not None:
+            meshes[path] = mesh
+            if texture and mesh.attributes.texture_coordinates is not None:
+                textures[path] = texture
+        name, custom = prim.GetDisplayName() or prim.GetName(), read_custom(prim)
+        if Role.COLLISION in roles:
+            collision = Collision(name, pose, geometry, custom=custom)
+            is_group = mesh is not None and read_flag(prim.GetParent(), "collision")
+            element = prim.GetParent() if is_group else prim
+            collisions.setdefault(owner, {}).setdefault(element, []).append(collision)
+        if Role.VISUAL in roles:
+            material = _read_material(prim, source, textures.get(path), notes)
+            visual = Visual(name, pose, geometry, material, custom=custom)
+            visuals.setdefault(owner, []).append(visual)
+    by_link = {
+        path: LinkShapes(
+            tuple(visuals.get(path, ())),
+            tuple(
+                collision
+                for element, groups in collisions.get(path, {}).items()
+                for collision in _joined(element, groups, meshes)
+            ),
+        )
+        for path in visuals | collisions
+    }
+    return Shapes(by_link, meshes, textures)
+
+
+def _joined(
+    element: Usd.Prim, groups: Sequence[Collision], meshes: dict[str, PolygonMesh]
+) -> Sequence[Collision]:
+    """Join the groups of one ``<collision>``, unless they were moved separately.
+
+    Args:
+        element: Prim of the element: the collider, or the Xform of the groups.
+        groups: The colliders.
+        meshes: Meshes by URI; the joined one is added.
+    """
+    named = [
+        (one.name or "", one.origin, one.geometry)
+        for one in groups
+        if isinstance(one.geometry, MeshFile)
+    ]
+    places = {(origin, geometry.scale) for _, origin, geometry in named}
+    if not read_flag(element, "collision") or len(places) != 1:
+        return groups
+    ((origin, scale),) = places
+    uri = str(element.GetPath())
+    meshes[uri] = join_groups([(name, meshes[geometry.uri]) for name, _, geometry in named])
+    name = element.GetDisplayName() or element.GetName()
+    return (Collision(name, origin, MeshFile(uri, None, scale), custom=read_custom(element)),)
+
+
+def _read_shape(
+    prim: Usd.Prim, to_link: Array, texture: Texture | None, notes: list[Diagnostic]
+) -> tuple[Pose, Geometry, PolygonMesh | None] | None:
+    """Read a gprim: its pose in the link, its geometry, and the surface of a mesh.
+
+    Args:
+        prim: The gprim.
+        to_link: (4, 4) transform from its coordinates to the link frame [m]; it may
+            scale, mirror and skew.
+        texture: Texture whose coordinates a mesh needs.
+        notes: Receives why URDF has no such geometry.
+
+    Raises:
+        StageError: A point of a mesh is not finite, or a size is blocked.
+    """
+    path, linear = prim.GetPath(), to_link[:3, :3]
+    lengths = np.linalg.norm(linear, axis=0)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        notes.append(Diagnostic("geometry-invalid", f"{path} has a zero scale; omitted"))
+        return None
+    # Scale factors that differ from a float32 only by rounding are that.
+    single = lengths.astype(np.float32).astype(np.float64)
+    scale = np.where(np.abs(single - lengths) <= _ROUNDING * lengths, single, lengths)
+    turn = linear / lengths
+    is_skewed = bool(np.abs(turn.T @ turn - np.eye(3)).max() > _SKEW)
+    is_mirrored = np.linalg.det(linear) < 0
+    for name in ("size", "radius", "height", "axis"):
+        if (attribute := prim.GetAttribute(name)) and attribute.Get() is None:
+            raise _unusable(f"{path}.{name} is blocked, and has no value")
+    geometry = gprim_geometry(prim)
+    pose = np.eye(4)
+    pose[:3, 3] = to_link[:3, 3]
+    if geometry.kind is ShapeKind.MESH:
+        try:
+            # Parsers of URDF differ in negative scales; the points are mirrored instead,
+            # as those of a mesh that is not representable by rotation and scale.
+            if is_skewed or is_mirrored:
+                mesh = _surface(prim, geometry, texture, to_link)
+                return Pose(), MeshFile(str(path), None), mesh
+            mesh = _surface(prim, geometry, texture)
+        except MeshError as error:
+            notes.append(Diagnostic("mesh-unreadable", f"mesh {path} cannot be used: {error}"))
+            return None
+        pose[:3, :3] = turn
+        x, y, z = scale.tolist()
+        return pose_from_transform(pose), MeshFile(str(path), None, (x, y, z)), mesh
+    if geometry.problem:
+        notes.append(Diagnostic("shape-not-urdf", f"{path} is a {prim.GetTypeName()}; left out"))
+        return None
+    if is_skewed:
+        left, _, right = np.linalg.svd(linear)
+        turn = left @ right
+    # Primitives are symmetric under mirroring along each axis.
+    turn = turn * np.where(is_mirrored, [1.0, 1.0, -1.0], 1.0)
+    pose[:3, :3] = turn @ geometry.turn[:3, :3]
+    # Scale along the axes of the shape, whose own axis is Z.
+    across_x, across_y, along = (np.abs(geometry.turn[:3, :3].T) @ scale).tolist()
+    shape, is_uneven = _primitive(geometry, (across_x, across_y, along))
+    if is_uneven or is_skewed:
+        message = f"{path} is not uniformly scaled; the largest extent is used"
+        notes.append(Diagnostic("shape-approximated", message))
+    return pose_from_transform(pose), shape, None
+
+
+def _unusable(message: str) -> StageError:
+    return StageError((Diagnostic("stage-value", message),))
+
+
+def _primitive(geometry: GprimGeometry, scale: tuple[float, float, float]) -> tuple[Geometry, bool]:
+    """Return a scaled primitive, and whether the scale makes it another shape."""
+    x, y, z = scale
+    if geometry.kind is ShapeKind.BOX:
+        size = geometry.size[0]
+        return Box((size * x, size * y, size * z)), False
+    if geometry.kind is ShapeKind.SPHERE:
+        return Sphere(geometry.size[0] * max(scale)), _is_uneven(*scale)
+    radius, height = geometry.size[0] * max(x, y), geometry.size[1] * z
+    kind = Cylinder if geometry.kind is ShapeKind.CYLINDER else Capsule
+    return kind(radius, height), _is_uneven(x, y)
+
+
+def _is_uneven(*factors: float) -> bool:
+    return max(factors) - min(factors) > _SKEW * max(factors)
+
+
+def _surface(
+    prim: Usd.Prim, geometry: GprimGeometry, texture: Texture | None, baked: Array | None = None
+) -> PolygonMesh:
+    """Return the surface of a mesh, with its points transformed.
+
+    Raises:
+        MeshError: It has no usable faces.
+    """
+    if geometry.problem:
+        has_faces = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
+        raise MeshError(geometry.problem if has_faces else "it has no faces")
+    points, corners = geometry.points, geometry.corners
+    if not np.isfinite(points).all():
+        raise _unusable(f"{prim.GetPath()}.points has a number that is not finite")
+    is_mirrored = geometry.mirrored
+    if baked is not None:
+        points = points @ baked[:3, :3].T + baked[:3, 3]
+        is_mirrored ^= bool(np.linalg.det(baked[:3, :3]) < 0)
+    coordinates = None
+    if texture is not None:
+        faces = MeshFaces(
+            points=points,
+            triangles=geometry.triangles,
+            counts=geometry.counts,
+            corners=corners,
+            mirrored=geometry.mirrored,
+            areas=np.zeros(len(geometry.triangles)),
+            to_link=np.eye(4),
+        )
+        try:
+            found = (
+                texture_coordinates(texture.node, prim, faces)
+                if texture.node
+                else read_coordinates("st", prim, faces)
+            )
+            coordinates = corner_values(found.values, found.indices)
+        except UnusableError:
+            pass
+    order: NDArray[np.integer] = np.arange(len(corners))
+    if is_mirrored:
+        order = reversed_faces(geometry.counts, order)
+        if coordinates is not None:
+            coordinates = corner_values(coordinates.values, coordinates.indices[order])
+    attributes = SurfaceAttributes(texture_coordinates=coordinates)
+    surface = build_mesh(points, geometry.counts, corners[order], attributes=attributes)
+    if surface.skipped:
+        raise MeshError("; ".join(surface.skipped))
+    return surface
+
+
+class _Source(Struct, frozen=True, eq=False):
+    """The material of most faces of a gprim.
+
+    Attributes:
+        name: Its name.
+        path: Its prim.
+        shader: Its surface; None without one.
+        count: Number of materials of the gprim.
+    """
+
+    name: str
+    path: Sdf.Path
+    shader: UsdShade.Shader | None
+    count: int
+
+
+def _main_material(prim: Usd.Prim) -> _Source | None:
+    """Return the material of most faces of a gprim; a primitive has one face."""
+    binding = UsdShade.MaterialBindingAPI(prim)
+    counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
+    left = 1 if counts is None else len(counts)
+    faces: dict[Sdf.Path, int] = {}
+    for subset in binding.GetMaterialBindSubsets():
+        part, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
+        size = len(subset.GetIndicesAttr().Get() or ())
+        left -= size
+        if part and size:
+            faces[part.GetPath()] = faces.get(part.GetPath(), 0) + size
+    whole, _ = binding.ComputeBoundMaterial()
+    if whole and left > 0:
+        faces[whole.GetPath()] = faces.get(whole.GetPath(), 0) + left
+    if not faces:
+        return None
+    material = UsdShade.Material.Get(prim.GetStage(), max(faces, key=faces.__getitem__))
+    shaders = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
+    owner = material.GetPrim()
+    name = owner.GetDisplayName() or owner.GetName()
+    return _Source(name, owner.GetPath(), next(filter(None, shaders), None), len(faces))
+
+
+def _value(shader: UsdShade.Shader, name: str) -> Any:  # noqa: ANN401  pxr is untyped
+    """Return the value of an input, set here or at its material's interface."""
+    return next((source.Get() for source in shader_sources(shader, name)), None)
+
+
+def _node(shader: UsdShade.Shader, name: str) -> UsdShade.Shader | None:
+    """Return the shader that an input is connected to, for example a texture."""
+    for source in shader_sources(shader, name):
+        if UsdShade.Utils.GetType(source.GetName()) == UsdShade.AttributeType.Output:
+            return UsdShade.Shader(source.GetPrim())
+    return None
+
+
+def _color_input(shader: UsdShade.Shader) -> str | None:
+    return next((name for name in _COLORS if shader.GetInput(name)), None)
+
+
+def _read_texture(source: _Source) -> Texture | None:
+    """Read the texture of the diffuse colour of a material."""
+    if source.shader is None:
+        return None
+    if image := _value(source.shader, _MDL_IMAGE):
+        return Texture(source.name, image.path, image.resolvedPath, None)
+    name = _color_input(source.shader)
+    node = _node(source.shader, name) if name else None
+    image = _value(node, "file") if node else None
+    return Texture(source.name, image.path, image.resolvedPath, node) if image else None
+
+
+def read_image(location: str, largest: int) -> bytes:
+    """Return the content of an image file, also inside a package.
+
+    Args:
+        location: The path that a texture resolves to.
+        largest: Size above which the file is not read [byte].
+
+    Returns:
+        Nothing if it is missing or too large.
+    """
+    asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location)) if location else None
+    if not asset or asset.GetSize() > largest:
+        return b""
+    return bytes(asset.GetBuffer())
+
+
+def _read_material(
+    prim: Usd.Prim, source: _Source | None, texture: Texture | None, notes: list[Diagnostic]
+) -> Material | None:
+    """Read the material of a gprim, or its display colour; None without both.
+
+    Args:
+        prim: The gprim.
+        source: The material of most of its faces.
+        texture: Texture of its colour that is not left out.
+        notes: Receives what URDF cannot represent.
+    """
+    if source is None:
+        rgba = _own_color(prim)
+        return None if rgba is None else Material(None, rgba)
+    if source.count > 1:
+        message = f"{prim.GetPath()} has {source.count} materials; that of most faces is used"
+        notes.append(Diagnostic("material-parts", message))
+    shader = source.shader
+    if shader is None:
+        return None
+    images = list(dict.fromkeys(_images(shader)))
+    if texture is not None:
+        if settings := ", ".join(_other_settings(texture.node) if texture.node else ()):
+            message = (
+                f"{settings} of texture {texture.reference!r} of material {source.path} are "
+                "not converted"
+            )
+            notes.append(Diagnostic("texture-dropped", message))
+        images = [image for image in images if image != texture.reference]
+    if images:
+        named = ", ".join(map(repr, images))
+        message = f"textures of material {source.path} are not converted: {named}"
+        notes.append(Diagnostic("texture-dropped", message))
+    color = _color(shader, prim)
+    if color is None:
+        return None
+    alpha = None if _node(shader, "opacity") else _value(shader, "opacity")
+    red, green, blue = srgb_from_linear(color[:3]).tolist()
+    return Material(source.name, (red, green, blue, 1.0 if alpha is None else float(alpha)))
+
+
+def _images(shader: UsdShade.Shader) -> Iterator[str]:
+    """Yield the file names of a surface's textures."""
+    for one in shader.GetInputs():
+        node = _node(shader, one.GetBaseName())
+        if node and node.GetInput("file"):
+            value = _value(node, "file")
+            yield value.path if value else ""
+
+
+def _other_settings(node: UsdShade.Shader) -> Iterator[str]:
+    """Yield the settings of a texture that URDF cannot represent."""
+    for name, neutral in (("scale", 1.0), ("bias", 0.0)):
+        if any(float(part) != neutral for part in _value(node, name) or ()):
+            yield name
+    for name in ("wrapS", "wrapT"):
+        if str(_value(node, name) or "repeat") not in _REPEATING:
+            yield name
+
+
+def _color(shader: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None:
+    """Return the linear colour of a surface if it is uniform."""
+    name = _color_input(shader)
+    if name is None:
+        return _DEFAULT_COLOR
+    node = _node(shader, name)
+    value = _value(shader, name)
+    if node is None:
+        return _DEFAULT_COLOR if value is None else tuple(map(float, value))
+    if str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader"):
+        # The first vertex colour, as for a gprim without material.
+        colors = UsdGeom.Gprim(gprim).GetDisplayColorAttr().Get()
+        if colors:
+            return tuple(map(float, colors[0]))
+    value = _value(node, "fallback")
+    return tuple(map(float, value)) if value else None
+
+
+def _own_color(prim: Usd.Prim) -> Vec4 | None:
+    gprim = UsdGeom.Gprim(prim)
+    colors, opacities = (
+        attribute.Get()
+        for attribute in (gprim.GetDisplayColorAttr(), gprim.GetDisplayOpacityAttr())
+    )
+    if not colors:
+        return None
+    red, green, blue = srgb_from_linear(colors[0]).tolist()
+    return red, green, blue, float(opacities[0]) if opacities else 1.0

@@ -1,1 +1,0 @@
-"""A USD stage as a robot."""
