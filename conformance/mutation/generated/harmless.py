@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     COUPLED,
     SUPERSEDED,
     UNAPPLIED,

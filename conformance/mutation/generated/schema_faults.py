@@ -25,7 +25,7 @@ from functools import partial
 from msgspec import Struct
 from pxr import Plug, Sdf, Usd, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     harmless_reason,
     schema_attribute,
 )

@@ -23,74 +23,9 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
     is_shown,
     short,
 )
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import NAMESPACES
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import NAMESPACES, is_accounted
 from urdf_usd.conformance.engines.openusd.stage import Authored, Physics
 from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
-
-COMPARED = {
-    "axis": "collision.support",
-    "doubleSided": "visual.material",
-    "elementType": "visual.geometry",
-    "extent": "visual.geometry",
-    "faceVertexCounts": "visual.area",
-    "faceVertexIndices": "visual.area",
-    "familyName": "visual.colour",
-    "height": "collision.support",
-    "indices": "visual.colour",
-    "info:id": "visual.colour",
-    "info:implementationSource": "visual.colour",
-    "length": "collision.support",
-    "normals": "visual.normals",
-    "orientation": "visual.geometry",
-    "outputs:displacement": "visual.material",
-    "outputs:surface": "visual.colour",
-    "outputs:volume": "visual.material",
-    "points": "visual.support",
-    "primvars:displayColor": "visual.colour",
-    "primvars:displayOpacity": "visual.opacity",
-    "purpose": "visual.shapes",
-    "radius": "collision.support",
-    "size": "collision.support",
-    "subdivisionScheme": "visual.subdivision",
-    "visibility": "visual.shapes",
-    "width": "collision.support",
-    "xformOpOrder": "kinematics.position",
-}
-"""The check of each property that others compare, or that this module reads by
-itself."""
-
-_SUBDIVIDED = "it concerns subdivided meshes, and none is subdivided"
-_SELECTED = "a collection selects prims for what uses it"
-_TEXT = "it is shown by editors"
-
-HARMLESS = {
-    "cornerIndices": _SUBDIVIDED,
-    "cornerSharpnesses": _SUBDIVIDED,
-    "creaseIndices": _SUBDIVIDED,
-    "creaseLengths": _SUBDIVIDED,
-    "creaseSharpnesses": _SUBDIVIDED,
-    "faceVaryingLinearInterpolation": _SUBDIVIDED,
-    "interpolateBoundary": _SUBDIVIDED,
-    "triangleSubdivisionRule": _SUBDIVIDED,
-    "ids": "names of points",
-    "model:cardGeometry": "it has no effect without a draw mode",
-    "model:cardVisibility": "it has no effect without a draw mode",
-    "model:drawModeColor": "it has no effect without a draw mode",
-    "proxyPrim": "it names the stand-in of a prim, which is a prim as well",
-}
-"""Why each of these properties makes no difference to a converted URDF."""
-
-HARMLESS_PREFIXES = {
-    "accessibility:": _TEXT,
-    "authorship:": _TEXT,
-    "collection:": _SELECTED,
-    "exposure": "it concerns cameras, none of which is a part of a robot",
-    "model:cardTexture": "it has no effect without a draw mode",
-    "motion:": "nothing moves over time",
-    "semantics:": "labels for training data",
-    "ui:": _TEXT,
-}
-"""The same by the beginnings of names."""
 
 TYPES = frozenset(
     {
@@ -208,15 +143,10 @@ def _of_properties(
         if (
             in_schema
             and not name.startswith(NAMESPACES)
-            and not accounted(name)
+            and not is_accounted(name)
             and str(prim.GetTypeName()) not in HARMLESS_TYPES
         ):
             yield from _unaccounted(authored, definition, parts)
-
-
-def accounted(name: str) -> bool:
-    """Whether a table says what a property means."""
-    return name in COMPARED or name in HARMLESS or name.startswith(tuple(HARMLESS_PREFIXES))
 
 
 def _unaccounted(

@@ -15,7 +15,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
     collides,
     is_shown,
 )
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     APPROXIMATIONS,
     COMPARED,
 )

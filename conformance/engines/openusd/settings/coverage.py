@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from pxr import Plug, Tf, Usd
 
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
-from urdf_usd.conformance.engines.openusd.settings import authored, robot_schema
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings import authored
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     COMPARED,
+    FALLBACKS,
     HARMLESS,
-    HARMLESS_PREFIXES,
-    RULES,
-    Rule,
+    KIND_OF,
+    NAMESPACES,
     harmless_reason,
     schema_attribute,
 )
@@ -47,7 +47,6 @@ _CHECKS = {
     SettingKind.MATERIAL: "collision.materials",
     SettingKind.SUBDIVISION: "visual.subdivision",
 }
-_PREFIXES = ("physics:", "newton:", "drive:", "limit:")
 # What a URDF implies for compared attributes without a rule.
 _IMPLIED = {
     "collision.approximation": "the surface, or convex hulls of it",
@@ -212,7 +211,7 @@ def physics_attributes(schemas: Iterable[str]) -> tuple[str, ...]:
             schema_attribute(name.replace("__INSTANCE_NAME__", "angular"))
             for name in (definition.GetPropertyNames() if definition else ())
         }
-    return tuple(sorted(name for name in names if name.startswith(_PREFIXES)))
+    return tuple(sorted(name for name in names if name.startswith(NAMESPACES)))
 
 
 def plugin_schemas(plugin: str) -> Iterator[str]:
@@ -226,20 +225,20 @@ def document() -> str:
     """Return the page."""
     physics = physics_attributes(plugin_schemas("usdPhysics"))
     newton = physics_attributes(NEWTON_SCHEMAS)
-    known = {*COMPARED, *HARMLESS, *(rule.attribute for rule in RULES)}
-    known |= {f"{beginning}…" for beginning in HARMLESS_PREFIXES}
-    further = sorted(known - {*physics, *newton})
+    known = {*COMPARED, *HARMLESS, *FALLBACKS} - {*physics, *newton}
+    further = sorted(name for name in known if name.startswith(NAMESPACES))
+    isaac = sorted(name for name in known if name.startswith("isaac:"))
     sections = (
         ("UsdPhysics", physics),
         ("Newton", tuple(name for name in newton if name not in physics)),
         ("PhysX, MuJoCo, and joint states", tuple(further)),
+        ("Isaac Sim's robot schema", tuple(isaac)),
     )
     tables = [
         f"\n## {title}\n\n{_COLUMNS}"
         + "".join(f"| `{name}` | {_implied(name)} | {_check(name)} |\n" for name in names)
         for title, names in sections
     ]
-    tables.append(f"\n## Isaac Sim's robot schema\n\n{_COLUMNS}{_robot_schema()}")
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
@@ -247,14 +246,6 @@ def document() -> str:
         tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(own))
         listed |= rows.keys()
     return "".join((_HEADING, *tables, _nodes(), _metadata()))
-
-
-def _robot_schema() -> str:
-    compared = robot_schema.IMPLIED.items()
-    rows = {name: f"{text} | `structure.articulation`" for name, text in compared}
-    harmless = robot_schema.HARMLESS.items()
-    rows |= {name: f"ignored: {reason} | " for name, reason in harmless}
-    return "".join(f"| `{name}` | {rows[name]} |\n" for name in sorted(rows))
 
 
 def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
@@ -288,13 +279,9 @@ def _is_alien(schema: str) -> bool:
 
 def _general(name: str, fallback: object) -> str:
     """Return what a URDF implies for a property, and the check."""
-    if name in authored.COMPARED:
-        return f"the value of the URDF | `{authored.COMPARED[name]}`"
-    reason = authored.HARMLESS.get(name) or next(
-        (text for start, text in authored.HARMLESS_PREFIXES.items() if name.startswith(start)),
-        None,
-    )
-    if reason:
+    if name in COMPARED:
+        return f"the value of the URDF | `{COMPARED[name]}`"
+    if reason := harmless_reason(name):
         return f"ignored: {reason} | "
     words = "nothing" if fallback is None else f"the fallback, {fallback}"
     if str(fallback) in {"", "[]", "@@"}:
@@ -326,21 +313,16 @@ def _metadata() -> str:
     return f"\n## Metadata and values\n\n{columns}{rows}"
 
 
-def _rule(name: str) -> Rule | None:
-    return next((rule for rule in RULES if rule.attribute == name), None)
-
-
 def _implied(name: str) -> str:
-    if rule := _rule(name):
-        return rule.implied
     if name in COMPARED:
         return _IMPLIED.get(COMPARED[name], "the value of the URDF")
+    if name in FALLBACKS:
+        return str(FALLBACKS[name])
     return f"ignored: {harmless_reason(name)}"
 
 
 def _check(name: str) -> str:
-    rule = _rule(name)
-    check = _CHECKS[rule.kind] if rule else COMPARED.get(name)
+    check = _CHECKS[KIND_OF[name]] if name in KIND_OF else COMPARED.get(name)
     return f"`{check}`" if check else ""
 
 

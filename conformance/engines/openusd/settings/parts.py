@@ -6,7 +6,7 @@ from msgspec import Struct
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     schema_attribute,
 )
 from urdf_usd.conformance.engines.openusd.stage import Physics, urdf_name

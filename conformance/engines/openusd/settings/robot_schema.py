@@ -30,32 +30,6 @@ _NAMES = {
     "IsaacJointAPI": ("isaac:nameOverride", "isaac:NameOverride"),
 }
 _ROBOT = "IsaacRobotAPI"
-_TEXT = "a text for users"
-_NO_STATE = "a pose that users can choose, not the initial one"
-
-IMPLIED = {
-    _JOINTS: "all joints, each after that of its parent link; or none",
-    _LINKS: "all links with a body, each after its parent link; or none",
-    _NAMESPACE: "none: topics and frames have the names of the URDF",
-    "isaac:nameOverride": "the name of the link",
-    "isaac:NameOverride": "the name of the joint",
-}
-"""What a URDF implies for the properties that this module compares."""
-
-HARMLESS = {
-    "isaac:Description": _TEXT,
-    "isaac:actuator": "which degrees of freedom a controller commands",
-    "isaac:changelog": _TEXT,
-    "isaac:description": _TEXT,
-    "isaac:forwardAxis": "how tools are attached to a frame",
-    "isaac:license": _TEXT,
-    "isaac:physics:DofOffsetOpOrder": "the order of axes of joints with several",
-    "isaac:robot:namedPoses": _NO_STATE,
-    "isaac:robotType": "a label; no URDF has one",
-    "isaac:source": _TEXT,
-    "isaac:version": _TEXT,
-}
-"""Why the other properties make no difference."""
 
 
 def robot_schema_settings(

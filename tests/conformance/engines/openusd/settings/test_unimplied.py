@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,13 @@ from urdf_usd.conformance.engines.openusd.settings.coverage import (
     physics_attributes,
     plugin_schemas,
 )
-from urdf_usd.conformance.engines.openusd.settings.physics_attributes import (
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     COMPARED,
-    RULES,
+    FALLBACKS,
+    HARMLESS,
     is_accounted,
+    is_implied,
+    schema_attribute,
 )
 from urdf_usd.conformance.observation.robot import SettingKind
 
@@ -48,7 +53,7 @@ def _settings(folder: Path, text: str) -> list[tuple[SettingKind, str]]:
 @pytest.mark.parametrize("name", physics_attributes(SCHEMAS))
 def test_every_physics_property_is_accounted(name: str) -> None:
     """Compared by a check, harmless for a stated reason, or with an implied value."""
-    assert is_accounted(name)
+    assert is_accounted(name) or name in FALLBACKS
 
 
 def test_page_of_attributes_is_up_to_date() -> None:
@@ -61,26 +66,42 @@ def test_page_of_attributes_is_up_to_date() -> None:
 def test_compared_properties_name_existing_checks() -> None:
     """A check that was renamed would leave a gap."""
     assert set(COMPARED.values()) <= {check.id for check in CHECKS}
+    assert not COMPARED.keys() & {*HARMLESS, *FALLBACKS}
 
 
-def test_fallbacks_of_schemas_are_implied() -> None:
-    """An asset that authors the fallback states nothing new."""
-    wrong = []
+def _fallbacks(definition: Usd.PrimDefinition) -> Iterator[tuple[str, object]]:
+    for name in definition.GetPropertyNames():
+        attribute = definition.GetAttributeDefinition(name)
+        if attribute:
+            general = schema_attribute(name.replace("__INSTANCE_NAME__", "angular"))
+            yield general, attribute.GetFallbackValue()
+
+
+def test_fallbacks_are_those_of_the_registry() -> None:
+    """Of PhysX where its schemas are installed; they are read without registering them."""
     registry = Usd.SchemaRegistry()
-    for schema in SCHEMAS:
-        definition = registry.FindConcretePrimDefinition(
-            schema
-        ) or registry.FindAppliedAPIPrimDefinition(schema)
-        if definition is None:
-            continue
-        for rule in RULES:
-            name = rule.attribute.replace("*", "__INSTANCE_NAME__")
-            if definition.GetSpecType(name) != Sdf.SpecTypeAttribute:
-                continue
-            if not rule.is_implied(definition.GetAttributeFallbackValue(name)):
-                wrong.append((schema, name))
+    found = [
+        fallback
+        for schema in SCHEMAS
+        if (
+            definition := registry.FindConcretePrimDefinition(schema)
+            or registry.FindAppliedAPIPrimDefinition(schema)
+        )
+        for fallback in _fallbacks(definition)
+    ]
+    package = util.find_spec("physx_usd_schemas")
+    if package and package.origin:
+        file = Path(package.origin).parent / "PhysxSchema/resources/generatedSchema.usda"
+        layer = Sdf.Layer.FindOrOpen(str(file))
+        for prim in layer.rootPrims:
+            found += [
+                (schema_attribute(one.name.replace("__INSTANCE_NAME__", "rotX")), one.default)
+                for one in prim.attributes
+            ]
+    known = [(name, value) for name, value in found if name in FALLBACKS and value is not None]
 
-    assert wrong == []
+    assert len(known) >= 14
+    assert [pair for pair in known if not is_implied(pair[0], pair[1], FALLBACKS[pair[0]])] == []
 
 
 @pytest.mark.parametrize(
