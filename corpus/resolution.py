@@ -10,12 +10,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from msgspec import Struct, structs
 
-from urdf_usd.corpus import sources
-from urdf_usd.corpus.identifiers import distinct, identifier
+from urdf_usd.corpus import descriptions, files, installed
+from urdf_usd.corpus.lists import Additions, list_entries
 from urdf_usd.corpus.references import Reference, Scheme, parse_reference
 from urdf_usd.corpus.robots import (
     Announce,
@@ -28,11 +28,10 @@ from urdf_usd.corpus.robots import (
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
+    distinct,
+    identifier,
 )
 from urdf_usd.corpus.selection import Selection
-
-if TYPE_CHECKING:
-    from urdf_usd.corpus.sources.written_list import Additions
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
@@ -81,7 +80,7 @@ def resolve_robot(
             raise UnavailableError(reason)
         case Download() as download:
             mirror = _mirror(mirror)
-            return sources.description_modules.fetch(download, announce, mirror)
+            return descriptions.fetch(download, announce, mirror)
 
 
 def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
@@ -93,11 +92,11 @@ def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
     if reference.target is None or reference.whole:
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
     if reference.scheme is Scheme.FILE:
-        return sources.files.describe(reference.target)
+        return files.describe_file(reference.target)
     mirror = _mirror(mirror)
     found = _candidate(reference.scheme, reference.target, mirror, None)
     if isinstance(found, Download) and found.cached:
-        return sources.description_modules.fetch(found, announce_on_stderr, mirror)
+        return descriptions.fetch(found, announce_on_stderr, mirror)
     return found
 
 
@@ -158,13 +157,13 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
     """
     match scheme:
         case Scheme.PYBULLET:
-            return sources.pybullet_assets.names()
+            return installed.pybullet_names()
         case Scheme.DESCRIPTIONS:
-            return sources.description_catalogue.names()
+            return descriptions.description_names()
         case Scheme.EXAMPLES:
-            return sources.example_robots.names()
+            return installed.example_names()
         case Scheme.SUITE:
-            return sources.feature_suite.names()
+            return installed.case_names()
         case Scheme.FILE | Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}: needs a path")
         case _:
@@ -193,7 +192,7 @@ def _fetched(
         for place, one in enumerate(found)
         if isinstance(one.robot, Download) and (one.robot.cached or not only_cached)
     }
-    fetched = sources.description_modules.fetch_all(downloads.values(), announce, mirror)
+    fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
     arrived = dict(zip(downloads, fetched, strict=True))
     return [one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)]
 
@@ -214,7 +213,7 @@ def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
         for robot in _robots(reference, mirror, None):
             yield _Entry(robot)
         return
-    for entry in sources.written_list.entries(reference.target):
+    for entry in list_entries(reference.target):
         try:
             robots = tuple(_robots(entry.reference, mirror, entry.start))
         except UnknownRobotError as error:
@@ -226,10 +225,10 @@ def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
 def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> Iterator[Candidate]:
     scheme, target = reference.scheme, reference.target
     if target is not None and scheme is Scheme.FOLDER:
-        yield from sources.files.locate_all(target, start)
+        yield from files.locate_below(target, start)
         return
     if scheme is Scheme.SUITE:
-        yield from sources.feature_suite.locate_all(target or "")
+        yield from installed.locate_cases(target or "")
         return
     try:
         targets = robot_names(scheme) if target is None else (target,)
@@ -246,21 +245,21 @@ def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> It
             yield UnavailableSource(name, f"{scheme}:{one}", str(error))
     if scheme is Scheme.DESCRIPTIONS and target is None:
         # Counted in the report, and not converted.
-        yield from sources.description_catalogue.without_urdf(mirror)
+        yield from descriptions.without_urdf(mirror)
 
 
 def _candidate(scheme: Scheme, target: str, mirror: Path | None, start: Path | None) -> Candidate:
     match scheme:
         case Scheme.FILE:
-            return sources.files.locate(target, start)
+            return files.locate_file(target, start)
         case Scheme.PYBULLET:
-            return sources.pybullet_assets.locate(target)
+            return installed.locate_pybullet(target)
         case Scheme.DESCRIPTIONS:
-            return sources.description_catalogue.offer(target, mirror)
+            return descriptions.offer(target, mirror)
         case Scheme.EXAMPLES:
-            return sources.example_robots.locate(target)
+            return installed.locate_example(target)
         case Scheme.SUITE:
-            return sources.feature_suite.locate(target)
+            return installed.locate_case(target)
         case Scheme.FOLDER | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
         case _:

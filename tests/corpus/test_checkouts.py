@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.corpus.checkouts import MANIFEST, head_commit, mirrored_commit
+from urdf_usd.corpus.descriptions import MANIFEST, head_commit, mirrored_commit
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.corpus.identifiers import distinct, identifier
+from urdf_usd.corpus.robots import distinct, identifier
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from urdf_usd.corpus.packages import declared_license, first_of_each, ros_packages
+from urdf_usd.corpus.files import declared_license, first_of_each, ros_packages
 
 
 def _package(folder: Path, manifest: str) -> Path:

@@ -16,10 +16,10 @@ from urdf_usd.corpus import (
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
+    descriptions,
     resolve_corpora,
     resolve_robot,
 )
-from urdf_usd.corpus.sources import description_modules
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 
@@ -124,7 +124,7 @@ def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.Monke
     def refuse(download: Download, *_: object) -> NoReturn:
         raise UnavailableError(f"{download.module} cannot be downloaded")
 
-    monkeypatch.setattr(description_modules, "fetch", refuse)
+    monkeypatch.setattr(descriptions, "fetch", refuse)
 
     found = resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
 
@@ -323,7 +323,7 @@ def test_all_names_are_validated_before_the_first_download(
     def fetch(*_: object) -> NoReturn:
         raise AssertionError("nothing may be downloaded")
 
-    monkeypatch.setattr(description_modules, "fetch", fetch)
+    monkeypatch.setattr(descriptions, "fetch", fetch)
 
     with pytest.raises(UnknownRobotError):
         resolve_corpora(["rd:upkie_description", "pybullet:r2d.urdf"], _silent)

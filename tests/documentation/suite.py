@@ -14,12 +14,12 @@ from pxr import Usd
 
 from tests.documentation.text import escaped, fenced, page, table
 from urdf_usd import ConversionError, Diagnostic, convert
+from urdf_usd.corpus.installed import locate_cases, suite_manifest, suite_versions
 from urdf_usd.corpus.robots import RobotSource, SuiteCase
-from urdf_usd.corpus.sources.feature_suite import locate_all, manifest, versions
 from urdf_usd.reports.records.suite_case import Case, read_case
 
-_VERSION = versions()[-1]
-CHAPTERS = {one["name"]: one for one in manifest(_VERSION)["chapters"]}
+_VERSION = suite_versions()[-1]
+CHAPTERS = {one["name"]: one for one in suite_manifest(_VERSION)["chapters"]}
 # Lines of a file, and characters of a value, that are shown.
 _LINES = 150
 _CHARACTERS = 160
@@ -45,7 +45,7 @@ def chapter_page(name: str) -> str:
         "`urdf-usd convert` writes, with all layers composed into one."
     )
     blocks = [f"# {chapter['title']}", escaped(chapter["about"]), about]
-    for source in locate_all(f"{_VERSION}/{name}"):
+    for source in locate_cases(f"{_VERSION}/{name}"):
         assert source.case is not None  # a source of the suite
         blocks += _case_blocks(source, source.case)
     return page(*blocks)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.corpus.suite.suite_cases import all_cases
 from urdf_usd.converter.diagnostics.rules import RULES
-from urdf_usd.corpus.sources import feature_suite
+from urdf_usd.corpus import installed
 from urdf_usd.reports.records.schema import record_schema
 
 # SHA-256 of the names and bytes of all files. A published version is never changed: a
@@ -20,13 +20,13 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("version", feature_suite.versions())
+@pytest.mark.parametrize("version", installed.suite_versions())
 def test_published_versions_are_frozen(version: str) -> None:
     """All files of a version that its manifest calls published."""
-    if not feature_suite.manifest(version)["published"]:
+    if not installed.suite_manifest(version)["published"]:
         assert version not in PUBLISHED
         return
-    folder = feature_suite.ROOT / version
+    folder = installed.SUITE / version
     digest = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
@@ -38,9 +38,9 @@ def test_published_versions_are_frozen(version: str) -> None:
 
 def test_suite_has_150_cases_in_chapters() -> None:
     """Every pair of files is in a chapter of the manifest."""
-    version = feature_suite.versions()[-1]
-    folder = feature_suite.ROOT / version
-    chapters = [one["name"] for one in feature_suite.manifest(version)["chapters"]]
+    version = installed.suite_versions()[-1]
+    folder = installed.SUITE / version
+    chapters = [one["name"] for one in installed.suite_manifest(version)["chapters"]]
     robots = all_cases()
     urdfs = {path.relative_to(folder).with_suffix("") for path in folder.rglob("*.urdf")}
 

@@ -548,7 +548,7 @@ def test_doctor_shows_how_to_install_a_corpus(
     """With a pip command."""
     # What was found on another path is cached.
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
+    monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
 
     result = _invoke("doctor")
 

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from urdf_usd.corpus.packages import first_of_each
+from urdf_usd.corpus.files import first_of_each
 from urdf_usd.corpus.references import Reference, Scheme, parse_reference
 from urdf_usd.corpus.robots import (
     Candidate,
@@ -81,7 +81,7 @@ class Entry(Struct, frozen=True):
     start: Path
 
 
-def entries(target: str) -> tuple[Entry, ...]:
+def list_entries(target: str) -> tuple[Entry, ...]:
     """Read a list; the robots that it names are not looked up.
 
     Args:

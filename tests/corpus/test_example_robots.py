@@ -78,7 +78,7 @@ def test_missing_wheel_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The message names the extra."""
-    monkeypatch.setattr("urdf_usd.corpus.sources.example_robots.DISTRIBUTION", "no-such-thing")
+    monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
 
     (found,) = resolve_corpora(["erd"])
 

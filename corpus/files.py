@@ -1,4 +1,7 @@
-"""Robots in files on this machine: named by path, or found below a folder."""
+"""Robots in files on this machine, named by path or found below a folder.
+
+Also ROS packages below a folder, by the names that ``package://`` URIs use.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from contextlib import suppress
 from pathlib import Path
 from xml.parsers import expat
 
-from urdf_usd.corpus.identifiers import identifier
-from urdf_usd.corpus.packages import declared_license
 from urdf_usd.corpus.references import Scheme, portable_path
 from urdf_usd.corpus.robots import (
     Origin,
     RobotSource,
     UnavailableSource,
     UnknownRobotError,
+    identifier,
 )
 
+_MANIFEST = "package.xml"
 _SUFFIXES = (".urdf", ".xacro")
 # Folders that programs write, by their names in lower case.
 _GENERATED = frozenset({"__pycache__", "build", "node_modules"})
@@ -26,9 +29,12 @@ _MARKS = (
     *("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE"),
     ".urdf-usd-run",
 )
+# Python decodes other bytes of file names as lone surrogates. OpenUSD, XML libraries
+# and JSON accept UTF-8 alone.
+_NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
 
 
-def describe(target: str, start: Path | None = None) -> RobotSource:
+def describe_file(target: str, start: Path | None = None) -> RobotSource:
     """Return the robot at a path; whether the file exists is not checked.
 
     Args:
@@ -50,13 +56,13 @@ def describe(target: str, start: Path | None = None) -> RobotSource:
     )
 
 
-def locate(target: str, start: Path | None = None) -> RobotSource:
-    """Find the robot at a path; arguments as for :func:`describe`.
+def locate_file(target: str, start: Path | None = None) -> RobotSource:
+    """Find the robot at a path; arguments as for :func:`describe_file`.
 
     Raises:
         UnknownRobotError: There is no file at the path.
     """
-    source = describe(target, start)
+    source = describe_file(target, start)
     if source.path.is_dir():
         raise UnknownRobotError(f"{target} is a folder; write dir:{target}")
     if not source.path.is_file():
@@ -64,7 +70,7 @@ def locate(target: str, start: Path | None = None) -> RobotSource:
     return source
 
 
-def locate_all(
+def locate_below(
     target: str, start: Path | None = None
 ) -> tuple[RobotSource | UnavailableSource, ...]:
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
@@ -77,7 +83,7 @@ def locate_all(
 
     Args:
         target: The folder.
-        start: As for :func:`describe`.
+        start: As for :func:`describe_file`.
 
     Raises:
         UnknownRobotError: The folder does not exist, or has no such file.
@@ -149,11 +155,6 @@ def _found(
     )
 
 
-# Python decodes other bytes of file names as lone surrogates. OpenUSD, XML libraries
-# and JSON accept UTF-8 alone.
-_NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
-
-
 def _is_utf8(path: str) -> bool:
     try:
         path.encode()
@@ -164,3 +165,68 @@ def _is_utf8(path: str) -> bool:
 
 def _escaped(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
+    """List the packages at and below a folder, by the name in their manifest.
+
+    If a manifest cannot be read, the folder's name is used. Of two packages with the
+    same name, the first in path order is kept, as in a ROS workspace.
+    """
+    found: dict[str, Path] = {}
+    for root, subfolders, files in os.walk(folder):
+        subfolders[:] = sorted(name for name in subfolders if name[0] != ".")
+        if _MANIFEST in files:
+            path = Path(root)
+            found.setdefault(_declared_name(path / _MANIFEST) or path.name, path)
+    return tuple(found.items())
+
+
+def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
+    """Keep the first folder of every name."""
+    folders: dict[str, Path] = {}
+    for name, path in packages:
+        folders.setdefault(name, path)
+    return tuple(folders.items())
+
+
+def declared_license(file: Path) -> str | None:
+    """Return the licence that the package around a file declares."""
+    above = file.absolute().parents
+    folder = next((folder for folder in above if (folder / _MANIFEST).is_file()), None)
+    stated = _declared(folder / _MANIFEST, "license") if folder else ()
+    return " AND ".join(dict.fromkeys(stated)) or None
+
+
+def _declared_name(manifest: Path) -> str | None:
+    return next(iter(_declared(manifest, "name")), None)
+
+
+def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
+    """Return the texts of the elements of a manifest with a given tag."""
+    texts: list[str] = []
+    around: list[str] = []
+
+    def start(name: str, _: object) -> None:
+        around.append(name)
+        if around[1:] == [tag]:
+            texts.append("")
+
+    def add(text: str) -> None:
+        if around[1:] == [tag]:
+            texts[-1] += text
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: around.pop()
+    parser.CharacterDataHandler = add
+    parser.EntityDeclHandler = _refuse_entity
+    try:
+        parser.Parse(manifest.read_bytes(), True)
+    except (OSError, LookupError, ValueError, expat.ExpatError):
+        return ()
+    return tuple(" ".join(text.split()) for text in texts if text.strip())
+
+
+def _refuse_entity(name: str, *_: object) -> None:
+    raise ValueError(f"entity {name!r} is declared")

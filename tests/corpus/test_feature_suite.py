@@ -8,13 +8,13 @@ from urdf_usd.corpus import (
     ReferenceSyntaxError,
     RobotSource,
     UnknownRobotError,
+    installed,
     parse_reference,
     resolve_corpora,
     resolve_robot,
 )
-from urdf_usd.corpus.sources import feature_suite
 
-LATEST = feature_suite.versions()[-1]
+LATEST = installed.suite_versions()[-1]
 
 
 @pytest.mark.parametrize("text", ["suite", "suite:", f"suite:{LATEST}"])
@@ -23,14 +23,14 @@ def test_whole_suite_is_a_corpus(text: str) -> None:
     robots = resolve_corpora([text])
 
     assert parse_reference(text).whole
-    assert len(robots) == len(feature_suite.names())
+    assert len(robots) == len(installed.case_names())
     assert all(isinstance(robot, RobotSource) and robot.case for robot in robots)
 
 
 @pytest.mark.parametrize("text", ["suite:joints", f"suite:{LATEST}/joints"])
 def test_chapter_is_a_corpus(text: str) -> None:
     """It has the cases in its folder."""
-    folder = feature_suite.ROOT / LATEST / "joints"
+    folder = installed.SUITE / LATEST / "joints"
     robots = resolve_corpora([text])
 
     assert parse_reference(text).whole
@@ -46,16 +46,16 @@ def test_case_is_a_robot(prefix: str) -> None:
     assert robot.reference == f"suite:{LATEST}/joints/axis-oblique"
     assert robot.id == f"suite--{LATEST}--joints--axis-oblique"
     assert robot.path.name == "axis-oblique.urdf"
-    assert dict(robot.packages) == {"suite": feature_suite.ROOT / LATEST}
+    assert dict(robot.packages) == {"suite": installed.SUITE / LATEST}
     assert robot.case is not None
     assert (robot.case.chapter, robot.case.name) == ("joints", "axis-oblique")
-    assert feature_suite.names()[robot.case.number - 1] == "joints/axis-oblique"
+    assert installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"
 
 
 def test_chapters_are_in_the_order_of_the_manifest() -> None:
     """The number of a case is its place in the suite."""
-    chapters = [one["name"] for one in feature_suite.manifest(LATEST)["chapters"]]
-    named = list(dict.fromkeys(name.split("/")[0] for name in feature_suite.names()))
+    chapters = [one["name"] for one in installed.suite_manifest(LATEST)["chapters"]]
+    named = list(dict.fromkeys(name.split("/")[0] for name in installed.case_names()))
 
     assert named == chapters
 

@@ -1,0 +1,295 @@
+"""Robots of installed distributions: pybullet_data, example-robot-data, the feature suite.
+
+A version of the feature suite, which is part of this package, is a folder with
+``manifest.json``, which lists its chapters. A case is a pair ``<chapter>/<case>.urdf``
+and ``<chapter>/<case>.json``: a minimal URDF with expected values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from msgspec import Struct
+
+from urdf_usd.corpus.references import Scheme, suite_parts
+from urdf_usd.corpus.robots import (
+    Origin,
+    RobotSource,
+    SuiteCase,
+    UnavailableError,
+    UnknownRobotError,
+    close_names,
+    identifier,
+)
+from urdf_usd.installation import distribution_of, install_command
+
+# A thousand generated objects; each can be named, or all as a dir: corpus.
+_GENERATED = "random_urdfs"
+_URDF = ".urdf"
+
+
+def pybullet_names() -> tuple[str, ...]:
+    """List all URDFs of the wheel except the generated ones, in path order."""
+    root = _pybullet_root()
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != _GENERATED]
+        place = Path(folder).relative_to(root)
+        found += [(place / name).as_posix() for name in files if name.endswith(_URDF)]
+    return tuple(sorted(found))
+
+
+def locate_pybullet(target: str) -> RobotSource:
+    """Find one file of the wheel by its path in ``pybullet_data``.
+
+    Raises:
+        UnknownRobotError: The wheel has no such URDF.
+    """
+    relative = PurePosixPath(target)
+    path = _pybullet_root() / relative
+    inside = not relative.is_absolute() and ".." not in relative.parts
+    if not (inside and relative.suffix == _URDF and path.is_file()):
+        hint = close_names(target, pybullet_names(), cutoff=0.5)
+        raise UnknownRobotError(f"pybullet_data has no URDF {target!r}{hint}")
+    name = relative.as_posix()
+    found = distribution_of("pybullet")
+    return RobotSource(
+        id=identifier(Scheme.PYBULLET, name),
+        reference=f"{Scheme.PYBULLET}:{name}",
+        path=path,
+        # No licence: the wheel's is that of the engine.
+        origin=Origin(distribution=" ".join(found) if found else None),
+    )
+
+
+def _pybullet_root() -> Path:
+    try:
+        import pybullet_data
+    except ModuleNotFoundError:
+        raise UnavailableError("pybullet is not installed; pip install pybullet") from None
+    return Path(pybullet_data.getDataPath())
+
+
+DISTRIBUTION = "example-robot-data"
+
+
+class _Data(Struct, frozen=True):
+    """What the wheel contains.
+
+    Attributes:
+        root: Its data folder.
+        folders: The folders of the robots, sorted.
+        files: The URDF of every robot, by name.
+    """
+
+    root: Path
+    folders: tuple[Path, ...]
+    files: Mapping[str, Path]
+
+
+def example_names() -> tuple[str, ...]:
+    """List all robots: the stem of each file, with the package if stems are equal.
+
+    Raises:
+        UnavailableError: The wheel is not installed.
+    """
+    return tuple(sorted(_data().files))
+
+
+def locate_example(target: str) -> RobotSource:
+    """Find one robot by its name.
+
+    Raises:
+        UnknownRobotError: The wheel has no such robot.
+        UnavailableError: It is not installed.
+    """
+    data = _data()
+    if target not in data.files:
+        raise UnknownRobotError(_no_such(target, tuple(sorted(data.files))))
+    file = data.files[target]
+    return RobotSource(
+        id=identifier(Scheme.EXAMPLES, target),
+        reference=f"{Scheme.EXAMPLES}:{target}",
+        path=file,
+        # URIs start with package://example-robot-data/robots/, or with a folder there.
+        packages=(
+            (DISTRIBUTION, data.root),
+            *((folder.name, folder) for folder in data.folders),
+        ),
+        origin=_origin(next(folder for folder in data.folders if folder in file.parents)),
+    )
+
+
+def _origin(folder: Path) -> Origin:
+    """Return the origin of the robot in a folder.
+
+    The wheel declares one licence. A folder with its own licence file has another,
+    whose identifier is not known.
+    """
+    described = metadata.metadata(DISTRIBUTION)
+    own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
+    declared = described.get_all("License-Expression") or [None]
+    return Origin(
+        license=None if own else declared[0],
+        repository=_address(described.get_all("Project-URL") or []),
+        distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
+    )
+
+
+def _address(urls: list[str]) -> str | None:
+    """Find the repository among ``label, address`` lines of a distribution."""
+    pairs = dict(url.split(", ", 1) for url in urls if ", " in url)
+    return pairs.get("Upstream")
+
+
+def _no_such(target: str, known: tuple[str, ...]) -> str:
+    qualified = [name for name in known if name.endswith(f"/{target}")]
+    if qualified:
+        several = " or ".join(f"{Scheme.EXAMPLES}:{name}" for name in qualified)
+        return f"{target!r} names several robots; write {several}"
+    return f"{DISTRIBUTION} has no robot {target!r}{close_names(target, known)}"
+
+
+def _data() -> _Data:
+    return _data_in(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _data_in(_: tuple[str, ...]) -> _Data:
+    """Find the wheel; cached, as it takes as long as reading a robot."""
+    root = _example_root()
+    folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
+    return _Data(root, tuple(folders), _files(root / "robots"))
+
+
+def _files(robots: Path) -> dict[str, Path]:
+    """Map the name of every robot below a folder to its URDF."""
+    paths = sorted(robots.rglob("*.urdf"))
+    stems = Counter(path.stem for path in paths)
+    return {
+        path.stem
+        if stems[path.stem] == 1
+        else f"{path.relative_to(robots).parts[0]}/{path.stem}": path
+        for path in paths
+    }
+
+
+def _example_root() -> Path:
+    """Find the data folder from the wheel's list of files."""
+    try:
+        files = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        parts = file.parts
+        if "robots" in parts and file.suffix == ".urdf":
+            depth = len(parts) - parts.index("robots")
+            return Path(str(file.locate())).resolve().parents[depth - 1]
+    raise UnavailableError(
+        f"{DISTRIBUTION} is not installed; {install_command('example-robot-data')}"
+    )
+
+
+SUITE = Path(__file__).parent / "suite"
+SUITE_MANIFEST = "manifest.json"
+# Name in package:// URIs of the folder of a version.
+SUITE_PACKAGE = "suite"
+_LICENSE = "Apache-2.0"
+
+
+def suite_versions() -> tuple[str, ...]:
+    """List the versions of the suite, oldest first."""
+    return tuple(sorted(file.parent.name for file in SUITE.glob(f"*/{SUITE_MANIFEST}")))
+
+
+def suite_manifest(version: str) -> dict[str, Any]:
+    """Read the manifest of a version: its chapters and their titles."""
+    text = (SUITE / version / SUITE_MANIFEST).read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def case_names() -> tuple[str, ...]:
+    """List the cases of the latest version as ``<chapter>/<case>``, by chapter."""
+    return _names(suite_versions()[-1])
+
+
+def locate_case(target: str) -> RobotSource:
+    """Find one case.
+
+    Args:
+        target: ``<chapter>/<case>``, after ``<version>/`` if it is not the latest.
+
+    Raises:
+        UnknownRobotError: There is no such case.
+    """
+    (found,) = locate_cases(target)
+    return found
+
+
+def locate_cases(target: str) -> tuple[RobotSource, ...]:
+    """Find the cases of a version or a chapter, or one case.
+
+    Args:
+        target: ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also
+            after ``<version>/``.
+
+    Raises:
+        UnknownRobotError: There is no such version, chapter or case.
+    """
+    stated, chapter, case = suite_parts(target)
+    known = suite_versions()
+    version = stated or known[-1]
+    if version not in known:
+        raise UnknownRobotError(
+            f"the feature suite has no version {version!r}; there are {', '.join(known)}"
+        )
+    cases = _names(version)
+    wanted = f"{chapter}/{case}" if case else chapter
+    found = [
+        name for name in cases if not wanted or name == wanted or name.startswith(f"{wanted}/")
+    ]
+    if not found:
+        chapters = {name.partition("/")[0] for name in cases}
+        hint = close_names(wanted, sorted({*cases, *chapters}))
+        raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
+    titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
+    return tuple(_case(version, titles, cases.index(name) + 1, name) for name in found)
+
+
+def _names(version: str) -> tuple[str, ...]:
+    folder = SUITE / version
+    return tuple(
+        f"{chapter['name']}/{file.stem}"
+        for chapter in suite_manifest(version)["chapters"]
+        for file in sorted((folder / chapter["name"]).glob("*.json"))
+    )
+
+
+def _case(version: str, titles: Mapping[str, str], number: int, name: str) -> RobotSource:
+    folder = SUITE / version
+    full = f"{version}/{name}"
+    chapter, _, own = name.partition("/")
+    return RobotSource(
+        id=identifier(Scheme.SUITE, full),
+        reference=f"{Scheme.SUITE}:{full}",
+        path=folder / f"{name}.urdf",
+        packages=((SUITE_PACKAGE, folder),),
+        origin=Origin(license=_LICENSE),
+        case=SuiteCase(
+            version=version,
+            chapter=chapter,
+            title=titles[chapter],
+            name=own,
+            number=number,
+            text=(folder / f"{name}.json").read_text(encoding="utf-8"),
+        ),
+    )
