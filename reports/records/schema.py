@@ -6,6 +6,7 @@ holds.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,9 @@ def _widened(value: object) -> object:
     if not isinstance(value, dict):
         return value
     inner = {key: _widened(item) for key, item in value.items()}
+    if isinstance(text := value.get("description"), str):
+        # From Python 3.13 on, docstrings have no indentation.
+        inner["description"] = inspect.cleandoc(text)
     if value.get("type") != "number":
         return inner
     return {"anyOf": [inner, _BEYOND]}
