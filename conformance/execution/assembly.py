@@ -42,9 +42,7 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import group_alike
-from urdf_usd.converter.diagnostics.rules import RULES, Rule
 from urdf_usd.converter.file_content import InputFile
-from urdf_usd.converter.lint.finding import Finding
 from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
 from urdf_usd.reports.records.coverage_record import LedgerRecord
@@ -117,7 +115,7 @@ class Subject(Struct, frozen=True):
     origin: Origin = NOWHERE
     notes: str | None = None
     inputs: tuple[InputFile, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     ledger: tuple[LedgerRecord, ...] = ()
     searched: bool = False
     included: bool = False
@@ -350,10 +348,8 @@ def _freedoms(joint: JointObservation) -> int:
     return 0 if joint.mimic else _FREEDOMS[joint.type]
 
 
-def _diagnostics(
-    subject: Subject, items: Sequence[Diagnostic | Finding]
-) -> tuple[DiagnosticRecord, ...]:
-    grouped = group_alike(items, lambda one: _rule(one).id)
+def _diagnostics(subject: Subject, items: Sequence[Diagnostic]) -> tuple[DiagnosticRecord, ...]:
+    grouped = group_alike(items)
     lines = source_lines(
         (alike.one.location.file, alike.one.location.line)
         for alike in grouped
@@ -362,25 +358,20 @@ def _diagnostics(
     names = subject.names
     return tuple(
         DiagnosticRecord(
-            rule=rule.id,
-            severity=rule.severity.value,
+            rule=alike.one.rule,
+            severity=alike.one.severity.value,
             message=portable(alike.described(alike.one.message), names),
             count=alike.count,
             file=portable(place.file, names) if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
             source=portable(text, names) if text else None,
-            remedy=rule.remedy,
+            remedy=alike.one.remedy,
         )
         for alike in grouped
-        for rule in [_rule(alike.one)]
         for place in [alike.one.location]
         for text in [lines.get((place.file, place.line)) if place else None]
     )
-
-
-def _rule(item: Diagnostic | Finding) -> Rule:
-    return item.rule if isinstance(item, Finding) else RULES[item.rule]
 
 
 def _engines(subject: Subject, results: EngineResults) -> tuple[EngineRecord, ...]:

@@ -85,7 +85,6 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.promises.markup import Node
     from urdf_usd.converter import ConvertOptions
     from urdf_usd.converter.file_content import InputFile
-    from urdf_usd.converter.lint.finding import Finding
     from urdf_usd.converter.robot.body_options import BaseOption
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
@@ -328,7 +327,7 @@ def lint_robot(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: tuple[str, ...] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[Diagnostic, ...]:
     """Return the findings of lint, without the diagnostics of the reader.
 
     Raises:
@@ -336,7 +335,7 @@ def lint_robot(
     """
     parsed = read_kept(path, packages, arguments, environment)
     found = lint_parsed(parsed, path)
-    return tuple(each for each in found if each.rule.id in LINT_RULES)
+    return tuple(each for each in found if each.rule in LINT_RULES)
 
 
 def questions(robot: Robot) -> Configurations:

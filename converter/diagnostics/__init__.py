@@ -62,16 +62,27 @@ class Diagnostic(Struct, frozen=True):
         return RULES[self.rule].severity
 
     @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return RULES[self.rule].remedy
+
+    @property
     def advice(self) -> str:
         """The message, for an error with the remedy."""
         if self.severity != "error":
             return self.message
-        return f"{self.message}. {RULES[self.rule].remedy}"
+        return f"{self.message}. {self.remedy}"
 
     def __str__(self) -> str:
         """Return one line, for an error with the remedy."""
         place = f"{self.location}: " if self.location else ""
         return f"{place}{self.severity}: {self.advice} [{self.rule}]"
+
+
+def by_location(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    """Return a key that sorts diagnostics in document order."""
+    location = diagnostic.location
+    return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
 class ConversionError(Exception):

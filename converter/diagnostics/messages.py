@@ -5,29 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from msgspec import Struct
+
+from urdf_usd.converter.diagnostics import Diagnostic
 
 LONG_TEXT = 300
 _MOST_FAULTS = 20
 # Diagnostics of one rule that are reported each; further ones are counted.
 MOST_ALIKE = 100
 
-_Reported = TypeVar("_Reported")
 
+class Alike(Struct, frozen=True):
+    """One diagnostic, or the last of several with the same rule, and their number."""
 
-class Alike(Struct, Generic[_Reported], frozen=True):
-    """One diagnostic or finding, or the last of several with the same rule.
-
-    Attributes:
-        one: It.
-        count: Number of those that it stands for, itself included.
-    """
-
-    one: _Reported
+    one: Diagnostic
     count: int
 
     def described(self, message: str) -> str:
@@ -37,27 +31,20 @@ class Alike(Struct, Generic[_Reported], frozen=True):
         return f"{self.count:,} more, the last of them: {message}"
 
 
-def group_alike(
-    found: Sequence[_Reported], rule_of: Callable[[_Reported], str]
-) -> tuple[Alike[_Reported], ...]:
+def group_alike(found: Sequence[Diagnostic]) -> tuple[Alike, ...]:
     """Keep the first 100 of each rule, and the last for all others, in order.
 
     A generated file may have an unknown attribute in each of a million elements.
-
-    Args:
-        found: Diagnostics or findings.
-        rule_of: Returns the identifier of the rule.
     """
-    totals = Counter(map(rule_of, found))
+    totals = Counter(one.rule for one in found)
     seen: Counter[str] = Counter()
     kept = []
     for one in found:
-        rule = rule_of(one)
-        seen[rule] += 1
-        if seen[rule] <= MOST_ALIKE:
+        seen[one.rule] += 1
+        if seen[one.rule] <= MOST_ALIKE:
             kept.append(Alike(one, 1))
-        elif seen[rule] == totals[rule]:
-            kept.append(Alike(one, totals[rule] - MOST_ALIKE))
+        elif seen[one.rule] == totals[one.rule]:
+            kept.append(Alike(one, totals[one.rule] - MOST_ALIKE))
     return tuple(kept)
 
 

@@ -44,8 +44,8 @@ _LINT = "Lint"
 SUBJECTS: Mapping[str, tuple[Rule, ...]] = {
     subject: rules for subject, rules in _TABLE.items() if subject != _LINT
 }
-"""Rules of diagnostics, by subject."""
-RULES: Mapping[str, Rule] = {rule.id: rule for rules in SUBJECTS.values() for rule in rules}
+"""Rules of diagnostics of files that are read or written, by subject."""
+RULES: Mapping[str, Rule] = {rule.id: rule for rules in _TABLE.values() for rule in rules}
 LINT_RULES: Mapping[str, Rule] = {rule.id: rule for rule in _TABLE[_LINT]}
 # Diagnostics about a URDF that lint reports; of those about mass the ones of the text.
 _NOT_READ = ("Robot description files", "USD that is written", "USD that is read")

@@ -8,24 +8,18 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.urdf import decimals
 
 T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V", bound=tuple[float, ...])
 
 
-class Flaw(Struct, frozen=True):
-    """A problem of a value; ``rule`` is the id of its diagnostic."""
-
-    rule: str
-    message: str
-
-
 class Value(Struct, Generic[T_co], frozen=True):
     """A parsed value; ``content`` is None if it is unusable."""
 
     content: T_co | None
-    flaws: tuple[Flaw, ...] = ()
+    flaws: tuple[Diagnostic, ...] = ()
 
 
 class Kind(Protocol[T_co]):
@@ -57,7 +51,7 @@ class Flag(Struct, frozen=True):
             return Value(content=True)
         if word in {"false", "0"}:
             return Value(content=False)
-        return Value(None, (Flaw("flag-invalid", "is neither true nor false"),))
+        return Value(None, (Diagnostic("flag-invalid", "is neither true nor false"),))
 
 
 class Number(Struct, frozen=True):
@@ -73,10 +67,10 @@ class Number(Struct, frozen=True):
         """Parse a number, which must be finite or the allowed infinity."""
         found = decimals.read(text, 1)
         if found is None:
-            return Value(None, (Flaw("number-invalid", "is not a decimal number"),))
+            return Value(None, (Diagnostic("number-invalid", "is not a decimal number"),))
         (number,) = found.values
         if not math.isfinite(number) and number != self.infinity:
-            return Value(None, (Flaw("number-nonfinite", "is not finite"),))
+            return Value(None, (Diagnostic("number-nonfinite", "is not finite"),))
         return Value(number, _flaws(found, 1))
 
 
@@ -95,25 +89,25 @@ class Vector(Struct, Generic[V], frozen=True):
         """Parse a vector of finite numbers."""
         found = decimals.read(text, self.count)
         if found is None:
-            flaw = Flaw("number-invalid", f"does not hold {self.count} decimal numbers")
+            flaw = Diagnostic("number-invalid", f"does not hold {self.count} decimal numbers")
             return Value(None, (flaw,))
         if not all(map(math.isfinite, found.values)):
-            return Value(None, (Flaw("number-nonfinite", "is not finite"),))
+            return Value(None, (Diagnostic("number-nonfinite", "is not finite"),))
         flaws = _flaws(found, self.count)
         if len(found.values) == self.count:
             return Value(cast("V", found.values), flaws)
         short = f"holds {len(found.values)} of {self.count} numbers"
         completed = self.complete(found.values)
         if completed is None:
-            return Value(None, (Flaw("number-invalid", short),))
-        return Value(completed, (*flaws, Flaw("vector-completed", short)))
+            return Value(None, (Diagnostic("number-invalid", short),))
+        return Value(completed, (*flaws, Diagnostic("vector-completed", short)))
 
 
-def _flaws(found: decimals.Decimals, count: int) -> tuple[Flaw, ...]:
+def _flaws(found: decimals.Decimals, count: int) -> tuple[Diagnostic, ...]:
     flaws = []
     if found.stray:
-        flaws.append(Flaw("number-punctuation", "has stray punctuation"))
+        flaws.append(Diagnostic("number-punctuation", "has stray punctuation"))
     if found.surplus:
         plural = "s" if count > 1 else ""
-        flaws.append(Flaw("vector-length", f"holds more than {count} number{plural}"))
+        flaws.append(Diagnostic("vector-length", f"holds more than {count} number{plural}"))
     return tuple(flaws)

@@ -15,7 +15,13 @@ from types import MappingProxyType
 
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, with_notes
+from urdf_usd.converter.diagnostics import (
+    Diagnostic,
+    Location,
+    SourceError,
+    by_location,
+    with_notes,
+)
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
@@ -123,15 +129,10 @@ def _parsed(
     resolver = FileResolver(Path(file), packages, os.environ)
     with with_notes(notes):
         robot = _robot(markup.root, resolver, root, notes)
-    diagnostics = tuple(sorted(notes, key=_place))
+    diagnostics = tuple(sorted(notes, key=by_location))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, markup)
-
-
-def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
-    location = diagnostic.location
-    return (location.file, location.line, location.column) if location else ("", 0, 0)
 
 
 def _robot(

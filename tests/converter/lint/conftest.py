@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 import pytest
 
-from urdf_usd.converter.lint.finding import Finding
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.lint.linting import lint
 
-Lint: TypeAlias = Callable[[str], tuple[Finding, ...]]
+Lint: TypeAlias = Callable[[str], tuple[Diagnostic, ...]]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def robot_file(tmp_path: Path) -> Path:
 def lint_text(robot_file: Path) -> Lint:
     """Return a function that gives the findings of a text."""
 
-    def lint_it(text: str) -> tuple[Finding, ...]:
+    def lint_it(text: str) -> tuple[Diagnostic, ...]:
         robot_file.write_text(text, encoding="utf-8")
         return lint(robot_file).findings
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from urdf_usd.cli.output.lint_findings import LintedFile
-    from urdf_usd.converter.lint.repairs import Repair
     from urdf_usd.corpus import RobotSource
 
 
@@ -233,7 +232,7 @@ def _examined(
         arguments=dict(xacro_arguments(robot, arguments)),
         environment=environment,
     )
-    rules = (found.rule.id for found in report.findings)
+    rules = (found.rule for found in report.findings)
     if robot.searched and is_xacro(str(robot.path)) and is_part(rules, included=robot.included):
         say(f"{robot.reference}: skipped, only part of a robot")
         return None
@@ -251,43 +250,31 @@ def _write_repaired(
     """Write a repaired copy of a file, and print each repair."""
     with held_interrupts():
         from urdf_usd.cli.output.lint_findings import shown_path
+        from urdf_usd.converter.lint.fixes import FixError, fix_file
         from urdf_usd.converter.lint.linting import lint
-        from urdf_usd.converter.lint.repairs import repairs
-        from urdf_usd.converter.lint.spans import SpanError, apply_edits
-        from urdf_usd.converter.lint.subject import read_document
         from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 
     folders = _folders(robot, packages)
     if is_xacro(str(robot.path)):
         raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
-    broken = {finding.rule.id for finding in lint(robot.path, packages=folders).findings}
-    document = read_document(str(robot.path), folders)
-    if document is None:
-        raise CommandError(f"{robot.path} cannot be read; run lint without --fix for the reasons")
-    if document.expanded:
-        raise CommandError(f"{robot.path} contains xacro; --fix supports URDF only")
-    found = repairs(document, frozenset(broken.intersection(rules)))
+    broken = {finding.rule for finding in lint(robot.path, packages=folders).findings}
     try:
-        content = apply_edits(robot.path.read_bytes(), [one.edit for one in found])
-    except SpanError as error:
+        content, fixes = fix_file(robot.path, folders, frozenset(broken.intersection(rules)))
+    except FixError as error:
         raise CommandError(f"{robot.path} cannot be repaired: {error}") from error
     write_output(target, content)
-    for one in sorted(found, key=_place):
-        place = f"{shown_path(one.location.file)}:{one.location.line}"
-        say(f"{place}:{one.location.column}: {one.message} [{one.rule}]")
-    noun = "repair" if len(found) == 1 else "repairs"
-    say(f"{len(found)} {noun}; written to {shown_path(str(target))}")
-
-
-def _place(repair: Repair) -> tuple[int, int]:
-    return repair.location.line, repair.location.column
+    for fix in fixes:
+        place = f"{shown_path(fix.location.file)}:{fix.location.line}"
+        say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
+    noun = "repair" if len(fixes) == 1 else "repairs"
+    say(f"{len(fixes)} {noun}; written to {shown_path(str(target))}")
 
 
 def _exit_code(files: Sequence[LintedFile], unavailable: int, fail_on: str) -> ExitCode:
     if unavailable or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE
     counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    found = any(f.rule.severity in counted for file in files for f in file.findings)
+    found = any(f.severity in counted for file in files for f in file.findings)
     return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
 
 

@@ -72,7 +72,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """
     from urdf_usd.converter.diagnostics.messages import group_alike
 
-    for alike in group_alike(tuple(diagnostics), lambda one: one.rule):
+    for alike in group_alike(tuple(diagnostics)):
         diagnostic = alike.one
         place = f"{diagnostic.location}: " if diagnostic.location else ""
         _say_styled(

@@ -14,10 +14,10 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from urdf_usd.cli.output.console import SEVERITY_STYLES
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import Alike, group_alike
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
-from urdf_usd.converter.lint.finding import Finding
-from urdf_usd.converter.lint.repairs import REPAIRS
+from urdf_usd.converter.lint.fixes import FIXES
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.text import one_line
 
@@ -44,17 +44,17 @@ class LintedFile(Struct, frozen=True):
     reference: str
     path: Path
     is_urdf: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
 
     def narrowed(self, rules: Collection[str]) -> LintedFile:
         """Keep the findings of some rules, by identifier."""
-        kept = tuple(finding for finding in self.findings if finding.rule.id in rules)
+        kept = tuple(finding for finding in self.findings if finding.rule in rules)
         return structs.replace(self, findings=kept)
 
 
 def counts(files: Iterable[LintedFile]) -> dict[Severity, int]:
     """Count the findings of each severity, shown or not."""
-    found = Counter(f.rule.severity for file in files for f in file.findings)
+    found = Counter(f.severity for file in files for f in file.findings)
     return {severity: found[severity] for severity in Severity}
 
 
@@ -72,9 +72,9 @@ def finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
         for alike in _grouped(file):
             finding = alike.one
             yield _line(file, alike)
-            if finding.rule.id not in explained:
-                yield Text(f"    {finding.rule.remedy}", style="dim")
-            explained.add(finding.rule.id)
+            if finding.rule not in explained:
+                yield Text(f"    {finding.remedy}", style="dim")
+            explained.add(finding.rule)
     found = [
         f"{count} {severity}{'' if count == 1 else 's'}"
         for severity, count in counts(files).items()
@@ -84,21 +84,21 @@ def finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     yield Text(f"{', '.join(found) or 'no findings'} in {len(files)} {noun}")
 
 
-def _grouped(file: LintedFile) -> tuple[Alike[Finding], ...]:
-    return group_alike(file.findings, lambda finding: finding.rule.id)
+def _grouped(file: LintedFile) -> tuple[Alike, ...]:
+    return group_alike(file.findings)
 
 
-def _line(file: LintedFile, alike: Alike[Finding]) -> Text:
+def _line(file: LintedFile, alike: Alike) -> Text:
     finding = alike.one
-    rule, location = finding.rule, finding.location
+    location = finding.location
     place = shown_path(location.file if location else str(file.path))
     if location:
         place += f":{location.line}:{location.column}"
     return Text.assemble(
         (f"{one_line(place, _LONGEST)}: ", "bold"),
-        (f"{rule.severity}:", SEVERITY_STYLES[rule.severity]),
+        (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
         f" {one_line(alike.described(finding.message), _LONGEST)} ",
-        (f"[{rule.id}]", "dim"),
+        (f"[{finding.rule}]", "dim"),
     )
 
 
@@ -109,7 +109,7 @@ def rule_lines(rules: Collection[str]) -> Iterator[Text]:
         rule = ALL_RULES[name]
         yield Text.assemble(
             (f"{name:{width}}", "bold"),
-            f"  {'fix' if name in REPAIRS else '   '}  ",
+            f"  {'fix' if name in FIXES else '   '}  ",
             (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity]),
             f"  {rule.summary}",
         )
@@ -133,15 +133,15 @@ def findings_json(files: Sequence[LintedFile]) -> str:
     return json.dumps(document, indent=1)
 
 
-def _json_finding(file: LintedFile, alike: Alike[Finding]) -> Json:
+def _json_finding(file: LintedFile, alike: Alike) -> Json:
     finding = alike.one
     location = finding.location
     return {
-        "rule": finding.rule.id,
-        "severity": str(finding.rule.severity),
+        "rule": finding.rule,
+        "severity": str(finding.severity),
         "message": alike.described(finding.message),
         "count": alike.count,
-        "remedy": finding.rule.remedy,
+        "remedy": finding.remedy,
         "file": shown_path(location.file if location else str(file.path)),
         "line": location.line if location else None,
         "column": location.column if location else None,
@@ -178,7 +178,7 @@ def findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": {"uri": _uri(str(file.path))}} for file in files],
         "results": [
-            _sarif_result(file, alike, index[alike.one.rule.id])
+            _sarif_result(file, alike, index[alike.one.rule])
             for file in files
             for alike in _grouped(file)
         ],
@@ -187,7 +187,7 @@ def findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
     return json.dumps(document, indent=1)
 
 
-def _sarif_result(file: LintedFile, alike: Alike[Finding], rule_index: int) -> Json:
+def _sarif_result(file: LintedFile, alike: Alike, rule_index: int) -> Json:
     finding = alike.one
     location = finding.location
     physical: Json = {
@@ -197,9 +197,9 @@ def _sarif_result(file: LintedFile, alike: Alike[Finding], rule_index: int) -> J
         start: Json = {"startLine": location.line, "startColumn": location.column}
         physical["region"] = start
     return {
-        "ruleId": finding.rule.id,
+        "ruleId": finding.rule,
         "ruleIndex": rule_index,
-        "level": str(finding.rule.severity),
+        "level": str(finding.severity),
         "message": {"text": alike.described(finding.message)},
         "occurrenceCount": alike.count,
         "locations": [{"physicalLocation": physical}],

@@ -178,7 +178,7 @@ def test_lint_reports_the_same_warning(read: Read, tmp_path: Path) -> None:
     """Lint reads the file as the converter does."""
     read(_ARM)
 
-    rules = [found.rule.id for found in lint(tmp_path / "r.urdf").findings]
+    rules = [found.rule for found in lint(tmp_path / "r.urdf").findings]
 
     assert rules.count("xacro-in-urdf") == 1
 

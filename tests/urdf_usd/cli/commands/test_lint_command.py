@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES
-from urdf_usd.converter.lint.repairs import REPAIRS
+from urdf_usd.converter.lint.fixes import FIXES
 
 DOCS = Path(__file__).parents[4] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).
@@ -147,7 +147,7 @@ def test_all_rules_are_listed() -> None:
 
     rows = [line.split() for line in result.stdout.splitlines()]
     assert [row[0] for row in rows] == sorted(ALL_RULES)
-    assert {row[0] for row in rows if row[1] == "fix"} == set(REPAIRS)
+    assert {row[0] for row in rows if row[1] == "fix"} == set(FIXES)
 
 
 def test_json_has_every_finding(robot: Path) -> None:
@@ -345,7 +345,7 @@ def test_source_is_required() -> None:
 def row_of(name: str) -> str:
     """Return a rule's row in the documentation."""
     rule = LINT_RULES[name]
-    fix = "yes" if name in REPAIRS else ""
+    fix = "yes" if name in FIXES else ""
     cells = (f"`{name}`", str(rule.severity), fix, rule.summary, rule.remedy)
     escaped = (cell.replace("<", "\\<").replace("*", "\\*") for cell in cells[3:])
     return f"| {' | '.join((*cells[:3], *escaped))} |"

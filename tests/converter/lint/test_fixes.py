@@ -9,16 +9,8 @@ import pytest
 
 from tests.converter.lint.cases import CASES, joint, link, material, mesh
 from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.lint.fixes import FIXES, Edit, FixError, apply_edits, fix_file
 from urdf_usd.converter.lint.linting import lint
-from urdf_usd.converter.lint.repairs import REPAIRS, repairs
-from urdf_usd.converter.lint.spans import (
-    RemoveElement,
-    SetAttribute,
-    SetXmlVersion,
-    SpanError,
-    apply_edits,
-)
-from urdf_usd.converter.lint.subject import read_document
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
@@ -51,11 +43,10 @@ CRLF = """\
 
 
 def repaired(file: Path) -> bytes:
-    """Return the bytes of a file after all of its repairs."""
-    broken = frozenset(finding.rule.id for finding in lint(file).findings)
-    document = read_document(str(file))
-    assert document is not None
-    return apply_edits(file.read_bytes(), [repair.edit for repair in repairs(document, broken)])
+    """Return the bytes of a file after all of its fixes."""
+    broken = frozenset(finding.rule for finding in lint(file).findings)
+    content, _ = fix_file(file, {}, broken)
+    return content
 
 
 def robot_of(file: Path) -> Robot:
@@ -65,20 +56,20 @@ def robot_of(file: Path) -> Robot:
 
 def test_every_repair_has_a_case() -> None:
     """Otherwise a repair would be untested."""
-    assert set(BROKEN) == set(REPAIRS)
+    assert set(BROKEN) == set(FIXES)
 
 
-@pytest.mark.parametrize("rule", REPAIRS)
+@pytest.mark.parametrize("rule", FIXES)
 def test_repaired_file_conforms_to_the_rule(rule: str, tmp_path: Path) -> None:
     """The robot is the same, apart from the spelling of paths."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN[rule], encoding="utf-8")
     before = robot_of(file)
-    assert rule in {finding.rule.id for finding in lint(file).findings}
+    assert rule in {finding.rule for finding in lint(file).findings}
 
     file.write_bytes(repaired(file))
 
-    assert rule not in {finding.rule.id for finding in lint(file).findings}
+    assert rule not in {finding.rule for finding in lint(file).findings}
     assert robot_of(file) == before or rule == "path-backslash"
 
 
@@ -99,10 +90,8 @@ def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
     """The old and the new value."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN["number-punctuation"], encoding="utf-8")
-    document = read_document(str(file))
-    assert document is not None
 
-    (repair,) = repairs(document, frozenset({"number-punctuation"}))
+    _, (repair,) = fix_file(file, {}, frozenset({"number-punctuation"}))
 
     assert repair.message == "xyz set to '0.1 0.2 0.3', was '0.1, 0.2, 0.3,'"
     text = BROKEN["number-punctuation"]
@@ -139,10 +128,8 @@ def test_only_selected_rules_are_repaired(tmp_path: Path) -> None:
     """As with --select and --ignore."""
     file = tmp_path / "robot.urdf"
     file.write_text(CRLF, encoding="utf-8")
-    document = read_document(str(file))
-    assert document is not None
 
-    found = repairs(document, frozenset({"material-unused"}))
+    _, found = fix_file(file, {}, frozenset({"material-unused"}))
 
     assert [repair.rule for repair in found] == ["material-unused"]
 
@@ -151,7 +138,7 @@ def test_attribute_values_are_escaped() -> None:
     """In any encoding that extends ASCII."""
     data = '<?xml version="1.0" encoding="iso-8859-1"?><r x="é"/>'.encode("iso-8859-1")
 
-    edited = apply_edits(data, [SetAttribute((1, 44), "name", "<\"&'>é")])
+    edited = apply_edits(data, [Edit((1, 44), "name", "<\"&'>é")])
 
     attribute = b'name="&lt;&quot;&amp;&apos;>&#233;"'
     assert edited == data.replace(b"<r ", b"<r " + attribute + b" ")
@@ -161,10 +148,10 @@ def test_last_of_several_edits_is_applied() -> None:
     """Edits inside a removed element are dropped."""
     data = b'<r x="1"><s y="2"/></r>'
     edits = (
-        SetAttribute((1, 1), "x", "3"),
-        SetAttribute((1, 10), "y", "4"),
-        RemoveElement((1, 10)),
-        SetAttribute((1, 1), "x", "5"),
+        Edit((1, 1), "x", "3"),
+        Edit((1, 10), "y", "4"),
+        Edit((1, 10)),
+        Edit((1, 1), "x", "5"),
     )
 
     assert apply_edits(data, edits) == b'<r x="5"></r>'
@@ -174,17 +161,15 @@ def test_removing_an_element_removes_its_empty_line() -> None:
     """Other content of the line is kept."""
     data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
 
-    assert apply_edits(data, [RemoveElement((2, 3))]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
-    assert apply_edits(data, [RemoveElement((4, 3))]) == (
-        b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>"
-    )
+    assert apply_edits(data, [Edit((2, 3))]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
+    assert apply_edits(data, [Edit((4, 3))]) == (b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>")
 
 
 def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
     """The mark is kept."""
     data = b'\xef\xbb\xbf<?xml version="0.0" ?>\n<r x="1"/>'
 
-    edited = apply_edits(data, [SetXmlVersion("1.0"), SetAttribute((2, 1), "x", "2")])
+    edited = apply_edits(data, [Edit(None, "version", "1.0"), Edit((2, 1), "x", "2")])
 
     assert edited == b'\xef\xbb\xbf<?xml version="1.0" ?>\n<r x="2"/>'
 
@@ -200,7 +185,7 @@ def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
 )
 def test_malformed_or_undecodable_xml_is_not_edited(data: bytes) -> None:
     """Also if the parser can read it."""
-    with pytest.raises(SpanError):
+    with pytest.raises(FixError):
         apply_edits(data, [])
 
 
@@ -216,7 +201,7 @@ def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
         try:
             before = robot_of(file)
             content = repaired(file)
-        except (SourceError, SpanError):
+        except (SourceError, FixError):
             continue
         changed += content != file.read_bytes()
         file.write_bytes(content)

@@ -1,0 +1,296 @@
+"""Fixes of a URDF file that do not change the robot.
+
+A fix is safe if the parser reads the same robot from the original and the fixed file,
+or if only unused elements are removed. Reversed limits, for example, are not exchanged:
+in Bullet they mean "unlimited". All bytes outside of the edits stay: comments,
+indentation, the order of attributes and line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+from xml.parsers import expat
+
+from msgspec import Struct
+
+from urdf_usd.converter.diagnostics import Location, SourceError
+from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.lint.document_rules import (
+    UrdfDocument,
+    document_of,
+    file_nodes,
+    type_of,
+    unnormalised_axes,
+    unnormalised_quaternions,
+    unused_materials,
+)
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.kinds import Number, Vector
+from urdf_usd.converter.urdf.markup import read_markup
+from urdf_usd.converter.urdf.poses import normalise
+from urdf_usd.converter.urdf.reader import walk
+
+# Line and column of an element's "<", counting from 1.
+Place: TypeAlias = tuple[int, int]
+# Problems of values that are unambiguous.
+_HARMLESS = frozenset({"number-punctuation", "vector-completed"})
+# Larger components are probably in [0, 255].
+_LARGEST_COMPONENT = 2.0
+
+
+class FixError(Exception):
+    """The file cannot be fixed; the message is the reason."""
+
+
+class Edit(Struct, frozen=True):
+    """A new value of an attribute, or the removal of an element.
+
+    Attributes:
+        place: The element; None for the XML declaration.
+        attribute: The attribute; None to remove the element, and its line if that
+            becomes empty.
+        value: Its value.
+    """
+
+    place: Place | None
+    attribute: str | None = None
+    value: str = ""
+
+
+class Fix(Struct, frozen=True):
+    """An edit, and the rule that it satisfies with a description of the edit."""
+
+    rule: str
+    message: str
+    location: Location
+    edit: Edit
+
+
+Fixes: TypeAlias = Iterator[Fix]
+
+
+def fix_file(
+    path: Path, packages: Mapping[str, str], rules: frozenset[str]
+) -> tuple[bytes, tuple[Fix, ...]]:
+    """Return the fixed content of a URDF file, and the fixes in document order.
+
+    Args:
+        path: The file.
+        packages: Folders of ROS packages, by name.
+        rules: Identifiers of the rules that the file breaks and that are fixed.
+
+    Raises:
+        FixError: The file is no well-formed URDF.
+    """
+    try:
+        markup = read_markup(str(path), packages, {}, (), [])
+    except SourceError:
+        document = None
+    else:
+        document = document_of(markup, str(path))
+    if document is None:
+        raise FixError("it cannot be read; run lint without --fix for the reasons")
+    if document.expanded:
+        raise FixError("it contains xacro; --fix supports URDF only")
+    fixes = [fix for rule, find in FIXES.items() if rule in rules for fix in find(rule, document)]
+    content = apply_edits(path.read_bytes(), [fix.edit for fix in fixes])
+    return content, tuple(sorted(fixes, key=lambda fix: (fix.location.line, fix.location.column)))
+
+
+def _plain_numbers(rule: str, document: UrdfDocument) -> Fixes:
+    """Replace malformed but unambiguous numbers and vectors."""
+    for element, element_type in walk(document.root, g.ROBOT):
+        for attribute in element_type.attributes if element_type else ():
+            text = element.get(attribute.name)
+            if text is None or not isinstance(attribute.kind, Number | Vector):
+                continue
+            value = attribute.kind.read(text)
+            flaws = {flaw.rule for flaw in value.flaws}
+            if rule in flaws and flaws <= _HARMLESS and value.content is not None:
+                clean = _written(value.content)
+                yield _set(rule, element.location, attribute.name, clean, text)
+
+
+def _unit_axes(rule: str, document: UrdfDocument) -> Fixes:
+    for axis, _ in unnormalised_axes(document):
+        axis_xyz = axis[g.AXIS_XYZ]
+        unit = normalise(axis_xyz) or ()
+        yield _set(rule, axis.location, g.AXIS_XYZ.name, _written(unit))
+
+
+def _unit_quaternions(rule: str, document: UrdfDocument) -> Fixes:
+    for _, origin, _ in unnormalised_quaternions(document):
+        quat_xyzw = origin[g.QUAT_XYZW]
+        unit = normalise(quat_xyzw) if quat_xyzw else None
+        yield _set(rule, origin.location, g.QUAT_XYZW.name, _written(unit or ()))
+
+
+def _clamped_colors(rule: str, document: UrdfDocument) -> Fixes:
+    for color in document.robot.descendants(g.COLOR):
+        rgba = color[g.RGBA]
+        if rgba is None or max(rgba) > _LARGEST_COMPONENT:
+            continue
+        clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba)
+        if clamped != rgba:
+            yield _set(rule, color.location, g.RGBA.name, _written(clamped))
+
+
+def _forward_slashes(rule: str, document: UrdfDocument) -> Fixes:
+    for node in file_nodes(document):
+        uri = node[g.FILENAME]
+        if "\\" in uri:
+            yield _set(rule, node.location, g.FILENAME.name, uri.replace("\\", "/"), uri)
+
+
+def _joint_types(rule: str, document: UrdfDocument) -> Fixes:
+    for joint in document.joints:
+        written, plain = joint[g.TYPE], type_of(joint)
+        if written != plain:
+            yield _set(rule, joint.location, g.TYPE.name, plain, written)
+
+
+def _robot_name(rule: str, document: UrdfDocument) -> Fixes:
+    """Add the name that the parser assigns to a robot without one."""
+    if document.robot[g.OPTIONAL_NAME] is None:
+        stem = Path(document.file).stem
+        yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
+
+
+def _no_unused_materials(rule: str, document: UrdfDocument) -> Fixes:
+    for material in unused_materials(document):
+        place = material.location
+        message = f"removed material {material[g.OPTIONAL_NAME]!r}"
+        yield Fix(rule, message, place, Edit((place.line, place.column)))
+
+
+def _xml_version(rule: str, document: UrdfDocument) -> Fixes:
+    start = Location(document.file, 1, 1)
+    yield Fix(rule, "XML version set to '1.0'", start, Edit(None, "version", "1.0"))
+
+
+def _set(rule: str, location: Location, name: str, value: str, former: str | None = None) -> Fix:
+    was = f", was {truncate(repr(former))}" if former is not None else ""
+    edit = Edit((location.line, location.column), name, value)
+    return Fix(rule, f"{name} set to {value!r}{was}", location, edit)
+
+
+def _written(content: object) -> str:
+    numbers = content if isinstance(content, tuple) else (content,)
+    return " ".join(repr(number).removesuffix(".0") for number in numbers)
+
+
+# In this order: of two edits of one attribute, the later one is used.
+FIXES: Mapping[str, Callable[[str, UrdfDocument], Fixes]] = {
+    "xml-version": _xml_version,
+    "robot-unnamed": _robot_name,
+    "number-punctuation": _plain_numbers,
+    "vector-completed": _plain_numbers,
+    "joint-type-spelling": _joint_types,
+    "joint-axis-unnormalised": _unit_axes,
+    "quaternion-unnormalised": _unit_quaternions,
+    "color-range": _clamped_colors,
+    "material-unused": _no_unused_materials,
+    "path-backslash": _forward_slashes,
+}
+
+_DECLARATION = re.compile(
+    rb"""(?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
+    rb"""(?:\s+encoding\s*=\s*["'](?P<encoding>[A-Za-z][\w.-]*)["'])?[^>]*\?>"""
+)
+# Parts of a start tag that the parser has accepted, which has no positions of them.
+_START_TAG = re.compile(rb"""(?P<name><[^\s/>]+)(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_ATTRIBUTE = re.compile(
+    rb"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
+)
+_REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
+# Start and end of a range of bytes, and what replaces it.
+_Replacement: TypeAlias = tuple[int, int, bytes]
+
+
+def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
+    """Apply edits to an XML file; of several edits of an attribute, the last.
+
+    Raises:
+        FixError: The bytes are not well-formed XML in an encoding that extends ASCII.
+    """
+    spans = _element_spans(data)
+    replacements: dict[tuple[Place | None, str], _Replacement] = {}
+    removals: dict[Place, _Replacement] = {}
+    for edit in edits:
+        if edit.place is None:
+            if declaration := _DECLARATION.match(data):
+                replacement = (*declaration.span("version"), edit.value.encode())
+                replacements[None, "version"] = replacement
+        elif edit.attribute is None:
+            removals[edit.place] = _removal(data, *spans[edit.place])
+        else:
+            replacement = _attribute(data, spans[edit.place][0], edit.attribute, edit.value)
+            replacements[edit.place, edit.attribute] = replacement
+    kept = [
+        replacement
+        for replacement in replacements.values()
+        if not any(start <= replacement[0] < end for start, end, _ in removals.values())
+    ]
+    for start, end, content in sorted([*kept, *removals.values()], reverse=True):
+        data = data[:start] + content + data[end:]
+    return data
+
+
+def _element_spans(data: bytes) -> Mapping[Place, tuple[int, int]]:
+    """Return the byte offsets of all elements by the place of their ``<``."""
+    if b"\0" in data:
+        raise FixError("its encoding does not extend ASCII")
+    text, encoding = data, "utf-8"
+    if declaration := _DECLARATION.match(data):
+        # A parser refuses a wrong version, which is what is to be corrected.
+        encoding = (declaration["encoding"] or b"utf-8").decode("ascii")
+        text = re.sub(rb"[^\r\n]", b" ", declaration[0]) + data[declaration.end() :]
+    spans: dict[Place, tuple[int, int]] = {}
+    open_elements: list[tuple[Place, int]] = []
+    parser = expat.ParserCreate(encoding)
+
+    def start_element(*_: object) -> None:
+        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        open_elements.append((place, parser.CurrentByteIndex))
+
+    def end_element(_: str) -> None:
+        place, start = open_elements.pop()
+        tag = _START_TAG.match(text, start)
+        if tag and tag[0].endswith(b"/>"):
+            spans[place] = start, tag.end()
+        else:
+            spans[place] = start, text.index(b">", parser.CurrentByteIndex) + 1
+
+    parser.StartElementHandler = start_element
+    parser.EndElementHandler = end_element
+    try:
+        parser.Parse(text, True)
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        raise FixError(f"it is not well-formed XML: {error}") from error
+    return spans
+
+
+def _attribute(data: bytes, start: int, name: str, value: str) -> _Replacement:
+    for character, entity in (("&", "amp"), ("<", "lt"), ('"', "quot"), ("'", "apos")):
+        value = value.replace(character, f"&{entity};")
+    content = value.encode("ascii", "xmlcharrefreplace")
+    tag = _START_TAG.match(data, start)
+    if tag is None:
+        raise FixError("it is not well-formed XML")
+    for match in _ATTRIBUTE.finditer(data, start, tag.end()):
+        if match["name"].decode("ascii", "replace") == name:
+            return (*match.span("single" if match["double"] is None else "double"), content)
+    end = tag.end("name")
+    return end, end, b' %s="%s"' % (name.encode(), content)
+
+
+def _removal(data: bytes, start: int, end: int) -> _Replacement:
+    """Remove an element, with its line if that becomes empty."""
+    line_start = data.rfind(b"\n", 0, start) + 1
+    rest = _REST_OF_LINE.match(data, end)
+    if rest and not data[line_start:start].strip(b" \t"):
+        return line_start, rest.end(), b""
+    return start, end, b""
