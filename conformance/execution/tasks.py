@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.openusd.solids import rest_solids
+from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
 from urdf_usd.conformance.engines.protocol import (
     Abstained,

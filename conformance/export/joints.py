@@ -65,17 +65,13 @@ class Motion(Struct, frozen=True):
     rotates about X, Y and Z of the frame that results: T(x, y, z) Rx Ry Rz in the joint
     frame of side 0. A joint that is followed from side 1 to side 0 has the inverse motion:
     the reversed order and negated axes.
-
-    Attributes:
-        axes: Instance name of multiple-apply schemas, such as ``rotX``, and type of each
-            joint. Axes are in the joint frame, except that of the last joint, which is in
-            the child body.
-        backwards: Whether the child is on side 0.
-        cone: Angles of the cone limit of a spherical joint [deg]; None for others.
     """
 
+    # Instance name of multiple-apply schemas, such as ``rotX``, and type of each joint. Axes are in
+    # the joint frame, except that of the last joint, which is in the child body
     axes: tuple[tuple[str, JointKind], ...]
-    backwards: bool = False
+    backwards: bool = False  # Whether the child is on side 0
+    # Angles of the cone limit of a spherical joint [deg]; None for others
     cone: tuple[float, float] | None = None
 
 

@@ -33,7 +33,9 @@ from urdf_usd.converter.usd.urdf_attributes import (
     read_numbers,
 )
 
-_COMPUTED = ("physics:centerOfMass", "physics:diagonalInertia", "physics:principalAxes")
+_AUTHORED = tuple(
+    f"physics:{name}" for name in ("mass", "centerOfMass", "diagonalInertia", "principalAxes")
+)
 # A body is flat if two moments exceed the third by less (relative).
 _FLAT = 1e-6
 # Relative tolerance between a float32 sum and its parts in double.
@@ -45,15 +47,10 @@ _NONE_BESIDE_INVENTED = 3e-9
 
 
 class LinkInertial(Struct, frozen=True, eq=False):
-    """The inertial of a link that belongs to a body.
+    """The inertial of a link that belongs to a body."""
 
-    Attributes:
-        inertial: In the link's frame; None if the link has none.
-        to_body: (4, 4) frame of the link in the frame of the body.
-    """
-
-    inertial: Inertial | None
-    to_body: Array
+    inertial: Inertial | None  # In the link's frame; None if the link has none
+    to_body: Array  # (4, 4) frame of the link in the frame of the body
 
 
 def read_inertials(
@@ -100,7 +97,7 @@ def _body_inertial(
     prim: Usd.Prim, physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
 ) -> Inertial | None:
     """Read the mass properties of a rigid body; None if it has none at all."""
-    _unblock(prim)
+    _normalise(prim)
     mass = body_mass(physics, world, str(prim.GetPath()))
     if mass.is_empty:
         message = f"body {prim.GetPath()} states no mass and has no collider"
@@ -131,19 +128,26 @@ def _body_inertial(
     return Inertial(mass.properties.mass, pose, inertia_values(tensor))
 
 
-def _unblock(prim: Usd.Prim) -> None:
-    """Give blocked mass properties their fallbacks, in the session layer of the stage.
+def _normalise(prim: Usd.Prim) -> None:
+    """Give mass properties the type of the schema, in the session layer of the stage.
 
-    OpenUSD returns memory for them that nothing was written to. Values of an instance
+    OpenUSD's utility ignores values in double precision, and returns memory that nothing
+    was written to for blocked ones, which get their fallbacks. Values of an instance
     cannot be edited.
     """
     stage, definition = prim.GetStage(), prim.GetPrimDefinition()
-    attributes = [prim.GetAttribute(name) for name in _COMPUTED]
-    blocked = [one for one in attributes if one and one.Get() is None]
-    if blocked and not prim.IsInstanceProxy():
-        with Usd.EditContext(stage, stage.GetSessionLayer()):
-            for one in blocked:
-                one.Set(definition.GetAttributeFallbackValue(one.GetName()))
+    if prim.IsInstanceProxy():
+        return
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for name in _AUTHORED:
+            attribute, declared = prim.GetAttribute(name), definition.GetAttributeDefinition(name)
+            if not attribute or not declared:
+                continue
+            value, kind = attribute.Get(), declared.GetTypeName()
+            if value is None:
+                attribute.Set(definition.GetAttributeFallbackValue(name))
+            elif any(spec.typeName.type != kind.type for spec in attribute.GetPropertyStack()):
+                attribute.Set(type(kind.defaultValue)(value))
 
 
 def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:

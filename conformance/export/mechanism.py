@@ -61,19 +61,12 @@ _STANDING = np.array(
 
 
 class StageLink(Struct, frozen=True):
-    """A prim that is a link.
+    """A prim that is a link."""
 
-    Attributes:
-        path: The prim.
-        name: URDF name.
-        body: Body that carries it: its own path for a body, WORLD for none.
-        above: Nearest ancestor that is a link, if any.
-    """
-
-    path: str
-    name: str
-    body: str
-    above: str | None
+    path: str  # The prim
+    name: str  # URDF name
+    body: str  # Body that carries it: its own path for a body, WORLD for none
+    above: str | None  # Nearest ancestor that is a link, if any
 
     @property
     def is_body(self) -> bool:
@@ -82,23 +75,14 @@ class StageLink(Struct, frozen=True):
 
 
 class Mechanism(Struct, frozen=True, eq=False):
-    """The links of one robot and its joints.
+    """The links of one robot and its joints."""
 
-    Attributes:
-        links: Links that are prims, in stage order.
-        world: Name of an added link that represents the world, if any.
-        joints: Joints in stage order, then those of frames.
-        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
-        intermediate: Links without prim and mass, between the joints of chains.
-        loops: Joints that close loops; they are not in ``joints``.
-    """
-
-    links: tuple[StageLink, ...]
-    world: str | None
-    joints: tuple[Joint, ...]
-    moved: Mapping[str, Array]
-    intermediate: tuple[Link, ...]
-    loops: tuple[LoopJoint, ...]
+    links: tuple[StageLink, ...]  # Links that are prims, in stage order
+    world: str | None  # Name of an added link that represents the world, if any
+    joints: tuple[Joint, ...]  # Joints in stage order, then those of frames
+    moved: Mapping[str, Array]  # (4, 4) frame of a link in the frame of its prim, if they differ
+    intermediate: tuple[Link, ...]  # Links without prim and mass, between the joints of chains
+    loops: tuple[LoopJoint, ...]  # Joints that close loops; they are not in ``joints``
 
 
 def nearest(path: str, among: Container[str]) -> str | None:
@@ -206,20 +190,13 @@ def read_connections(
 
 
 class _StageRobot(Struct, frozen=True):
-    """Bodies that joints connect.
+    """Bodies that joints connect."""
 
-    Attributes:
-        path: A prim that belongs to this robot alone: its articulation root, or else
-            its first body.
-        bodies: Paths of the bodies, in stage order.
-        joints: Paths of the joints.
-        roots: Paths of the articulation roots at or above bodies or joints.
-    """
-
+    # A prim that belongs to this robot alone: its articulation root, or else its first body
     path: str
-    bodies: tuple[str, ...]
-    joints: tuple[str, ...]
-    roots: tuple[str, ...]
+    bodies: tuple[str, ...]  # Paths of the bodies, in stage order
+    joints: tuple[str, ...]  # Paths of the joints
+    roots: tuple[str, ...]  # Paths of the articulation roots at or above bodies or joints
 
     def has(self, path: str) -> bool:
         """Return whether a prim is a body or a joint."""

@@ -65,19 +65,12 @@ _REPEATING = {"repeat", "useMetadata"}
 
 
 class Texture(Struct, frozen=True, eq=False):
-    """An image that gives the colour of a mesh.
+    """An image that gives the colour of a mesh."""
 
-    Attributes:
-        material: Name of the material.
-        reference: The path in the stage.
-        location: The path that it resolves to, perhaps inside a package.
-        node: The shader that reads the image; None for MDL surfaces.
-    """
-
-    material: str
-    reference: str
-    location: str
-    node: UsdShade.Shader | None
+    material: str  # Name of the material
+    reference: str  # The path in the stage
+    location: str  # The path that it resolves to, perhaps inside a package
+    node: UsdShade.Shader | None  # The shader that reads the image; None for MDL surfaces
 
 
 class LinkShapes(Struct, frozen=True, eq=False):
@@ -88,17 +81,11 @@ class LinkShapes(Struct, frozen=True, eq=False):
 
 
 class Shapes(Struct, frozen=True, eq=False):
-    """All shapes of a robot.
+    """All shapes of a robot."""
 
-    Attributes:
-        by_link: Shapes by link prim, of links that have some.
-        meshes: Surface of every mesh, by the URI in the shapes.
-        textures: Texture of the colour of a visual mesh, by its URI.
-    """
-
-    by_link: Mapping[str, LinkShapes]
-    meshes: Mapping[str, PolygonMesh]
-    textures: Mapping[str, Texture]
+    by_link: Mapping[str, LinkShapes]  # Shapes by link prim, of links that have some
+    meshes: Mapping[str, PolygonMesh]  # Surface of every mesh, by the URI in the shapes
+    textures: Mapping[str, Texture]  # Texture of the colour of a visual mesh, by its URI
 
 
 NO_SHAPES = Shapes({}, {}, {})
@@ -330,19 +317,12 @@ def _surface(
 
 
 class _Source(Struct, frozen=True, eq=False):
-    """The material of most faces of a gprim.
+    """The material of most faces of a gprim."""
 
-    Attributes:
-        name: Its name.
-        path: Its prim.
-        shader: Its surface; None without one.
-        count: Number of materials of the gprim.
-    """
-
-    name: str
-    path: Sdf.Path
-    shader: UsdShade.Shader | None
-    count: int
+    name: str  # Its name
+    path: Sdf.Path  # Its prim
+    shader: UsdShade.Shader | None  # Its surface; None without one
+    count: int  # Number of materials of the gprim
 
 
 def _main_material(prim: Usd.Prim) -> _Source | None:

@@ -108,25 +108,15 @@ _RGB = 3
 
 
 class MeshFaces(Struct, frozen=True, eq=False, dict=True):
-    """The faces of a mesh.
+    """The faces of a mesh."""
 
-    Attributes:
-        points: (N, 3) in its own frame, in units of the stage.
-        triangles: (M, 3) indices of points: its faces, as fans.
-        counts: (F) number of corners of its faces.
-        corners: Points of all corners of its faces.
-        mirrored: Whether the corners of triangles are in reverse order.
-        areas: (M) areas of the triangles [m^2].
-        to_link: (4, 4) from the mesh's frame to the link's [m].
-    """
-
-    points: Array
-    triangles: NDArray[np.integer]
-    counts: NDArray[np.integer]
-    corners: NDArray[np.integer]
-    mirrored: bool
-    areas: Array
-    to_link: Array
+    points: Array  # (N, 3) in its own frame, in units of the stage
+    triangles: NDArray[np.integer]  # (M, 3) indices of points: its faces, as fans
+    counts: NDArray[np.integer]  # (F) number of corners of its faces
+    corners: NDArray[np.integer]  # Points of all corners of its faces
+    mirrored: bool  # Whether the corners of triangles are in reverse order
+    areas: Array  # (M) areas of the triangles [m^2]
+    to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
 
     @cached_property
     def face_of(self) -> NDArray[np.integer]:
@@ -146,31 +136,19 @@ class MeshFaces(Struct, frozen=True, eq=False, dict=True):
 
 
 class CornerValues(Struct, frozen=True, eq=False):
-    """Values at the corners of faces.
+    """Values at the corners of faces."""
 
-    Attributes:
-        values: (K, D) values.
-        indices: Value of each corner of :attr:`MeshFaces.corners`.
-    """
-
-    values: NDArray[np.floating]
-    indices: NDArray[np.integer]
+    values: NDArray[np.floating]  # (K, D) values
+    indices: NDArray[np.integer]  # Value of each corner of :attr:`MeshFaces.corners`
 
 
 class MaterialLook(Struct, frozen=True, eq=False):
-    """What a preview surface shows on any Gprim.
+    """What a preview surface shows on any Gprim."""
 
-    Attributes:
-        look: Without area.
-        properties: Inputs and outputs with another effect.
-        texture: Image of the colour.
-        mask: Image of the opacity.
-    """
-
-    look: Appearance
-    properties: tuple[Property, ...]
-    texture: _Texture | None
-    mask: _Texture | None
+    look: Appearance  # Without area
+    properties: tuple[Property, ...]  # Inputs and outputs with another effect
+    texture: _Texture | None  # Image of the colour
+    mask: _Texture | None  # Image of the opacity
 
 
 Materials: TypeAlias = dict[str, MaterialLook | None]
@@ -306,19 +284,12 @@ def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np
 
 
 class _Part(Struct, frozen=True, eq=False):
-    """A part of a Gprim with one material.
+    """A part of a Gprim with one material."""
 
-    Attributes:
-        gprim: The Gprim, which holds the primvars.
-        area: Of the part [m^2].
-        faces: Of the Gprim, if it is a mesh.
-        chosen: (M) which of its triangles belong to the part.
-    """
-
-    gprim: Usd.Prim
-    area: float
-    faces: MeshFaces | None
-    chosen: NDArray[np.bool_] | None
+    gprim: Usd.Prim  # The Gprim, which holds the primvars
+    area: float  # Of the part [m^2]
+    faces: MeshFaces | None  # Of the Gprim, if it is a mesh
+    chosen: NDArray[np.bool_] | None  # (M) which of its triangles belong to the part
 
 
 def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
@@ -672,28 +643,18 @@ def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
 
 
 class _Texture(Struct, frozen=True):
-    """A texture that an input is connected to.
+    """A texture that an input is connected to."""
 
-    Attributes:
-        name: Of its file.
-        digest: By :func:`image_digest`; of the bytes of what is no image, of no bytes
-            if it is not found or too large.
-        sha256: Of its bytes.
-        factors: Scale of red, green, blue and alpha.
-        bias: What is added to them.
-        color_space: ``sRGB`` or ``raw``.
-        output: The connected output.
-        node: The node that reads it.
-    """
-
-    name: str
+    name: str  # Of its file
+    # By :func:`image_digest`; of the bytes of what is no image, of no bytes if it is not found or
+    # too large
     digest: str
-    sha256: str
-    factors: tuple[float, ...]
-    bias: tuple[float, ...]
-    color_space: str
-    output: str
-    node: UsdShade.Shader
+    sha256: str  # Of its bytes
+    factors: tuple[float, ...]  # Scale of red, green, blue and alpha
+    bias: tuple[float, ...]  # What is added to them
+    color_space: str  # ``sRGB`` or ``raw``
+    output: str  # The connected output
+    node: UsdShade.Shader  # The node that reads it
 
     @property
     def factor(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
@@ -31,10 +32,7 @@ from urdf_usd.conformance.observation.robot import (
 # float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
 _SAME = 1e-6
 _SAME_OFFSET = 1e-12
-_NEWTON = "NewtonMimicAPI"
-_PHYSX = "PhysxMimicJointAPI"
 MUJOCO = "MjcEqualityJointAPI"
-_EXTENDED = "ExtendedPhysicsMimicAPI"
 # PhysX uses these for prismatic joints as well.
 _PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
 # PhysX treats a limit of a revolute joint from here on as none [degrees].
@@ -42,30 +40,37 @@ _PHYSX_UNLIMITED = 0.5e38
 
 
 class Couplings(Struct, frozen=True, eq=False):
-    """All joints, to resolve leaders.
-
-    Attributes:
-        stage: The open stage.
-        units: Its units.
-        named: Joint prims by URDF name.
-        families: Schema families of the asset.
-    """
+    """All joints, to resolve leaders."""
 
     stage: Usd.Stage
     units: Units
-    named: Mapping[str, Usd.Prim]
-    families: frozenset[SchemaFamily]
+    named: Mapping[str, Usd.Prim]  # joints by URDF name
+    families: frozenset[SchemaFamily]  # of the asset
 
 
 def couplings_of(physics: Physics) -> Couplings:
     """Prepare to read couplings."""
     prims = [physics.stage.GetPrimAtPath(path) for path in physics.joints]
-    return Couplings(
-        stage=physics.stage,
-        units=physics.units,
-        named={urdf_name(prim): prim for prim in prims},
-        families=used_families(physics),
-    )
+    named = {urdf_name(prim): prim for prim in prims}
+    return Couplings(physics.stage, physics.units, named, used_families(physics))
+
+
+class Linear(Struct, frozen=True, eq=False):
+    """Position = multiplier * position of the leader + offset [rad or m]."""
+
+    leader: Usd.Prim
+    multiplier: float
+    offset: float
+
+
+class _MimicSchema(NamedTuple):
+    """A simulator's schema for couplings."""
+
+    family: SchemaFamily | None  # None if no simulator needs it
+    name: str
+    read: Callable[[Usd.Prim, Couplings], Linear | None]
+    # Whether it could couple a joint to a leader.
+    could: Callable[[Usd.Prim, Usd.Prim], bool]
 
 
 def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObservation | None:
@@ -79,84 +84,57 @@ def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObserv
     custom = _custom(name, couplings)
     custom_head = head_coupling(name, partial(_custom, couplings=couplings))
     stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
-    for mimic_schema in _SCHEMAS:
-        if (mimic := mimic_schema.of(name, couplings)) is not None:
-            head = head_coupling(name, partial(mimic_schema.acting, couplings=couplings))
-            stated.append((mimic_schema.schema, mimic, head))
-        elif (
-            custom and custom_head and mimic_schema.is_missing(name, custom, custom_head, couplings)
-        ):
-            remarks.append(f"urdf:mimic names {custom.leader}, but {mimic_schema.schema} does not")
+    for schema in _SCHEMAS:
+        if (mimic := _stated(schema, name, couplings)) is not None:
+            head = head_coupling(name, partial(_acting, schema, couplings=couplings))
+            stated.append((schema.name, mimic, head))
+        elif custom and custom_head and _is_missing(schema, name, custom, custom_head, couplings):
+            remarks.append(f"urdf:mimic names {custom.leader}, but {schema.name} does not")
             return None
     if not stated:
         return custom
     (first, mimic, head), *others = stated
-    for schema, _, other in others:
+    for other_name, _, other in others:
         if not _alike(head, other):
-            remarks.append(f"{first} and {schema} disagree")
+            remarks.append(f"{first} and {other_name} disagree")
             return None
     if custom and not _alike(head, custom_head):
         remarks.append(f"{first} and urdf:mimic disagree")
     return mimic
 
 
-class Linear(Struct, frozen=True, eq=False):
-    """Position = multiplier * position of the leader + offset [rad or m]."""
+def schema_couplings(prim: Usd.Prim, couplings: Couplings) -> Iterator[tuple[str, Linear]]:
+    """Yield the schemas that couple a joint, and how."""
+    for schema in _SCHEMAS:
+        if (read := schema.read(prim, couplings)) is not None:
+            yield schema.name, read
 
-    leader: Usd.Prim
-    multiplier: float
-    offset: float
+
+def _stated(schema: _MimicSchema, name: str, couplings: Couplings) -> MimicObservation | None:
+    prim = couplings.named.get(name)
+    read = schema.read(prim, couplings) if prim else None
+    if read is None:
+        return None
+    return MimicObservation(urdf_name(read.leader), read.multiplier, read.offset)
 
 
-class _MimicSchema(Struct, frozen=True):
-    """A simulator's schema for couplings.
+def _acting(schema: _MimicSchema, name: str, couplings: Couplings) -> MimicObservation | None:
+    return _stated(schema, name, couplings) or _custom(name, couplings)
 
-    Attributes:
-        family: Its schema family; None if no simulator needs it.
-        schema: Its name.
-        read: Reads the effective coupling of a joint prim, if any.
-        could: Whether the schema could couple one joint prim to another.
-    """
 
-    family: SchemaFamily | None
-    schema: str
-    read: Callable[[Usd.Prim, Couplings], Linear | None]
-    could: Callable[[Usd.Prim, Usd.Prim], bool]
-
-    def of(self, name: str, couplings: Couplings) -> MimicObservation | None:
-        """Return the coupling of the joint of a name."""
-        prim = couplings.named.get(name)
-        read = self.read(prim, couplings) if prim else None
-        if read is None:
-            return None
-        return MimicObservation(urdf_name(read.leader), read.multiplier, read.offset)
-
-    def acting(self, name: str, couplings: Couplings) -> MimicObservation | None:
-        """Return the same, or the custom coupling where there is none."""
-        return self.of(name, couplings) or _custom(name, couplings)
-
-    def is_missing(
-        self,
-        name: str,
-        custom: MimicObservation,
-        custom_head: HeadCoupling,
-        couplings: Couplings,
-    ) -> bool:
-        """Whether an asset with this family lacks the schema for a custom coupling.
-
-        Args:
-            name: The joint.
-            custom: Its ``urdf:mimic`` coupling.
-            custom_head: The same, to the head of its chain.
-            couplings: All joints.
-        """
-        prim = couplings.named.get(name)
-        leader = couplings.named.get(custom.leader)
-        if self.family not in couplings.families or not (prim and leader):
-            return False
-        numbers = custom_head.multiplier, custom_head.offset / _unit(prim, couplings)
-        expressible = all(not number or is_storable(number) for number in numbers)
-        return expressible and self.could(prim, leader)
+def _is_missing(
+    schema: _MimicSchema,
+    name: str,
+    custom: MimicObservation,
+    custom_head: HeadCoupling,
+    couplings: Couplings,
+) -> bool:
+    """Whether an asset with a schema's family lacks it for a custom coupling."""
+    prim, leader = couplings.named.get(name), couplings.named.get(custom.leader)
+    if schema.family not in couplings.families or not (prim and leader):
+        return False
+    numbers = custom_head.multiplier, custom_head.offset / _unit(prim, couplings)
+    return all(not n or is_storable(n) for n in numbers) and schema.could(prim, leader)
 
 
 def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
@@ -169,69 +147,59 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
     )
 
 
-def _unit(prim: Usd.Prim, couplings: Couplings) -> float:
-    """SI value of one unit of a joint's position."""
-    if prim.IsA(UsdPhysics.RevoluteJoint):
-        return math.radians(1.0)
-    return couplings.units.length
-
-
 def _custom(name: str, couplings: Couplings) -> MimicObservation | None:
     """Return the ``urdf:mimic`` coupling of the joint of a name."""
     prim = couplings.named.get(name)
     leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
     if leader is None:
         return None
-    multiplier = number_attribute(prim, "urdf:mimic:multiplier")
-    return MimicObservation(
-        leader,
-        1.0 if multiplier is None else multiplier,
-        number_attribute(prim, "urdf:mimic:offset") or 0.0,
-    )
+    multiplier = _first(prim, 1.0, "urdf:mimic:multiplier")
+    return MimicObservation(leader, multiplier, _first(prim, 0.0, "urdf:mimic:offset"))
 
 
-def _read_newton(
-    prim: Usd.Prim,
-    couplings: Couplings,
-) -> Linear | None:
-    # With the schema's fallbacks, as the schema may not be registered with OpenUSD.
-    if _NEWTON not in applied_schemas(prim):
-        return None
-    enabled = prim.GetAttribute("newton:mimicEnabled").Get()
+def _unit(prim: Usd.Prim, couplings: Couplings) -> float:
+    """SI value of one unit of a joint's position."""
+    is_revolute = prim.IsA(UsdPhysics.RevoluteJoint)
+    return math.radians(1.0) if is_revolute else couplings.units.length
+
+
+def _radian_unit(prim: Usd.Prim, couplings: Couplings) -> float:
+    """SI value of one unit of a joint's position in MuJoCo."""
+    return 1.0 if prim.IsA(UsdPhysics.RevoluteJoint) else couplings.units.length
+
+
+def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
+    targets = prim.GetRelationship(name).GetTargets()
+    return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
+
+
+def _first(prim: Usd.Prim, fallback: float, *names: str) -> float:
+    """Return the first authored number; schemas may not be registered with OpenUSD."""
+    for name in names:
+        if (value := number_attribute(prim, name)) is not None:
+            return value
+    return fallback
+
+
+def _read_newton(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     leader = _target(prim, "newton:mimicJoint", couplings)
-    if enabled is False or not leader:
+    if "NewtonMimicAPI" not in applied_schemas(prim) or _is_disabled(prim) or not leader:
         return None
-    return _linear(prim, leader, "newton:mimicCoef1", "newton:mimicCoef0", couplings)
+    offset = _first(prim, 0.0, "newton:mimicCoef0") * _unit(prim, couplings)
+    return Linear(leader, _first(prim, 1.0, "newton:mimicCoef1"), offset)
 
 
-def _linear(
-    prim: Usd.Prim,
-    leader: Usd.Prim,
-    multiplier_name: str,
-    offset_name: str,
-    couplings: Couplings,
-) -> Linear:
-    """Read a multiplier, by default 1, and an offset in units of the joint."""
-    multiplier = number_attribute(prim, multiplier_name)
-    return Linear(
-        leader=leader,
-        multiplier=1.0 if multiplier is None else multiplier,
-        offset=(number_attribute(prim, offset_name) or 0.0) * _unit(prim, couplings),
-    )
+def _is_disabled(prim: Usd.Prim) -> bool:
+    return prim.GetAttribute("newton:mimicEnabled").Get() is False
 
 
-def _read_extended(
-    prim: Usd.Prim,
-    couplings: Couplings,
-) -> Linear | None:
+def _read_extended(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     """Read the coupling of REP 158, section 4.2.2, in units of the joint."""
-    if _EXTENDED not in applied_schemas(prim):
-        return None
     leader = _target(prim, "ext_physics:mimic:joint", couplings)
-    if not leader:
+    if "ExtendedPhysicsMimicAPI" not in applied_schemas(prim) or not leader:
         return None
-    prefix = "ext_physics:mimic"
-    return _linear(prim, leader, f"{prefix}:multiplier", f"{prefix}:offset", couplings)
+    offset = _first(prim, 0.0, "ext_physics:mimic:offset") * _unit(prim, couplings)
+    return Linear(leader, _first(prim, 1.0, "ext_physics:mimic:multiplier"), offset)
 
 
 def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
@@ -239,13 +207,10 @@ def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     return bool(prim.GetTypeName() == leader.GetTypeName())
 
 
-def _read_physx(
-    prim: Usd.Prim,
-    couplings: Couplings,
-) -> Linear | None:
+def _read_physx(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     """Read ``position + gearing * leader + offset = 0``."""
     applied = applied_schemas(prim)
-    found = [name for name in _PHYSX_INSTANCES if f"{_PHYSX}:{name}" in applied]
+    found = [name for name in _PHYSX_INSTANCES if f"PhysxMimicJointAPI:{name}" in applied]
     if not found:
         return None
     prefix = f"physxMimicJoint:{found[0]}"
@@ -257,15 +222,10 @@ def _read_physx(
     axis = prim.GetAttribute(f"{prefix}:referenceJointAxis")
     if axis and axis.IsAuthored() and axis.Get() not in _PHYSX_INSTANCES:
         return None
-    gearing = number_attribute(prim, f"{prefix}:gearing")
-    offset = number_attribute(prim, f"{prefix}:offset")
     unit = _unit(prim, couplings)
     ratio = unit / _unit(leader, couplings)
-    return Linear(
-        leader=leader,
-        multiplier=-(1.0 if gearing is None else gearing) * ratio,
-        offset=-(offset or 0.0) * unit,
-    )
+    gearing = _first(prim, 1.0, f"{prefix}:gearing")
+    return Linear(leader, -gearing * ratio, -_first(prim, 0.0, f"{prefix}:offset") * unit)
 
 
 def _physx_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
@@ -285,38 +245,25 @@ def _may_take_part(prim: Usd.Prim) -> bool:
     return all(abs(limit) < _PHYSX_UNLIMITED for limit in limits)
 
 
-def _read_mujoco(
-    prim: Usd.Prim,
-    couplings: Couplings,
-) -> Linear | None:
+def _read_mujoco(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     """Read ``position = coef0 + coef1 * leader``, in radians or distance.
 
     The schema includes that of Newton, whose attributes precede its own.
     """
-    if MUJOCO not in applied_schemas(prim):
+    if MUJOCO not in applied_schemas(prim) or _is_disabled(prim):
         return None
     leader = _target(prim, "newton:mimicJoint", couplings) or _target(prim, "mjc:target", couplings)
-    if not leader or prim.GetAttribute("newton:mimicEnabled").Get() is False:
+    if not leader:
         return None
-    multiplier = number_attribute(prim, "newton:mimicCoef1")
-    if multiplier is None:
-        multiplier = number_attribute(prim, "mjc:coef1")
+    unit = _radian_unit(prim, couplings)
+    ratio = unit / _radian_unit(leader, couplings)
     offset = number_attribute(prim, "newton:mimicCoef0")
-    unit = _unit(prim, couplings)
     if offset is None:
-        offset = number_attribute(prim, "mjc:coef0")
-        unit = _radian_unit(prim, couplings)
-    ratio = _radian_unit(prim, couplings) / _radian_unit(leader, couplings)
-    return Linear(
-        leader=leader,
-        multiplier=(1.0 if multiplier is None else multiplier) * ratio,
-        offset=(offset or 0.0) * unit,
-    )
-
-
-def _radian_unit(prim: Usd.Prim, couplings: Couplings) -> float:
-    """SI value of one unit of a joint's position in MuJoCo."""
-    return 1.0 if prim.IsA(UsdPhysics.RevoluteJoint) else couplings.units.length
+        offset = _first(prim, 0.0, "mjc:coef0") * unit
+    else:
+        offset *= _unit(prim, couplings)
+    multiplier = _first(prim, 1.0, "newton:mimicCoef1", "mjc:coef1")
+    return Linear(leader, multiplier * ratio, offset)
 
 
 def _mujoco_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
@@ -325,21 +272,9 @@ def _mujoco_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     return all(any(one.IsA(kind) for kind in kinds) for one in (prim, leader))
 
 
-def _target(prim: Usd.Prim, name: str, couplings: Couplings) -> Usd.Prim | None:
-    targets = prim.GetRelationship(name).GetTargets()
-    return couplings.stage.GetPrimAtPath(targets[0]) if targets else None
-
-
 _SCHEMAS = (
-    _MimicSchema(SchemaFamily.NEWTON, _NEWTON, _read_newton, _newton_couples),
-    _MimicSchema(SchemaFamily.PHYSX, _PHYSX, _read_physx, _physx_couples),
+    _MimicSchema(SchemaFamily.NEWTON, "NewtonMimicAPI", _read_newton, _newton_couples),
+    _MimicSchema(SchemaFamily.PHYSX, "PhysxMimicJointAPI", _read_physx, _physx_couples),
     _MimicSchema(SchemaFamily.MUJOCO, MUJOCO, _read_mujoco, _mujoco_couples),
-    _MimicSchema(None, _EXTENDED, _read_extended, _newton_couples),
+    _MimicSchema(None, "ExtendedPhysicsMimicAPI", _read_extended, _newton_couples),
 )
-
-
-def schema_couplings(prim: Usd.Prim, couplings: Couplings) -> Iterator[tuple[str, Linear]]:
-    """Yield the schemas that couple a joint, and how."""
-    for mimic_schema in _SCHEMAS:
-        if (read := mimic_schema.read(prim, couplings)) is not None:
-            yield mimic_schema.schema, read

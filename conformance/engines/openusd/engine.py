@@ -8,7 +8,7 @@ no place for them, and numbers only where no schema does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import structs
@@ -27,7 +27,6 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections
 from urdf_usd.conformance.engines.openusd.links import (
     WORLD,
-    LinkPrim,
     LinkPrims,
     find_links,
     with_world,
@@ -71,6 +70,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,
@@ -81,7 +81,6 @@ from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     Observation,
     Quantity,
-    Vec3,
 )
 
 # Ten times the engineering tolerance: gaps above it get a note.
@@ -132,30 +131,46 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
             f"the stage holds neither a body nor a frame{incomplete(physics.missing)}"
         )
     world = WorldTransforms(physics)
-    joints, found = connections(physics, links, world)
-    notes = [note.message(note.name) for note in found]
-    if request.configurations.root == "world" and _is_tied(joints):
+    joints, omitted = connections(physics, links, world)
+    # A joint other than a floating one connects a body to the world.
+    is_tied = any(
+        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING for joint in joints
+    )
+    if request.configurations.root == "world" and is_tied:
         links = with_world(links)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
     masses = {path: body_mass(physics, world, path) for path in physics.bodies}
-    stated, unstated = state_joints(physics, links, tree)
+    stated, unstated = _state_joints(physics, links, tree)
     gaps = assembly_gaps(joints, world)
-    root = _root(links, tree, stated)
-    if still := _fixed_frame_root(links, joints, request.configurations.root):
-        root, stated = still, attach_to(stated, still, links)
-    notes += (*unstated, *physics.notes)
-    notes += (note for mass in masses.values() for note in mass.notes)
-    notes += _structure_notes(physics, links, tree, root)
-    notes += _gap_notes(gaps)
+    # A massless root link may become an Xform without a body, whose joints connect to the
+    # world instead. Only its name identifies such an Xform as a link.
+    fixed = links.by_name.get(request.configurations.root or "")
+    if fixed and fixed.body == WORLD and is_tied:
+        root = fixed.name
+        stated = _attach_to(stated, root, links)
+    else:
+        root = _root(links, tree, stated)
+    base = Base.FIXED if is_tied else Base.FLOATING
+    if not any(body.rigidBodyEnabled for body in physics.bodies.values()):
+        base = Base.STATIC
+    up = world.rigid(links.by_name[root].path)["XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))]
+    notes = [
+        *(note.message(note.name) for note in omitted),
+        *unstated,
+        *physics.notes,
+        *(note for mass in masses.values() for note in mass.notes),
+        *_structure_notes(physics, links, tree, root),
+        *_gap_notes(gaps),
+    ]
     return Observation(
         engine=engine,
-        robot=_robot_name(physics.default),
+        robot=str(physics.default.GetAssetInfoByKey("name") or urdf_name(physics.default)),
         root=root,
         states=frozenset(Quantity),
-        links=state_links(links, masses),
+        links=_state_links(links, masses),
         joints=stated,
         frames=_frames(links, tree, world, request.configurations, root),
-        base=_base(physics, joints),
+        base=base,
         articulation_roots=sum(len(found.rootPrims) for found in physics.articulations.values()),
         notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
         departures=tuple(d for mass in masses.values() for d in mass.departures),
@@ -175,9 +190,9 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
             *authored_settings(physics, links),
             *exchanged_bodies(physics, tree),
         ),
-        up=_up(physics, world, links.by_name[root].path),
-        shapes=state_shapes(physics, links, world),
+        up=vec3(up[:3]),
         prims=_prims(links, tree),
+        shapes=state_shapes(physics, links, world),
         missing=physics.missing,
         simulation=observe_simulation(physics, links, joints),
         words=state_words(physics, links),
@@ -190,30 +205,6 @@ def _prims(links: LinkPrims, tree: BodyTree) -> tuple[tuple[str, str], ...]:
     found |= {f"joint {link.weld.joint}": link.path for link in links.by_name.values() if link.weld}
     found |= {f"joint {one.name}": one.path for one in (*tree.joints, *tree.loops)}
     return tuple(found.items())
-
-
-def _robot_name(default: Usd.Prim) -> str:
-    return str(default.GetAssetInfoByKey("name") or urdf_name(default))
-
-
-def _base(physics: Physics, joints: Sequence[Connection]) -> Base:
-    if not any(body.rigidBodyEnabled for body in physics.bodies.values()):
-        return Base.STATIC
-    return Base.FIXED if _is_tied(joints) else Base.FLOATING
-
-
-def _is_tied(joints: Sequence[Connection]) -> bool:
-    """Whether a joint other than a floating one connects a body to the world."""
-    return any(
-        WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING for joint in joints
-    )
-
-
-def _up(physics: Physics, world: WorldTransforms, root: str) -> Vec3:
-    """Return the stage's up axis in the root link's frame."""
-    axis = "XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))
-    x, y, z = (float(value) for value in world.rigid(root)[axis, :3])
-    return x, y, z
 
 
 def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
@@ -231,18 +222,6 @@ def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) 
         seen.add(above)
         root = above
     return root
-
-
-def _fixed_frame_root(
-    links: LinkPrims, joints: Sequence[Connection], name: str | None
-) -> str | None:
-    """Return the root link if it is a static Xform, with its joints to the world.
-
-    A massless root link may become an Xform without a body, whose joints connect to the
-    world instead. Only its name identifies such an Xform as a link.
-    """
-    link = links.by_name.get(name or "")
-    return link.name if link and link.body == WORLD and _is_tied(joints) else None
 
 
 def _frames(
@@ -265,60 +244,48 @@ def _frames(
         [poses[name] for name in names], axis=1
     )
     relative.flags.writeable = False
-    return Frames(
-        links=names,
-        positions=relative[..., :3, 3],
-        rotations=relative[..., :3, :3],
-        labels=configurations.labels,
-    )
+    return Frames(names, relative[..., :3, 3], relative[..., :3, :3], configurations.labels)
 
 
-def _structure_notes(physics: Physics, links: LinkPrims, tree: BodyTree, root: str) -> list[str]:
-    notes = [
-        f"body {path} is named by its path: another body has its name" for path in links.shadowed
-    ]
+def _structure_notes(
+    physics: Physics, links: LinkPrims, tree: BodyTree, root: str
+) -> Iterator[str]:
+    for path in links.shadowed:
+        yield f"body {path} is named by its path: another body has its name"
     if adrift := tuple(root for root in tree.roots if root != tree.base):
-        notes.append(f"no joint connects {_listed(adrift)}")
-    notes += (
-        f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
-        for path, body in physics.bodies.items()
-        if body.kinematicBody or not body.rigidBodyEnabled
-    )
-    notes += _articulation_notes(physics, tree)
+        yield f"no joint connects {_listed(adrift)}"
+    for path, body in physics.bodies.items():
+        if body.kinematicBody or not body.rigidBodyEnabled:
+            yield f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
+    if outside := unarticulated(physics, tree):
+        yield f"no articulation contains joint {_listed(outside)}"
+    held = {
+        joint.bodies[joint.child]
+        for joint in tree.joints
+        if joint.bodies[joint.parent] == WORLD and joint.mobility.type is not JointType.FLOATING
+    }
+    for path in articulated_bodies(physics):
+        if path in held:
+            yield (
+                f"the articulation starts at body {path}, as if floating, but a joint connects "
+                "it to the world"
+            )
     unnamed = [
         link.name
         for link in links.by_name.values()
         if not link.is_body
         and link.weld is None
         and link.name != root
-        and not _groups_shapes(physics.default.GetStage().GetPrimAtPath(link.path))
+        and not _groups_shapes(physics.stage.GetPrimAtPath(link.path))
     ]
     if unnamed:
-        notes.append(f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry")
-    return notes
+        yield f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
 
 
 def _groups_shapes(prim: Usd.Prim) -> bool:
     """Whether an Xform only groups shapes, such as the pieces of one collider."""
     inside = prim.GetFilteredChildren(Usd.TraverseInstanceProxies())
     return bool(inside) and all(child.IsA(UsdGeom.Gprim) for child in inside)
-
-
-def _articulation_notes(physics: Physics, tree: BodyTree) -> list[str]:
-    outside = unarticulated(physics, tree)
-    notes = [f"no articulation contains joint {_listed(outside)}"] if outside else []
-    held = {
-        joint.bodies[joint.child]
-        for joint in tree.joints
-        if joint.bodies[joint.parent] == WORLD and joint.mobility.type is not JointType.FLOATING
-    }
-    notes += (
-        f"the articulation starts at body {path}, as if floating, but a joint connects "
-        "it to the world"
-        for path in articulated_bodies(physics)
-        if path in held
-    )
-    return notes
 
 
 def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
@@ -336,27 +303,23 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def state_links(links: LinkPrims, masses: Mapping[str, BodyMass]) -> tuple[LinkObservation, ...]:
+def _state_links(links: LinkPrims, masses: Mapping[str, BodyMass]) -> tuple[LinkObservation, ...]:
     """State every link candidate; a frame has no own mass.
 
     A body whose name another body has is named by its path, and is no link.
     """
     names = {link.path: link.name for link in links.by_name.values()}
-    stated = tuple(
-        LinkObservation(
-            name=link.name,
-            mass=masses[link.path].properties if link.path in masses else None,
-            body=names.get(link.body),
-        )
-        for link in links.by_name.values()
-    )
-    return stated + tuple(
-        LinkObservation(name=path, mass=masses[path].properties, body=path)
-        for path in links.shadowed
+    properties = {path: mass.properties for path, mass in masses.items()}
+    return (
+        *(
+            LinkObservation(link.name, properties.get(link.path), names.get(link.body))
+            for link in links.by_name.values()
+        ),
+        *(LinkObservation(path, properties[path], path) for path in links.shadowed),
     )
 
 
-def state_joints(
+def _state_joints(
     physics: Physics, links: LinkPrims, tree: BodyTree
 ) -> tuple[tuple[JointObservation, ...], list[str]]:
     """State the joints between bodies, and fixed joints in custom attributes.
@@ -370,26 +333,24 @@ def state_joints(
     for joint in (*tree.joints, *tree.loops):
         if joint.mobility.type is None:
             notes.append(f"joint {joint.name} is not stated: {joint.mobility.note}")
-            continue
-        remarks = [joint.mobility.note] if joint.mobility.note else []
-        if joint in tree.loops:
-            remarks.append("it closes a loop")
-        if joint.reversed:
-            remarks.append("its first body is the child")
-        if joint.bodies[joint.parent] == WORLD:
-            remarks.append("it connects the base to the world")
-        kind = joint.mobility.type
-        stated.append(_joint(joint, kind, links, couplings, remarks))
+        else:
+            loops = joint in tree.loops
+            stated.append(_joint(joint, joint.mobility.type, links, couplings, loops=loops))
     names = {joint.name for joint in stated}
-    welds = [
-        _weld_joint(link, links)
-        for link in links.by_name.values()
-        if link.weld and link.weld.joint not in names
-    ]
-    return (*stated, *(weld for weld in welds if weld)), notes
+    for link in links.by_name.values():
+        weld = link.weld
+        parent = links.by_name.get((weld and weld.parent) or link.above or "")
+        if weld and parent and weld.joint not in names:
+            note = None
+            if weld.type is JointType.FLOATING:
+                note = "urdf:joint:type is floating, but its prim has no body"
+            stated.append(
+                JointObservation(weld.joint, JointType.FIXED, parent.name, link.name, note=note)
+            )
+    return tuple(stated), notes
 
 
-def attach_to(
+def _attach_to(
     joints: Sequence[JointObservation], root: str, links: LinkPrims
 ) -> tuple[JointObservation, ...]:
     """Replace the world by the root link as the parent of joints."""
@@ -401,39 +362,25 @@ def attach_to(
     )
 
 
-def _weld_joint(link: LinkPrim, links: LinkPrims) -> JointObservation | None:
-    weld = link.weld
-    parent = links.by_name.get((weld and weld.parent) or link.above or "")
-    if weld is None or parent is None:
-        return None
-    moves = weld.type is JointType.FLOATING
-    return JointObservation(
-        name=weld.joint,
-        type=JointType.FIXED,
-        parent=parent.name,
-        child=link.name,
-        note="urdf:joint:type is floating, but its prim has no body" if moves else None,
-    )
-
-
 def _joint(
-    joint: Connection,
-    kind: JointType,
-    links: LinkPrims,
-    couplings: Couplings,
-    remarks: list[str],
+    joint: Connection, kind: JointType, links: LinkPrims, couplings: Couplings, *, loops: bool
 ) -> JointObservation:
     prim = couplings.stage.GetPrimAtPath(joint.path)
     hint = text_attribute(prim, "urdf:joint:type")
-    if hint is not None and hint != kind:
-        remarks.append(f"urdf:joint:type is {hint}")
-    numbers = joint_numbers(
-        prim,
-        freedom_of(prim, kind, joint.mobility.axis),
-        couplings.units,
-        couplings.families,
-        remarks,
-    )
+    remarks = [
+        remark
+        for remark, applies in (
+            (joint.mobility.note or "", bool(joint.mobility.note)),
+            ("it closes a loop", loops),
+            ("its first body is the child", joint.reversed),
+            ("it connects the base to the world", joint.bodies[joint.parent] == WORLD),
+            (f"urdf:joint:type is {hint}", hint is not None and hint != kind),
+        )
+        if applies
+    ]
+    freedom = freedom_of(prim, kind, joint.mobility.axis)
+    numbers = joint_numbers(prim, freedom, couplings.units, couplings.families, remarks)
+    mimic = coupling(joint.name, couplings, remarks)
     return JointObservation(
         name=joint.name,
         type=kind,
@@ -445,31 +392,21 @@ def _joint(
         velocity=numbers.velocity,
         damping=numbers.damping,
         friction=numbers.friction,
-        mimic=coupling(joint.name, couplings, remarks),
+        mimic=mimic,
         axis=joint.axis_in_child,
         anchor=joint.anchor_in_child,
         note="; ".join(remarks) or None,
     )
 
 
-def _end(
-    prim: Usd.Prim,
-    custom: str,
-    joint: Connection,
-    side: int,
-    links: LinkPrims,
-) -> str:
+def _end(prim: Usd.Prim, custom: str, joint: Connection, side: int, links: LinkPrims) -> str:
     """Return the link at one side: as stated, as targeted, else by its body.
 
     A stated link has to be carried by the body of the joint.
     """
-    stated = text_attribute(prim, custom)
-    if (
-        stated is not None
-        and stated in links.by_name
-        and links.by_name[stated].body == joint.bodies[side]
-    ):
-        return stated
+    stated = links.by_name.get(text_attribute(prim, custom) or "")
+    if stated and stated.body == joint.bodies[side]:
+        return stated.name
     for path in (joint.targets[side], joint.bodies[side]):
         if path in links.by_path:
             return links.by_path[path].name

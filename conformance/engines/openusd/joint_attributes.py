@@ -10,8 +10,9 @@ no attribute for the limit of a motor.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 from pxr import Usd
@@ -91,15 +92,10 @@ _SMALLEST = 2.0**-126
 
 
 class Freedom(Struct, frozen=True):
-    """The degree of freedom of a joint that has exactly one.
+    """The degree of freedom of a joint that has exactly one."""
 
-    Attributes:
-        angular: Whether it is a rotation; schemas use degrees then.
-        instance: Instance name in multiple-apply schemas: ``angular``, or ``transY``
-            of an untyped joint.
-    """
-
-    angular: bool
+    angular: bool  # Whether it is a rotation; schemas use degrees then
+    # Instance name in multiple-apply schemas: ``angular``, or ``transY`` of an untyped joint
     instance: str
 
 
@@ -123,105 +119,87 @@ def freedom_of(
     return Freedom(angular, "angular" if angular else "linear")
 
 
-class _Source(Struct, frozen=True):
-    """An attribute that is read if a schema is applied, or always.
-
-    Braces stand for the instance of the joint's freedom.
-    """
-
-    attribute: str
-    schema: str | None = None
-
-
-class _FamilySources(Struct, frozen=True):
-    """The attributes from which one schema family takes a number.
-
-    Attributes:
-        family: The schema family.
-        sources: The first one whose schema is applied is used.
-        read: Reads the attributes instead; returns the name of one, and their value.
-        per_radian: Whether the value of a joint that turns is per radian.
-    """
+class _Source(NamedTuple):
+    """Where a schema family has a number; braces stand for the instance of the freedom."""
 
     family: SchemaFamily
-    sources: tuple[_Source, ...] = ()
-    read: Callable[[Usd.Prim], tuple[str, float | None]] | None = None
+    # Attributes, and schemas that have to be applied. The first that is applied is read.
+    attributes: tuple[tuple[str, str | None], ...]
+    # Whether the value of a joint that turns is per radian, not per degree.
     per_radian: bool = False
 
-    def attribute(
-        self, prim: Usd.Prim, freedom: Freedom, *, of_axis: bool = False
-    ) -> tuple[str, float | None]:
-        """Return the attribute that is read, and its value.
 
-        Args:
-            prim: The joint.
-            freedom: Its degree of freedom.
-            of_axis: Whether attributes of the whole joint are left out.
-        """
-        name = ""
-        if self.read is not None:
-            return (name, None) if of_axis else self.read(prim)
-        applied = applied_schemas(prim)
-        for source in self.sources:
-            if of_axis and "{" not in source.attribute:
-                continue
-            name = source.attribute.format(freedom.instance)
-            if source.schema is None or source.schema.format(freedom.instance) in applied:
-                return name, number_attribute(prim, name)
-        return name, None
+class _Number(NamedTuple):
+    """One number of a joint."""
 
-    def is_expected(self, families: Collection[SchemaFamily]) -> bool:
-        """Whether an asset with these schema families would use it."""
-        return self.family in families
+    custom: str  # attribute in SI units
+    unit: str  # key of _units
+    sources: tuple[_Source, ...]
+    has_zero: bool = True  # whether schemas can state zero; none can state negative numbers
+    is_limit: bool = False  # whether infinity stands for no limit
 
 
-class _Number(Struct, frozen=True):
-    """One number of a joint.
+def _units(units: Units, *, angular: bool) -> dict[str, float]:
+    """SI values of units of the schemas."""
+    position = math.radians(1.0) if angular else units.length
+    force = units.effort(angular=angular)
+    return {"force": force, "velocity": position, "damping": force / position}
 
-    Attributes:
-        custom: Custom attribute, in SI units.
-        angular: SI value of one schema unit for a joint that turns.
-        linear: Likewise for one that slides.
-        readers: Attributes by schema family.
-        has_zero: Whether schemas can state zero. None can state negative numbers.
-        is_limit: Whether infinity stands for no limit.
-    """
 
-    custom: str
-    angular: float
-    linear: float
-    readers: tuple[_FamilySources, ...]
-    has_zero: bool = True
-    is_limit: bool = False
+def _newton(name: str) -> _Source:
+    # Newton reads these whether or not NewtonJointAPI is applied.
+    return _Source(SchemaFamily.NEWTON, ((f"newton:{name}", None),))
 
-    def stated(self, value: float | None) -> float | None:
-        """Return an authored value, or None if it stands for no limit.
 
-        The smallest number stands for zero, which no range of MuJoCo can be.
-        """
-        if self.is_limit and value is not None:
-            if value >= UNBOUNDED:
-                return None
-            if 0.0 < value <= _SMALLEST:
-                return 0.0
-        return value
+def _physx(name: str, *further: tuple[str, str]) -> _Source:
+    # An axis with its own schema ignores that of the joint.
+    axis = f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}"
+    return _Source(SchemaFamily.PHYSX, (axis, *further))
 
-    def read(
-        self, sources: _FamilySources, prim: Usd.Prim, freedom: Freedom, *, of_axis: bool = False
-    ) -> tuple[str, float | None]:
-        """Return the attribute of a schema family, and its value in SI units."""
-        name, value = sources.attribute(prim, freedom, of_axis=of_axis)
-        value = self.stated(value)
-        if value is None:
-            return name, None
-        scale = math.radians(1.0) if sources.per_radian and freedom.angular else 1.0
-        return name, value * (self.angular if freedom.angular else self.linear) * scale
 
-    def is_expressible(self, value: float, unit: float) -> bool:
-        """Whether a schema could state a value [SI]."""
-        if value < 0.0 or value == 0.0:
-            return value == 0.0 and self.has_zero
-        return is_storable(value) and is_storable(value / unit)
+def _mujoco(name: str, *, per_radian: bool = False) -> _Source:
+    # Newton's importer reads these whether or not MjcJointAPI is applied.
+    return _Source(SchemaFamily.MUJOCO, ((f"mjc:{name}", None),), per_radian)
+
+
+_RANGE = "mjc:actuatorfrcrange"
+_DRIVE = _Source(SchemaFamily.DRIVES, (("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),))
+_NUMBERS = {
+    "effort": _Number(
+        "urdf:limit:effort", "force", (_DRIVE, _mujoco("actuatorfrcrange")), is_limit=True
+    ),
+    "velocity": _Number(
+        "urdf:limit:velocity",
+        "velocity",
+        (
+            _newton("velocityLimit"),
+            _physx("maxJointVelocity", ("physxJoint:maxJointVelocity", "PhysxJointAPI")),
+        ),
+        # Newton's schema excludes it, and PhysX would freeze the joint.
+        has_zero=False,
+        is_limit=True,
+    ),
+    "damping": _Number(
+        "urdf:dynamics:damping",
+        "damping",
+        (
+            _newton("damping"),
+            _physx("viscousFrictionCoefficient"),
+            _mujoco("damping", per_radian=True),
+        ),
+    ),
+    "friction": _Number(
+        "urdf:dynamics:friction",
+        "force",
+        (
+            _newton("friction"),
+            # One number in URDF, whether the joint moves or rests.
+            _physx("dynamicFrictionEffort"),
+            _physx("staticFrictionEffort"),
+            _mujoco("frictionloss"),
+        ),
+    ),
+}
 
 
 def is_storable(value: float) -> bool:
@@ -229,52 +207,52 @@ def is_storable(value: float) -> bool:
     return _SMALLEST <= abs(value) < UNBOUNDED
 
 
-def _newton(name: str) -> _FamilySources:
-    # Newton reads these whether or not NewtonJointAPI is applied.
-    return _FamilySources(SchemaFamily.NEWTON, (_Source(f"newton:{name}"),))
-
-
-def _physx(name: str, *further: _Source) -> _FamilySources:
-    axis = _Source(f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}")
-    return _FamilySources(SchemaFamily.PHYSX, (axis, *further))
-
-
-def _mujoco(name: str, *, per_radian: bool = False) -> _FamilySources:
-    # Newton's importer reads these whether or not MjcJointAPI is applied.
-    sources = (_Source(f"mjc:{name}"),)
-    return _FamilySources(SchemaFamily.MUJOCO, sources, per_radian=per_radian)
-
-
-_RANGE = "mjc:actuatorfrcrange"
-
-
 def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     """Return MuJoCo's range of the force of a joint, if it is in effect."""
     bounds = (number_attribute(prim, f"{_RANGE}:{end}") for end in ("min", "max"))
     lower, upper = (bound or 0.0 for bound in bounds)
     limited = text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
-    if limited == "false" or (limited == "auto" and not lower < upper):
-        return None
-    return lower, upper
+    is_effective = limited != "false" and (limited != "auto" or lower < upper)
+    return (lower, upper) if is_effective else None
 
 
-def _read_range(prim: Usd.Prim) -> tuple[str, float | None]:
-    """Return the bound of the range of a joint's force; NaN if it has two bounds."""
+def _authored(prim: Usd.Prim, name: str) -> float | None:
+    """Return a number; of a range of forces its bound, NaN if it has two."""
+    if name != _RANGE:
+        return number_attribute(prim, name)
     bounds = force_range(prim)
     if bounds is None:
-        return _RANGE, None
-    return _RANGE, bounds[1] if bounds[0] == -bounds[1] else math.nan
+        return None
+    return bounds[1] if bounds[0] == -bounds[1] else math.nan
 
 
-_MUJOCO_EFFORT = _FamilySources(SchemaFamily.MUJOCO, read=_read_range)
-_DRIVE = _FamilySources(
-    SchemaFamily.DRIVES, (_Source("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)
-)
-_EFFORT = (_DRIVE, _MUJOCO_EFFORT)
-# An axis with its own schema ignores that of the joint.
-_PHYSX_VELOCITY = _physx(
-    "maxJointVelocity", _Source("physxJoint:maxJointVelocity", "PhysxJointAPI")
-)
+def _read(
+    number: _Number,
+    source: _Source,
+    prim: Usd.Prim,
+    freedom: Freedom,
+    unit: float,
+    *,
+    of_axis: bool = False,
+) -> tuple[str, float | None]:
+    """Return the attribute that a schema family reads, and its value in SI units.
+
+    The smallest number stands for zero, which no range of MuJoCo can be.
+    """
+    applied, name, value = applied_schemas(prim), "", None
+    for template, schema in source.attributes:
+        if of_axis and "{" not in template:
+            continue
+        name = template.format(freedom.instance)
+        if schema is None or schema.format(freedom.instance) in applied:
+            value = _authored(prim, name)
+            break
+    if value is None or (number.is_limit and value >= UNBOUNDED):
+        return name, None
+    if number.is_limit and 0.0 < value <= _SMALLEST:
+        return name, 0.0
+    is_per_radian = source.per_radian and freedom.angular
+    return name, value * unit * (math.radians(1.0) if is_per_radian else 1.0)
 
 
 class JointNumbers(Struct, frozen=True):
@@ -305,8 +283,10 @@ def joint_numbers(
     """
     return JointNumbers(
         *(
-            _effective(prim, freedom, number, families, remarks)
-            for number in _number_table(units).values()
+            number_attribute(prim, number.custom)
+            if freedom is None
+            else _effective(prim, freedom, number, units, families, remarks)
+            for number in _NUMBERS.values()
         )
     )
 
@@ -322,59 +302,22 @@ def stated_numbers(
         units: Units of the stage.
         of_axis: Whether attributes of the whole joint are left out.
     """
-    return {
+    unit = _units(units, angular=freedom.angular)
+    values = {
         field: [
-            value
-            for sources in number.readers
-            if (value := number.read(sources, prim, freedom, of_axis=of_axis)[1]) is not None
+            _read(number, source, prim, freedom, unit[number.unit], of_axis=of_axis)[1]
+            for source in number.sources
         ]
-        for field, number in _number_table(units).items()
+        for field, number in _NUMBERS.items()
     }
-
-
-def _number_table(units: Units) -> dict[str, _Number]:
-    degree = math.radians(1.0)
-    torque, force = units.effort(angular=True), units.effort(angular=False)
-    return {
-        "effort": _Number("urdf:limit:effort", torque, force, _EFFORT, is_limit=True),
-        "velocity": _Number(
-            "urdf:limit:velocity",
-            degree,
-            units.length,
-            (_newton("velocityLimit"), _PHYSX_VELOCITY),
-            # Newton's schema excludes it, and PhysX would freeze the joint.
-            has_zero=False,
-            is_limit=True,
-        ),
-        "damping": _Number(
-            "urdf:dynamics:damping",
-            torque / degree,
-            force / units.length,
-            (
-                _newton("damping"),
-                _physx("viscousFrictionCoefficient"),
-                _mujoco("damping", per_radian=True),
-            ),
-        ),
-        "friction": _Number(
-            "urdf:dynamics:friction",
-            torque,
-            force,
-            (
-                _newton("friction"),
-                # One number in URDF, whether the joint moves or rests.
-                _physx("dynamicFrictionEffort"),
-                _physx("staticFrictionEffort"),
-                _mujoco("frictionloss"),
-            ),
-        ),
-    }
+    return {field: [v for v in found if v is not None] for field, found in values.items()}
 
 
 def _effective(
     prim: Usd.Prim,
-    freedom: Freedom | None,
+    freedom: Freedom,
     number: _Number,
+    units: Units,
     families: Collection[SchemaFamily],
     remarks: list[str],
 ) -> float | None:
@@ -384,18 +327,16 @@ def _effective(
     URDF, whether that has one or not.
     """
     custom = number_attribute(prim, number.custom)
-    if freedom is None:
-        return custom
-    unit = number.angular if freedom.angular else number.linear
+    unit = _units(units, angular=freedom.angular)[number.unit]
     stated: list[tuple[str, float]] = []
     missing: list[str] = []
-    for source_list in number.readers:
-        name, value = number.read(source_list, prim, freedom)
+    for source in number.sources:
+        name, value = _read(number, source, prim, freedom, unit)
         if value is not None:
             stated.append((name, value))
-        elif source_list.is_expected(families):
+        elif source.family in families:
             missing.append(name)
-    if custom is not None and missing and number.is_expressible(custom, unit):
+    if custom is not None and missing and _is_expressible(number, custom, unit):
         remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
         return None
     if not stated:
@@ -408,3 +349,10 @@ def _effective(
     if custom is not None and not math.isclose(value, custom, rel_tol=_SAME):
         remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
     return value
+
+
+def _is_expressible(number: _Number, value: float, unit: float) -> bool:
+    """Whether a schema could state a value [SI]."""
+    if value <= 0.0:
+        return value == 0.0 and number.has_zero
+    return is_storable(value) and is_storable(value / unit)

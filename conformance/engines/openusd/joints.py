@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct, structs
-from pxr import Gf, Usd, UsdPhysics
+from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrim, LinkPrims
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -27,16 +27,7 @@ from urdf_usd.conformance.engines.openusd.transforms import (
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
-_TRANSLATIONS = (
-    UsdPhysics.JointDOF.TransX,
-    UsdPhysics.JointDOF.TransY,
-    UsdPhysics.JointDOF.TransZ,
-)
-_ROTATIONS = (
-    UsdPhysics.JointDOF.RotX,
-    UsdPhysics.JointDOF.RotY,
-    UsdPhysics.JointDOF.RotZ,
-)
+_TOKENS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 # Equal limits of zero are that far apart in the variant for MuJoCo, which refuses an
 # empty range [degrees or distance].
 _NO_RANGE = 2.0**-120
@@ -54,46 +45,27 @@ LINEAR = frozenset({JointType.PRISMATIC})
 
 
 class Mobility(Struct, frozen=True):
-    """Motion that a joint allows its second side relative to its first.
+    """Motion that a joint allows its second side relative to its first."""
 
-    Attributes:
-        type: Kind of motion; None if URDF has no such type.
-        axis: Coordinate axis of the joint frame about or along which it moves.
-        lower: Lower limit [rad or m]; None where the type has none.
-        upper: Upper limit likewise.
-        note: What is unusual about it.
-    """
-
-    type: JointType | None
-    axis: int | None = None
-    lower: float | None = None
-    upper: float | None = None
-    note: str | None = None
+    type: JointType | None  # Kind of motion; None if URDF has no such type
+    axis: int | None = None  # Coordinate axis of the joint frame about or along which it moves
+    lower: float | None = None  # Lower limit [rad or m]; None where the type has none
+    upper: float | None = None  # Upper limit likewise
+    note: str | None = None  # What is unusual about it
 
 
 class Connection(Struct, frozen=True, eq=False):
-    """A joint as the parser resolves it; frames in metres.
+    """A joint as the parser resolves it; frames in metres."""
 
-    Attributes:
-        name: URDF name.
-        path: Path of the prim that states the joint.
-        bodies: Paths of the bodies on side 0 and 1; WORLD for the world and static
-            colliders.
-        targets: Authored targets of the joint; empty for none.
-        anchors: (4, 4) joint frame in the frame of the body on each side.
-        mobility: Motion of side 1 relative to side 0.
-        articulated: Whether it may be part of an articulation's tree.
-        reversed: Whether side 1 is the parent, seen from the base.
-    """
-
-    name: str
-    path: str
+    name: str  # URDF name
+    path: str  # Path of the prim that states the joint
+    # Paths of the bodies on side 0 and 1; WORLD for the world and static colliders
     bodies: tuple[str, str]
-    targets: tuple[str, str]
-    anchors: tuple[Array, Array]
-    mobility: Mobility
-    articulated: bool
-    reversed: bool = False
+    targets: tuple[str, str]  # Authored targets of the joint; empty for none
+    anchors: tuple[Array, Array]  # (4, 4) joint frame in the frame of the body on each side
+    mobility: Mobility  # Motion of side 1 relative to side 0
+    articulated: bool  # Whether it may be part of an articulation's tree
+    reversed: bool = False  # Whether side 1 is the parent, seen from the base
 
     @property
     def parent(self) -> int:
@@ -136,19 +108,12 @@ _NOTES = {
 
 
 class JointNote(Struct, frozen=True):
-    """A joint that connects nothing, or less than it states.
+    """A joint that connects nothing, or less than it states."""
 
-    Attributes:
-        problem: Key of ``_NOTES``.
-        path: Its prim.
-        name: Its URDF name.
-        target: The prim that is concerned.
-    """
-
-    problem: str
-    path: str
-    name: str
-    target: str = ""
+    problem: str  # Key of ``_NOTES``
+    path: str  # Its prim
+    name: str  # Its URDF name
+    target: str = ""  # The prim that is concerned
 
     def message(self, joint: str) -> str:
         """Return a sentence that names the joint as given."""
@@ -184,11 +149,7 @@ def connections(
         if absent := _absent_body(descriptor, physics):
             notes.append(JointNote("joint-body-outside", path, name, absent))
             continue
-        connection = _with_static_colliders(
-            _connection(name, path, descriptor, mobility, physics.units),
-            physics,
-            world,
-        )
+        connection = _connection(name, path, mobility, physics, world)
         if connection.bodies[0] == connection.bodies[1]:
             notes.append(JointNote("joint-not-urdf", path, name))
             continue
@@ -222,23 +183,29 @@ def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
 
 
 def _connection(
-    name: str,
-    path: str,
-    descriptor: UsdPhysics.JointDesc,
-    mobility: Mobility,
-    units: Units,
+    name: str, path: str, mobility: Mobility, physics: Physics, world: WorldTransforms
 ) -> Connection:
+    """Return a joint; colliders without a rigid body at or above them are the world."""
+    joint = physics.joints[path]
+    bodies, anchors = [], []
+    for body, position, quat in (
+        (str(joint.body0), joint.localPose0Position, joint.localPose0Orientation),
+        (str(joint.body1), joint.localPose1Position, joint.localPose1Orientation),
+    ):
+        # From float32 values, normalised in double.
+        turn = rotations((quat.GetReal(), *quat.GetImaginary()))
+        anchor = transforms(turn, np.array(position, np.float64) * physics.units.length)
+        is_static = body and body not in physics.bodies
+        bodies.append(WORLD if is_static else body)
+        anchors.append(world.rigid(body) @ anchor if is_static else anchor)
     return Connection(
         name=name,
         path=path,
-        bodies=(str(descriptor.body0), str(descriptor.body1)),
-        targets=(str(descriptor.rel0), str(descriptor.rel1)),
-        anchors=(
-            _anchor(descriptor.localPose0Position, descriptor.localPose0Orientation, units),
-            _anchor(descriptor.localPose1Position, descriptor.localPose1Orientation, units),
-        ),
+        bodies=(bodies[0], bodies[1]),
+        targets=(str(joint.rel0), str(joint.rel1)),
+        anchors=(anchors[0], anchors[1]),
         mobility=mobility,
-        articulated=not descriptor.excludeFromArticulation,
+        articulated=not joint.excludeFromArticulation,
     )
 
 
@@ -248,36 +215,10 @@ def _absent_body(descriptor: UsdPhysics.JointDesc, physics: Physics) -> str | No
         if not path or path in physics.bodies:
             continue
         prim = physics.stage.GetPrimAtPath(path)
-        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not _is_simulated(prim):
+        is_simulated = prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not is_simulated:
             return path
     return None
-
-
-def _is_simulated(prim: Usd.Prim) -> bool:
-    return prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
-
-
-def _with_static_colliders(
-    connection: Connection, physics: Physics, world: WorldTransforms
-) -> Connection:
-    """Replace static colliders by the world, and re-express the anchors there.
-
-    A collider without a rigid body at or above it is static.
-    """
-    bodies, anchors = list(connection.bodies), list(connection.anchors)
-    for side, path in enumerate(connection.bodies):
-        if path and path not in physics.bodies:
-            bodies[side] = WORLD
-            anchors[side] = world.rigid(path) @ anchors[side]
-    return structs.replace(
-        connection, bodies=(bodies[0], bodies[1]), anchors=(anchors[0], anchors[1])
-    )
-
-
-def _anchor(position: Gf.Vec3f, quat: Gf.Quatf, units: Units) -> Array:
-    """Return a joint frame from float32 values, normalised in double."""
-    wxyz = (quat.GetReal(), *quat.GetImaginary())
-    return transforms(rotations(wxyz), np.array(position, np.float64) * units.length)
 
 
 def _floating_body(link: LinkPrim, links: LinkPrims, world: WorldTransforms) -> Connection:
@@ -343,63 +284,56 @@ def _locked(lower: float, upper: float) -> str | None:
 def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
     """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
 
-    The names are those of instances of ``PhysicsLimitAPI``, such as ``transX``.
+    An axis without a limit, or with a disabled one, is free; it is locked if lower is
+    above upper, or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
     """
     limits = _enabled_limits(descriptor)
     axes = {}
-    for freedom in (*_TRANSLATIONS, *_ROTATIONS):
-        limit = limits.get(freedom)
+    for token in _TOKENS:
+        limit = limits.get(token)
         low, high = (-math.inf, math.inf) if limit is None else (limit.lower, limit.upper)
         if low <= high and (low, high) != (0.0, 0.0):
-            unit = units.length if freedom in _TRANSLATIONS else math.radians(1.0)
-            name = str(freedom.name)
-            axes[name[0].lower() + name[1:]] = _bound(low) * unit, _bound(high) * unit
+            unit = units.length if token.startswith("trans") else math.radians(1.0)
+            axes[token] = _bound(low) * unit, _bound(high) * unit
     return axes
 
 
-def _enabled_limits(
-    descriptor: UsdPhysics.D6JointDesc,
-) -> dict[UsdPhysics.JointDOF, UsdPhysics.JointLimit]:
-    return {pair.first: pair.second for pair in descriptor.jointLimits if pair.second.enabled}
+def _enabled_limits(descriptor: UsdPhysics.D6JointDesc) -> dict[str, UsdPhysics.JointLimit]:
+    return {
+        pair.first.name[0].lower() + pair.first.name[1:]: pair.second
+        for pair in descriptor.jointLimits
+        if pair.second.enabled
+    }
 
 
-def _six(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
-    """Return the mobility of an untyped joint, a D6 joint.
-
-    A degree of freedom without a limit, or with a disabled one, is free; it is locked
-    if lower is above upper, or both are zero.
-    """
-    limits = _enabled_limits(descriptor)
-
-    def is_free(freedom: UsdPhysics.JointDOF) -> bool:
-        limit = limits.get(freedom)
-        return limit is None or limit.lower < limit.upper
-
-    def holds(freedom: UsdPhysics.JointDOF) -> bool:
-        """Whether a limit holds a degree of freedom away from zero."""
-        limit = limits.get(freedom)
-        return limit is not None and limit.lower == limit.upper != 0.0
-
-    unusual = [one for one in (*_TRANSLATIONS, *_ROTATIONS) if holds(one)]
-    if UsdPhysics.JointDOF.Distance in limits:
-        unusual.append(UsdPhysics.JointDOF.Distance)
+def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
+    """Return the mobility of an untyped joint, a D6 joint."""
+    limits, free = _enabled_limits(descriptor), [*free_axes(descriptor, units)]
+    unusual = [token for token in free if token in limits and not _has_range(limits[token])]
+    unusual += [token for token in ("distance",) if token in limits]
     if unusual:
-        names = ", ".join(one.name for one in unusual)
-        return Mobility(None, note=f"its limits hold or bound {names}")
-    slides = [axis for axis, freedom in enumerate(_TRANSLATIONS) if is_free(freedom)]
-    spins = [axis for axis, freedom in enumerate(_ROTATIONS) if is_free(freedom)]
+        return Mobility(None, note=f"its limits hold or bound {_listed(unusual)}")
+    slides = [axis for axis in range(3) if f"trans{'XYZ'[axis]}" in free]
+    spins = [axis for axis in range(3) if f"rot{'XYZ'[axis]}" in free]
     match slides, spins:
         case [], [axis]:
-            return _about(axis, limits.get(_ROTATIONS[axis]))
+            return _about(axis, limits.get(free[0]))
         case [axis], []:
-            return _along(axis, limits.get(_TRANSLATIONS[axis]), units)
+            return _along(axis, limits.get(free[0]), units)
         case [first, second], [axis] if axis not in {first, second}:
             found = Mobility(JointType.PLANAR, axis)
         case _:
             found = Mobility(_AXISLESS.get((len(slides), len(spins))))
-    free = [_TRANSLATIONS[a] for a in slides] + [_ROTATIONS[a] for a in spins]
     if found.type is None:
-        return structs.replace(found, note=f"it leaves {', '.join(f.name for f in free)} free")
-    if any(freedom in limits for freedom in free):
+        return structs.replace(found, note=f"it leaves {_listed(free)} free")
+    if any(token in limits for token in free):
         return structs.replace(found, note="some of its free axes have limits")
     return found
+
+
+def _has_range(limit: UsdPhysics.JointLimit) -> bool:
+    return bool(limit.lower < limit.upper)
+
+
+def _listed(tokens: Sequence[str]) -> str:
+    return ", ".join(token[0].upper() + token[1:] for token in tokens)

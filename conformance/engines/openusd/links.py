@@ -30,35 +30,21 @@ _WELDS = {"fixed": JointType.FIXED, "floating": JointType.FLOATING}
 
 
 class Weld(Struct, frozen=True):
-    """A URDF joint without a joint prim, from custom attributes on its child.
+    """A URDF joint without a joint prim, from custom attributes on its child."""
 
-    Attributes:
-        joint: URDF name.
-        type: Fixed or floating.
-        parent: URDF name of the parent link, if stated.
-    """
-
-    joint: str
-    type: JointType
-    parent: str | None
+    joint: str  # URDF name
+    type: JointType  # Fixed or floating
+    parent: str | None  # URDF name of the parent link, if stated
 
 
 class LinkPrim(Struct, frozen=True):
-    """A prim that is a candidate for a link.
+    """A prim that is a candidate for a link."""
 
-    Attributes:
-        path: Path of the prim.
-        name: URDF name.
-        body: Path of the body that carries it: its own for a body, WORLD if none.
-        above: Name of the nearest candidate above it, or None.
-        weld: The joint in its custom attributes, if any.
-    """
-
-    path: str
-    name: str
-    body: str
-    above: str | None
-    weld: Weld | None
+    path: str  # Path of the prim
+    name: str  # URDF name
+    body: str  # Path of the body that carries it: its own for a body, WORLD if none
+    above: str | None  # Name of the nearest candidate above it, or None
+    weld: Weld | None  # The joint in its custom attributes, if any
 
     @property
     def is_body(self) -> bool:
@@ -67,17 +53,11 @@ class LinkPrim(Struct, frozen=True):
 
 
 class LinkPrims(Struct, frozen=True):
-    """The candidates, one per URDF name, in the order of the stage.
+    """The candidates, one per URDF name, in the order of the stage."""
 
-    Attributes:
-        by_name: Candidates by URDF name.
-        by_path: The same by prim path.
-        shadowed: Paths of bodies whose name is taken by another body.
-    """
-
-    by_name: Mapping[str, LinkPrim]
-    by_path: Mapping[str, LinkPrim]
-    shadowed: tuple[str, ...]
+    by_name: Mapping[str, LinkPrim]  # Candidates by URDF name
+    by_path: Mapping[str, LinkPrim]  # The same by prim path
+    shadowed: tuple[str, ...]  # Paths of bodies whose name is taken by another body
 
 
 def find_links(physics: Physics) -> LinkPrims:

@@ -54,29 +54,17 @@ _TENSOR_VALUES = 6
 
 
 class BodyMass(Struct, frozen=True):
-    """One body's mass properties, in SI units and in its own frame.
+    """One body's mass properties, in SI units and in its own frame."""
 
-    Attributes:
-        properties: What a simulator uses.
-        departures: Inertias that OpenUSD's utility replaces.
-        restated: The inertia, if it is authored twice.
-        invented: Whether no mass is authored.
-        notes: On colliders, and on invented values.
-        moments: (3) principal moments [kg m^2].
-        axes: (3, 3) rotation of the principal axes in the body.
-        computed: Which of mass, centre of mass and inertia are not authored.
-        is_empty: Whether neither a mass nor a collider is authored.
-    """
-
-    properties: MassProperties
-    departures: tuple[Departure, ...]
-    restated: Restatement | None
-    invented: bool
-    notes: tuple[str, ...]
-    moments: Array
-    axes: Array
-    computed: tuple[str, ...]
-    is_empty: bool
+    properties: MassProperties  # What a simulator uses
+    departures: tuple[Departure, ...]  # Inertias that OpenUSD's utility replaces
+    restated: Restatement | None  # The inertia, if it is authored twice
+    invented: bool  # Whether no mass is authored
+    notes: tuple[str, ...]  # On colliders, and on invented values
+    moments: Array  # (3) principal moments [kg m^2]
+    axes: Array  # (3, 3) rotation of the principal axes in the body
+    computed: tuple[str, ...]  # Which of mass, centre of mass and inertia are not authored
+    is_empty: bool  # Whether neither a mass nor a collider is authored
 
 
 def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
@@ -107,7 +95,13 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     stated = None if authored is None else _tensor(*authored)
     inertia = computed if stated is None else stated * units.inertia
     moments, axes = authored or (diagonal, quat)
-    departures = [] if stated is None else _ignored(name, inertia, computed)
+    departures = []
+    # Not so for NaN.
+    if stated is not None and not (
+        np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max()
+    ):
+        cause = "OpenUSD treats moments below 1e-5 as unauthored"
+        departures.append(Departure(name, vec6(inertia), vec6(computed), cause))
     finite = bool(np.isfinite(inertia).all())
     if not finite:
         notes.append(f"the inertia of {name} is not finite")
@@ -133,25 +127,7 @@ def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     )
 
 
-def _ignored(name: str, stated: Array, computed: Array) -> list[Departure]:
-    if not _departs(stated, computed):
-        return []
-    return [
-        Departure(
-            link=name,
-            stated=vec6(stated),
-            computed=vec6(computed),
-            cause="OpenUSD treats moments below 1e-5 as unauthored",
-        )
-    ]
-
-
-def _restated(
-    name: str,
-    inertia: Array,
-    prim: Usd.Prim,
-    units: Units,
-) -> Restatement | None:
+def _restated(name: str, inertia: Array, prim: Usd.Prim, units: Units) -> Restatement | None:
     """Return the inertia that Newton reads instead of the mass schema, if authored."""
     values = prim.GetAttribute(_NEWTON_INERTIA).Get()
     if values is None or len(values) != _TENSOR_VALUES:
@@ -223,20 +199,11 @@ def _rotation(quat: Gf.Quatf | None) -> Array:
     return rotations(wxyz) if is_rotation else np.eye(3)
 
 
-def _departs(stated: Array, computed: Array) -> bool:
-    difference = np.abs(stated - computed).max()
-    return not difference <= _DEPARTS * np.abs(stated).max()
-
-
 class _Colliders:
-    """Callback of ``ComputeMassProperties`` for the colliders of one body.
-
-    Attributes:
-        hollow: Paths of colliders that enclose no volume, or whose type is beyond this
-            engine.
-    """
+    """Callback of ``ComputeMassProperties`` for the colliders of one body."""
 
     def __init__(self, physics: Physics, world: WorldTransforms, body: str) -> None:
+        # Paths of colliders that enclose no volume, or whose type is beyond this engine.
         self.hollow: list[str] = []
         self._physics = physics
         self._placement = world
@@ -259,19 +226,16 @@ class _Colliders:
             solid = _primitive(descriptor)
         if solid.volume == 0.0:
             self.hollow.append(path)
-        return _mass_information(solid, rigid_part(matrix))
-
-
-def _mass_information(solid: Solid, pose: Array) -> UsdPhysics.RigidBodyAPI.MassInformation:
-    information = UsdPhysics.RigidBodyAPI.MassInformation()
-    information.volume = solid.volume
-    information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
-    information.centerOfMass = Gf.Vec3f(*(float(value) for value in solid.center))
-    information.localPos = Gf.Vec3f(*(float(value) for value in pose[:3, 3]))
-    # Gf matrices act on row vectors.
-    rotation = Gf.Matrix3d(*(float(value) for value in pose[:3, :3].T.flat))
-    information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
-    return information
+        pose = rigid_part(matrix)
+        information = UsdPhysics.RigidBodyAPI.MassInformation()
+        information.volume = solid.volume
+        information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
+        information.centerOfMass = Gf.Vec3f(*(float(value) for value in solid.center))
+        information.localPos = Gf.Vec3f(*(float(value) for value in pose[:3, 3]))
+        # Gf matrices act on row vectors.
+        rotation = Gf.Matrix3d(*(float(value) for value in pose[:3, :3].T.flat))
+        information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
+        return information
 
 
 def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
@@ -308,17 +272,11 @@ def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
 
 
 class Solid(Struct, frozen=True, eq=False):
-    """A solid of density one; lengths in units of the stage.
+    """A solid of density one; lengths in units of the stage."""
 
-    Attributes:
-        volume: Volume.
-        center: (3,) centre of mass in the solid's own frame.
-        inertia: (3, 3) about the centre of mass, along the axes of that frame.
-    """
-
-    volume: float
-    center: Array
-    inertia: Array
+    volume: float  # Volume
+    center: Array  # (3,) centre of mass in the solid's own frame
+    inertia: Array  # (3, 3) about the centre of mass, along the axes of that frame
 
 
 EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -360,16 +318,15 @@ def cone(radius: float, half_height: float, axis: int) -> Solid:
     """Return a cone with its apex towards the positive axis, centred by its height."""
     volume = 2.0 / 3.0 * np.pi * radius**2 * half_height
     across = volume * 0.15 * (radius**2 + half_height**2)
-    solid = _round(volume, across, 0.3 * volume * radius**2, axis)
-    center = np.zeros(3)
-    center[axis] = -half_height / 2.0
-    return Solid(volume, center, solid.inertia)
+    return _round(volume, across, 0.3 * volume * radius**2, axis, -half_height / 2.0)
 
 
-def _round(volume: float, across: float, along: float, axis: int) -> Solid:
-    moments = np.full(3, across)
-    moments[axis] = along
-    return Solid(volume, np.zeros(3), np.diag(moments))
+def _round(
+    volume: float, across: float, along: float, axis: int, center_along: float = 0.0
+) -> Solid:
+    moments, center = np.full(3, across), np.zeros(3)
+    moments[axis], center[axis] = along, center_along
+    return Solid(volume, center, np.diag(moments))
 
 
 def convex_hull(points: Array) -> Solid:

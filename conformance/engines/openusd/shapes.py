@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     WorldTransforms,
+    captured_diagnostics,
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array
@@ -46,6 +47,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
+from urdf_usd.conformance.observation.solids import Solid
 
 _SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
 # Rotations from the Z axis of a shape's own frame to the axis of its prim.
@@ -54,6 +56,15 @@ _UPRIGHT = {
     UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
     UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
 }
+_PRIMITIVES = {
+    "Cube": (ShapeKind.BOX, ("size", "size", "size")),
+    "Sphere": (ShapeKind.SPHERE, ("radius",)),
+    "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
+    "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
+}
+_NO_POINTS = np.zeros((0, 3))
+_NO_TRIANGLES = np.zeros((0, 3), np.int64)
+_NO_FACES = np.zeros(0, np.int64)
 # Approximations other than the surface and its convex hull.
 _BOUNDING = {
     UsdPhysics.Tokens.boundingCube: "collides as its bounding cube",
@@ -106,22 +117,52 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     return tuple(drawing for drawings in drawn.values() for drawing in drawings)
 
 
-class _Placed(Struct, frozen=True, eq=False):
-    """A shape in the frame of one of the candidates above it.
+def rest_solids(path: str) -> tuple[Solid, ...]:
+    """Return the enabled colliders of all bodies that are links.
 
-    Attributes:
-        prim: Its prim.
-        roles: Its roles.
-        geometry: Its geometry.
-        link: Name of the candidate.
-        to_link: (4, 4) from the prim's frame to the candidate's [m].
+    Args:
+        path: Root layer of a stage that was observed, in SI units.
     """
+    with captured_diagnostics():
+        physics = read_physics(path, partial=True, usable=True)
+        links, world = find_links(physics), WorldTransforms(physics)
+        return tuple(
+            _solid(placed, world.rigid(links.by_name[placed.link].path))
+            for placed in _placed(physics, links, world)
+            if Role.COLLISION in placed.roles
+            and links.by_name[placed.link].is_body
+            and not placed.geometry.problem
+        )
 
-    prim: Usd.Prim
-    roles: tuple[Role, ...]
-    geometry: Geometry
-    link: str
-    to_link: Array
+
+def _solid(placed: _Placed, body: Array) -> Solid:
+    geometry = placed.geometry
+    matrix = body @ placed.to_link @ geometry.turn
+    scale = np.linalg.norm(matrix[:3, :3], axis=0)
+    size: tuple[float, ...] = ()
+    match geometry.kind:
+        case ShapeKind.BOX:
+            size = tuple((np.array(geometry.size) / 2 * scale).tolist())
+        case ShapeKind.SPHERE:
+            size = (geometry.size[0] * float(scale[0]),)
+        case ShapeKind.CYLINDER | ShapeKind.CAPSULE:
+            radius, height = geometry.size
+            size = radius * float(scale[0]), height / 2 * float(scale[2])
+    points = geometry.points @ matrix[:3, :3].T + matrix[:3, 3]
+    x, y, z = matrix[:3, 3].tolist()
+    rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
+    flat = tuple(points.ravel().tolist())
+    return Solid(placed.link, geometry.kind, size, (x, y, z), rotation, flat)
+
+
+class _Placed(Struct, frozen=True, eq=False):
+    """A shape in the frame of one of the candidates above it."""
+
+    prim: Usd.Prim  # Its prim
+    roles: tuple[Role, ...]  # Its roles
+    geometry: Geometry  # Its geometry
+    link: str  # Name of the candidate
+    to_link: Array  # (4, 4) from the prim's frame to the candidate's [m]
 
 
 def _placed(physics: Physics, links: LinkPrims, world: WorldTransforms) -> Iterator[_Placed]:
@@ -167,75 +208,43 @@ def carriers(prim: Usd.Prim, links: LinkPrims) -> Iterator[str]:
 
 
 class _Measured(Struct, frozen=True):
-    """What was measured before: meshes by the identity of their geometry, materials.
+    """What was measured before: meshes by the identity of their geometry, materials."""
 
-    Attributes:
-        surfaces: Surfaces and areas of triangles, by transform as well.
-        hulls: Volumes of convex hulls in the mesh's own frame, in units of the stage.
-        materials: Materials, by path.
-    """
-
+    # Surfaces and areas of triangles, by transform as well
     surfaces: dict[tuple[int, bytes], tuple[Surface, Array] | None]
+    # Volumes of convex hulls in the mesh's own frame, in units of the stage
     hulls: dict[int, float]
-    materials: Materials
-
-
-_NO_POINTS = np.zeros((0, 3))
-_NO_TRIANGLES = np.zeros((0, 3), np.int64)
-_NO_FACES = np.zeros(0, np.int64)
+    materials: Materials  # Materials, by path
 
 
 class Geometry(Struct, frozen=True, eq=False):
-    """Geometry of a Gprim, in units of the stage and in its own frame.
-
-    Attributes:
-        kind: Kind of shape.
-        size: As in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`;
-            empty for meshes.
-        turn: (4, 4) from the frame of the shape, whose axis is Z, to the prim's.
-        points: (N, 3) of a mesh.
-        triangles: (M, 3) likewise: its faces, as fans.
-        counts: (F) number of corners of its faces.
-        corners: Points of all corners of its faces.
-        mirrored: Whether its faces are left-handed, so that the corners of triangles
-            are in reverse order.
-        problem: Why it cannot be stated.
-    """
+    """Geometry of a Gprim, in units of the stage and in its own frame."""
 
     kind: ShapeKind
-    size: tuple[float, ...]
-    turn: Array
-    points: Array
-    triangles: NDArray[np.integer]
-    counts: NDArray[np.integer]
-    corners: NDArray[np.integer]
+    size: tuple[float, ...]  # as in ShapeObservation; empty for meshes
+    turn: Array  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
+    points: Array = _NO_POINTS  # (N, 3) of a mesh
+    triangles: NDArray[np.integer] = _NO_TRIANGLES  # (M, 3) its faces, as fans
+    counts: NDArray[np.integer] = _NO_FACES  # (F) number of corners of its faces
+    corners: NDArray[np.integer] = _NO_FACES  # points of all corners of its faces
+    # Whether its faces are left-handed: the corners of triangles are in reverse order then.
     mirrored: bool = False
-    problem: str | None = None
+    problem: str | None = None  # why it cannot be stated
 
 
 def gprim_geometry(prim: Usd.Prim) -> Geometry:
     """Read the geometry of a Gprim."""
     if prim.IsA(UsdGeom.Mesh):
         return _mesh(UsdGeom.Mesh(prim))
-    kinds = {
-        "Cube": (ShapeKind.BOX, ("size", "size", "size")),
-        "Sphere": (ShapeKind.SPHERE, ("radius",)),
-        "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
-        "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
-    }
-    kind, sizes = kinds.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
+    kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
     turn = np.eye(4)
     axis = prim.GetAttribute("axis")
     if sizes and axis:
         turn[:3, :3] = _UPRIGHT[axis.Get()]
     return Geometry(
-        kind=kind,
-        size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
-        turn=turn,
-        points=_NO_POINTS,
-        triangles=_NO_TRIANGLES,
-        counts=_NO_FACES,
-        corners=_NO_FACES,
+        kind,
+        tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
+        turn,
         problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
     )
 
@@ -282,30 +291,14 @@ def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
         and corners.max(initial=-1) < len(points)
     )
     if not sound:
-        return Geometry(
-            kind=ShapeKind.MESH,
-            size=(),
-            turn=np.eye(4),
-            points=_NO_POINTS,
-            triangles=_NO_TRIANGLES,
-            counts=_NO_FACES,
-            corners=_NO_FACES,
-            problem="its points and faces are inconsistent",
-        )
+        problem = "its points and faces are inconsistent"
+        return Geometry(ShapeKind.MESH, (), np.eye(4), problem=problem)
     triangles = fans(counts, corners)
     mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
     if mirrored:
         triangles = triangles[:, ::-1]
-    return Geometry(
-        kind=ShapeKind.MESH,
-        size=(),
-        turn=np.eye(4),
-        points=points.astype(np.float64),
-        triangles=triangles,
-        counts=counts,
-        corners=corners,
-        mirrored=mirrored,
-    )
+    placed = points.astype(np.float64)
+    return Geometry(ShapeKind.MESH, (), np.eye(4), placed, triangles, counts, corners, mirrored)
 
 
 def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:

@@ -93,46 +93,29 @@ class Units(Struct, frozen=True):
 
 
 class Authored(NamedTuple):
-    """An authored property of a prim.
+    """An authored property of a prim."""
 
-    Attributes:
-        name: Its name.
-        property: The attribute or relationship.
-        value: Of an attribute at the default time; None of a relationship.
-    """
-
-    name: str
-    property: Usd.Property
-    value: object
+    name: str  # Its name
+    property: Usd.Property  # The attribute or relationship
+    value: object  # Of an attribute at the default time; None of a relationship
 
 
 class Physics(Struct, frozen=True, eq=False):
-    """Descriptors of the parser below the default prim; keys are prim paths.
+    """Descriptors of the parser below the default prim; keys are prim paths."""
 
-    Attributes:
-        stage: The open stage.
-        default: Its default prim.
-        units: Units of the stage.
-        bodies: Descriptors of rigid bodies, in the parser's order.
-        joints: Descriptors of joints.
-        shapes: Descriptors of the colliders whose volume can be computed.
-        articulations: Descriptors of articulations.
-        missing: Layers, references and payloads that are missing, or cyclic.
-        authored: Prims of the whole stage with their properties, unless its values were
-            known to be usable.
-        notes: On colliders that are no Gprims.
-    """
-
-    stage: Usd.Stage
-    default: Usd.Prim
-    units: Units
+    stage: Usd.Stage  # The open stage
+    default: Usd.Prim  # Its default prim
+    units: Units  # Units of the stage
+    # Descriptors of rigid bodies, in the parser's order
     bodies: Mapping[str, UsdPhysics.RigidBodyDesc]
-    joints: Mapping[str, UsdPhysics.JointDesc]
+    joints: Mapping[str, UsdPhysics.JointDesc]  # Descriptors of joints
+    # Descriptors of the colliders whose volume can be computed
     shapes: Mapping[str, UsdPhysics.ShapeDesc]
-    articulations: Mapping[str, UsdPhysics.ArticulationDesc]
-    missing: tuple[str, ...]
+    articulations: Mapping[str, UsdPhysics.ArticulationDesc]  # Descriptors of articulations
+    missing: tuple[str, ...]  # Layers, references and payloads that are missing, or cyclic
+    # Prims of the whole stage with their properties, unless its values were known to be usable
     authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # On colliders that are no Gprims
 
 
 @contextmanager

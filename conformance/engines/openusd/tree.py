@@ -39,18 +39,13 @@ from urdf_usd.conformance.observation.robot import (
 
 
 class BodyTree(Struct, frozen=True):
-    """Bodies ordered by joints.
+    """Bodies ordered by joints."""
 
-    Attributes:
-        joints: Joints of the tree, parent before child, reversed where needed so that
-            their parent side is nearer to the root.
-        loops: Joints that close a loop.
-        roots: Bodies that are no child of a joint, at their authored poses.
-    """
-
+    # Joints of the tree, parent before child, reversed where needed so that their parent side is
+    # nearer to the root
     joints: tuple[Connection, ...]
-    loops: tuple[Connection, ...]
-    roots: tuple[str, ...]
+    loops: tuple[Connection, ...]  # Joints that close a loop
+    roots: tuple[str, ...]  # Bodies that are no child of a joint, at their authored poses
 
     @property
     def base(self) -> str | None:
@@ -156,44 +151,26 @@ def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | No
         return None
     # A position counts from side 0 to side 1, whichever of them is the parent.
     sign = -1.0 if joint.reversed else 1.0
+    to_child = anchor[:3, :3]
     match kind, axis:
         case ((JointType.REVOLUTE | JointType.CONTINUOUS), int()):
-            motion = transforms(turns(axis, sign * given[:, 0]))
+            return transforms(turns(axis, sign * given[:, 0]))
         case JointType.PRISMATIC, int():
-            motion = transforms(position=sign * given * np.eye(3)[axis])
+            return transforms(position=sign * given * np.eye(3)[axis])
         case JointType.PLANAR, int():
-            motion = _planar_motion(anchor, axis, given[:, :3], sign * given[:, 3])
+            # Displacements are in the child's frame at zero; those off the plane count not.
+            about = to_child @ turns(axis, sign * given[:, 3]) @ to_child.T
+            motions: Array = inverses(anchor) @ transforms(about, given[:, :3]) @ anchor
+            motions[:, axis, 3] = 0.0
+            return motions
         case JointType.FLOATING, _:
-            moved = transforms(rotations(given[:, 3:]), given[:, :3])
-            motion = _in_joint_frame(moved, anchor)
+            motion = transforms(rotations(given[:, 3:]), given[:, :3])
+            moved: Array = inverses(anchor) @ motion @ anchor
+            return moved
         case JointType.SPHERICAL, _:
             # Coordinates are rotations of the child frame, about the anchor.
-            to_child = anchor[:3, :3]
-            motion = transforms(to_child.T @ rotations(given) @ to_child)
-        case _:
-            return None
-    return motion
-
-
-def _in_joint_frame(motion_of_child: Array, anchor: Array) -> Array:
-    """Re-express motions of the child frame, from its zero, in the joint's frame."""
-    moved: Array = inverses(anchor) @ motion_of_child @ anchor
-    return moved
-
-
-def _planar_motion(anchor: Array, axis: int, displacements: Array, angles: Array) -> Array:
-    """Return motions with displacements projected on the plane.
-
-    Args:
-        anchor: (4, 4) joint frame in the child's frame.
-        axis: Axis of the joint frame that is normal to the plane.
-        displacements: (K, 3) of the child's origin, in the child's frame at zero [m].
-        angles: (K) about the normal [rad].
-    """
-    about = anchor[:3, :3] @ turns(axis, angles) @ anchor[:3, :3].T
-    motions = _in_joint_frame(transforms(about, displacements), anchor)
-    motions[:, axis, 3] = 0.0
-    return motions
+            return transforms(to_child.T @ rotations(given) @ to_child)
+    return None
 
 
 def assembly_gaps(joints: Sequence[Connection], world: WorldTransforms) -> tuple[AssemblyGap, ...]:

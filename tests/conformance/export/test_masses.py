@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, UsdGeom, UsdPhysics, Vt
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
-from tests.converter.usd.scenes import (
-    Scene,
-    link_of,
-    rules_of,
-)
+from tests.converter.usd.scenes import Scene, link_of, rules_of
 from urdf_usd.conformance.export.masses import LinkInertial, adds_up
 from urdf_usd.converter.robot.model import Inertial, Pose
 
+_MASSES = ("centerOfMass", "diagonalInertia", "principalAxes")
+# A corner of a unit cube.
+_CORNER = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+_SIDES = ((0, 1, 3), (0, 3, 2), (1, 2, 3))
+_BASE = (0, 2, 1)
 
-def test_unauthored_mass_is_computed_from_colliders() -> None:
-    """A box of 2 dm^3 with the density of water, off the origin, with a warning."""
+
+def _corner(scene: Scene, path: str, *faces: tuple[int, int, int]) -> Usd.Prim:
+    mesh = UsdGeom.Mesh.Define(scene.stage, path)
+    mesh.CreatePointsAttr(_CORNER)
+    mesh.CreateFaceVertexCountsAttr([3] * len(faces))
+    mesh.CreateFaceVertexIndicesAttr([corner for face in faces for corner in face])
+    return mesh.GetPrim()
+
+
+@pytest.mark.parametrize(
+    ("mass", "blocked", "expected"),
+    # A box with the density of water; what is blocked is memory that nothing was written to.
+    [(None, (), 2.0), (3.0, _MASSES, 3.0)],
+)
+def test_open_values_are_computed_from_colliders(
+    mass: float | None, blocked: tuple[str, ...], expected: float
+) -> None:
+    """Of a box of 2 dm^3 off the origin, with a warning."""
     scene = Scene()
-    scene.body("/r/a", mass=None)
+    body = scene.body("/r/a", mass=mass)
+    for name in blocked:
+        body.GetAttribute(f"physics:{name}").Block()
     box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
     box.CreateSizeAttr(0.1)
     box.AddTranslateOp().Set(Gf.Vec3d(0.3, 0.0, 0.0))
@@ -30,32 +49,33 @@ def test_unauthored_mass_is_computed_from_colliders() -> None:
     assert rules_of(reading) == ["mass-computed"]
     inertial = link_of(reading, "a").inertial
     assert inertial is not None
-    assert inertial.mass == pytest.approx(2.0)
+    assert inertial.mass == pytest.approx(expected)
     assert inertial.origin.position == pytest.approx((0.3, 0.0, 0.0))
-    moments = (2 / 12 * 0.05, 0, 0, 2 / 12 * 0.05, 0, 2 / 12 * 0.02)
-    assert inertial.inertia == pytest.approx(moments, rel=1e-6, abs=1e-8)
+    across, along = expected / 12 * 0.05, expected / 12 * 0.02
+    assert inertial.inertia == pytest.approx((across, 0, 0, across, 0, along), abs=1e-8)
 
 
-def test_blocked_mass_properties_are_computed_from_colliders() -> None:
-    """OpenUSD returns memory for them that nothing was written to."""
+def test_values_in_double_precision_are_read() -> None:
+    """OpenUSD's utility ignores them."""
     scene = Scene()
-    body = scene.body("/r/a", mass=3.0)
-    box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
-    box.CreateSizeAttr(0.2)
-    box.AddTranslateOp().Set(Gf.Vec3d(0.3, 0.0, 0.0))
-    UsdPhysics.CollisionAPI.Apply(box.GetPrim())
-    for name in ("centerOfMass", "diagonalInertia", "principalAxes"):
-        body.GetAttribute(f"physics:{name}").Block()
+    body = scene.body("/r/a", mass=None)
+    UsdPhysics.MassAPI.Apply(body)
+    types = Sdf.ValueTypeNames
+    for name, kind, value in (
+        ("mass", types.Double, 2.0),
+        ("centerOfMass", types.Point3d, Gf.Vec3d(0.1, 0.2, 0.3)),
+        ("diagonalInertia", types.Double3, Gf.Vec3d(0.2, 0.3, 0.4)),
+        ("principalAxes", types.Quatd, Gf.Quatd(1.0)),
+    ):
+        spec = scene.stage.GetRootLayer().GetPrimAtPath(body.GetPath())
+        Sdf.AttributeSpec(spec, f"physics:{name}", kind).default = value
 
-    reading = scene.read()
+    inertial = link_of(scene.read(), "a").inertial
 
-    assert rules_of(reading) == ["mass-computed"]
-    inertial = link_of(reading, "a").inertial
     assert inertial is not None
-    assert inertial.mass == pytest.approx(3.0)
-    assert inertial.origin.position == pytest.approx((0.3, 0.0, 0.0))
-    moment = 3.0 * 0.2**2 / 6
-    assert inertial.inertia == pytest.approx((moment, 0, 0, moment, 0, moment))
+    assert inertial.mass == 2.0
+    assert inertial.origin.position == pytest.approx((0.1, 0.2, 0.3))
+    assert inertial.inertia == pytest.approx((0.2, 0, 0, 0.3, 0, 0.4))
 
 
 def test_meshes_of_a_collider_xform_have_the_mass() -> None:
@@ -66,10 +86,7 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
     scene = Scene()
     scene.body("/r/a", mass=None)
     for name, shift in (("m", 0.0), ("n", 2.0)):
-        mesh = UsdGeom.Mesh.Define(scene.stage, f"/colliders/{name}")
-        mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
-        mesh.CreateFaceVertexCountsAttr([3, 3, 3, 3])
-        mesh.CreateFaceVertexIndicesAttr([0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3])
+        mesh = UsdGeom.Mesh(_corner(scene, f"/colliders/{name}", _BASE, *_SIDES))
         mesh.AddTranslateOp().Set(Gf.Vec3d(shift, 0.0, 0.0))
     UsdGeom.Mesh.Define(scene.stage, "/colliders/x/deeper")
     group = UsdGeom.Xform.Define(scene.stage, "/r/a/collisions").GetPrim()
@@ -79,8 +96,7 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
 
     reading = scene.read()
 
-    rules = ["collider-no-gprim", "mesh-unreadable", "mass-computed"]
-    assert rules_of(reading) == rules
+    assert rules_of(reading) == ["collider-no-gprim", "mesh-unreadable", "mass-computed"]
     assert "its meshes collide: m, n" in reading.diagnostics[0].message
     link = link_of(reading, "a")
     assert [shape.name for shape in link.collisions] == ["m", "n"]
@@ -97,13 +113,8 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
 def test_open_mesh_has_the_inertia_of_its_hull() -> None:
     """A corner of a unit cube without its base; the mass is stated."""
     scene = Scene()
-    body = scene.body("/r/a", mass=None)
-    UsdPhysics.MassAPI.Apply(body).CreateMassAttr(2.0)
-    mesh = UsdGeom.Mesh.Define(scene.stage, "/r/a/m")
-    mesh.CreatePointsAttr([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
-    mesh.CreateFaceVertexCountsAttr([3, 3, 3])
-    mesh.CreateFaceVertexIndicesAttr([0, 1, 3, 0, 3, 2, 1, 2, 3])
-    UsdPhysics.CollisionAPI.Apply(mesh.GetPrim())
+    UsdPhysics.MassAPI.Apply(scene.body("/r/a", mass=None)).CreateMassAttr(2.0)
+    UsdPhysics.CollisionAPI.Apply(_corner(scene, "/r/a/m", *_SIDES))
 
     inertial = link_of(scene.read(), "a").inertial
 
@@ -130,16 +141,16 @@ def test_edited_masses_have_priority_over_custom_attributes() -> None:
     scene = Scene()
     body = scene.body("/r/a", mass=3.0)
     frame = UsdGeom.Xform.Define(scene.stage, "/r/a/b").GetPrim()
-    kinds = Sdf.ValueTypeNames
-    frame.CreateAttribute("urdf:link", kinds.String).Set("b")
+    types = Sdf.ValueTypeNames
+    frame.CreateAttribute("urdf:link", types.String).Set("b")
     for prim, mass in ((body, 1.0), (frame, 1.5)):
-        prim.CreateAttribute("urdf:inertial:mass", kinds.Double).Set(mass)
+        prim.CreateAttribute("urdf:inertial:mass", types.Double).Set(mass)
         for name, values in (
             ("origin:position", (0.0, 0.0, 0.0)),
             ("origin:quat_wxyz", (1.0, 0.0, 0.0, 0.0)),
             ("inertia", (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)),
         ):
-            attribute = prim.CreateAttribute(f"urdf:inertial:{name}", kinds.DoubleArray)
+            attribute = prim.CreateAttribute(f"urdf:inertial:{name}", types.DoubleArray)
             attribute.Set(Vt.DoubleArray(values))
 
     reading = scene.read()
@@ -151,27 +162,37 @@ def test_edited_masses_have_priority_over_custom_attributes() -> None:
     assert link_of(reading, "b").inertial is None
 
 
-def test_links_at_one_position_get_their_masses_back() -> None:
-    """Their centres balance up to rounding, with a lever of zero."""
-    tensor = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
-    body = Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0))
+_UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+_PLACE = Pose((0.1, -0.2, 0.05))
+
+
+@pytest.mark.parametrize(
+    ("body", "parts", "expected"),
+    [
+        # Links at one position, whose centres balance up to rounding with a lever of zero.
+        (Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0)), 2, True),
+        (Inertial(0.1, Pose(), (2.0, 0.0, 0.0, 2.0, 0.0, 2.0)), 1, False),
+        # A head of 1.3 kg with an inertia of 1e-20 kg m^2 of either sign was replaced.
+        (
+            Inertial(1.3, _PLACE, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7)),
+            Inertial(1.3, _PLACE, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0)),
+            True,
+        ),
+        (
+            Inertial(1.3, _PLACE, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7)),
+            Inertial(1.3, _PLACE, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3)),
+            False,
+        ),
+    ],
+)
+def test_inertials_of_links_add_up_to_that_of_the_body(
+    body: Inertial, parts: int | Inertial, *, expected: bool
+) -> None:
+    """Up to rounding, and to what a conversion adds."""
     place = np.eye(4)
     place[1, 3] = -3.469447e-18
-    link_inertials = [
-        LinkInertial(Inertial(0.05, Pose(), tensor), np.eye(4)),
-        LinkInertial(Inertial(0.05, Pose(), tensor), place),
-    ]
+    links = [LinkInertial(Inertial(0.05, Pose(), _UNIT), frame) for frame in (np.eye(4), place)]
+    if isinstance(parts, Inertial):
+        links, parts = [LinkInertial(parts, np.eye(4))], 1
 
-    assert adds_up(body, link_inertials, robot_mass=65.0)
-    assert not adds_up(body, link_inertials[:1], robot_mass=65.0)
-
-
-def test_rounded_zero_inertia_explains_its_replacement() -> None:
-    """A head of 1.3 kg with an inertia of 1e-20 kg m^2 of either sign."""
-    place = Pose((0.1, -0.2, 0.05))
-    body = Inertial(1.3, place, (6e-7, 0.0, 0.0, 6e-7, 0.0, 6e-7))
-    noise = Inertial(1.3, place, (1e-20, 0.0, 0.0, -1e-20, 0.0, 0.0))
-    real = Inertial(1.3, place, (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3))
-
-    assert adds_up(body, [LinkInertial(noise, np.eye(4))], robot_mass=30.0)
-    assert not adds_up(body, [LinkInertial(real, np.eye(4))], robot_mass=30.0)
+    assert adds_up(body, links[:parts], robot_mass=65.0) is expected
