@@ -22,6 +22,11 @@ from urdf_usd.conformance.engines.openusd.stage import (
     parse_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
+from urdf_usd.conformance.engines.openusd.values import (
+    missing_parts,
+    read_authored,
+    unusable_values,
+)
 from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
 from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
 from urdf_usd.conformance.export.mechanism import (
@@ -47,6 +52,7 @@ from urdf_usd.converter.robot.model import (
     Inertial,
     Link,
     LoopJoint,
+    Material,
     MeshFile,
     Robot,
 )
@@ -60,7 +66,6 @@ from urdf_usd.converter.usd.loading.opening import (
     open_stage,
     openusd_reason,
 )
-from urdf_usd.converter.usd.loading.stage_values import missing_parts, unusable_values
 from urdf_usd.converter.usd.loading.variants import unselected_variant_sets
 
 
@@ -213,8 +218,12 @@ def _read(
     *,
     shapes: bool,
 ) -> StageReading:
-    if unusable := (*missing_parts(stage), *unusable_values(stage)):
-        raise StageError(unusable)
+    missing = [Diagnostic("stage-incomplete", part) for part in missing_parts(stage)]
+    unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
+    if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
+        unusable.append(f"upAxis is {up} in @{stage.GetRootLayer().identifier}@, not Y or Z")
+    if missing or unusable:
+        raise StageError((*missing, *(Diagnostic("stage-value", text) for text in unusable)))
     lowered = list(lower_colliders(stage))
     default = stage.GetDefaultPrim()
     named = None if chosen is None else named_prim(stage, chosen)
@@ -382,6 +391,8 @@ def _undefined(robot: Robot) -> Iterator[Diagnostic]:
 
 
 def _has_nan(value: object) -> bool:
+    if isinstance(value, Material):
+        return not all(map(math.isfinite, value.rgba or ()))
     if isinstance(value, float):
         return math.isnan(value)
     if isinstance(value, tuple):

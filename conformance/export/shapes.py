@@ -194,7 +194,7 @@ def _read_shape(
         notes: Receives why URDF has no such geometry.
 
     Raises:
-        StageError: A point of a mesh is not finite, or a size is blocked.
+        StageError: A point of a mesh is not finite.
     """
     path, linear = prim.GetPath(), to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
@@ -207,9 +207,6 @@ def _read_shape(
     turn = linear / lengths
     is_skewed = bool(np.abs(turn.T @ turn - np.eye(3)).max() > _SKEW)
     is_mirrored = np.linalg.det(linear) < 0
-    for name in ("size", "radius", "height", "axis"):
-        if (attribute := prim.GetAttribute(name)) and attribute.Get() is None:
-            raise _unusable(f"{path}.{name} is blocked, and has no value")
     geometry = gprim_geometry(prim)
     pose = np.eye(4)
     pose[:3, 3] = to_link[:3, 3]

@@ -20,40 +20,25 @@ Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
 from msgspec import Struct
-from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
-    InvalidFileError,
+from urdf_usd.conformance.engines.openusd.values import (
+    Authored,
+    missing_parts,
+    one_line,
+    read_authored,
+    unusable_values,
 )
+from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 
-# Composition errors that mean that parts of the robot are missing.
-_INCOMPLETE = {
-    Pcp.ErrorType_ArcCapacityExceeded,
-    Pcp.ErrorType_ArcCycle,
-    Pcp.ErrorType_ArcNamespaceDepthCapacityExceeded,
-    Pcp.ErrorType_IndexCapacityExceeded,
-    Pcp.ErrorType_InvalidAssetPath,
-    Pcp.ErrorType_InvalidPrimPath,
-    Pcp.ErrorType_InvalidSublayerPath,
-    Pcp.ErrorType_SublayerCycle,
-    Pcp.ErrorType_UnresolvedPrimPath,
-    Pcp.ErrorType_VariableExpressionError,
-}
-# What OpenUSD adds to messages with addresses in memory, which differ in each process.
-_ADDRESSES = re.compile(
-    r",@anon:0x[0-9a-f]+:[^@]*@| \(instantiating stage on stage @[^@]*@ <0x[0-9a-f]+>\)"
-)
 # Of a scale of one.
 _ROUNDING = 1e-9
 # Unusable values that are listed.
@@ -90,14 +75,6 @@ class Units(Struct, frozen=True):
     def effort(self, *, angular: bool) -> float:
         """One unit of torque [N m] or force [N]; time is in seconds."""
         return self.mass * self.length ** (2 if angular else 1)
-
-
-class Authored(NamedTuple):
-    """An authored property of a prim."""
-
-    name: str  # Its name
-    property: Usd.Property  # The attribute or relationship
-    value: object  # Of an attribute at the default time; None of a relationship
 
 
 class Physics(Struct, frozen=True, eq=False):
@@ -150,14 +127,10 @@ class Diagnostics:
 
 def _commentary(posted: Tf.Warning) -> str:
     try:
-        return _one_line(posted.commentary)
+        return one_line(posted.commentary)
     except UnicodeDecodeError:
         # It quotes a binary file.
         return "the file cannot be read, and is not UTF-8"
-
-
-def _one_line(text: str) -> str:
-    return _ADDRESSES.sub("", " ".join(text.split()))
 
 
 def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> Physics:
@@ -175,13 +148,7 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
-    missing = tuple(
-        dict.fromkeys(
-            _one_line(str(error)).rstrip(".")
-            for error in stage.GetCompositionErrors()
-            if error.errorType in _INCOMPLETE
-        )
-    )
+    missing = missing_parts(stage)
     if missing and not partial:
         raise AbstentionError(incomplete(missing).removeprefix("; "))
     default = stage.GetDefaultPrim()
@@ -194,7 +161,7 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         for path, meshes in lower_colliders(stage)
     )
     default = stage.GetDefaultPrim()
-    authored = [] if usable else _authored(stage)
+    authored = [] if usable else read_authored(stage)
     if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
@@ -263,19 +230,6 @@ def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
             if meshes:
                 prim.RemoveAPI(UsdPhysics.CollisionAPI)
             yield path, [mesh.GetName() for mesh in meshes]
-
-
-def _authored(stage: Usd.Stage) -> list[tuple[Usd.Prim, list[Authored]]]:
-    # Read once, as most of a reading is spent in reading values.
-    return [
-        (prim, [_read(each) for each in prim.GetAuthoredProperties()])
-        for prim in stage.Traverse(Usd.TraverseInstanceProxies())
-    ]
-
-
-def _read(property_: Usd.Property) -> Authored:
-    value = property_.Get() if isinstance(property_, Usd.Attribute) else None
-    return Authored(property_.GetName(), property_, value)
 
 
 def incomplete(missing: Sequence[str]) -> str:
@@ -373,152 +327,3 @@ def number_attribute(prim: Usd.Prim, name: str) -> float | None:
 def urdf_name(prim: Usd.Prim) -> str:
     """Return the URDF name of a prim: its displayName, else its own name."""
     return str(prim.GetDisplayName() or prim.GetName())
-
-
-# Beginnings of attributes with physics, and of those with numbers for it.
-_PREFIXES = ("physics:", "drive:", "limit:", "newton:", "xformOp")
-_NUMBERS = (*_PREFIXES[:-1], "physxJoint", "physxMimicJoint:", "mjc:", "urdf:")
-_CHECKED = (*_PREFIXES, *_NUMBERS)
-_TYPES = Sdf.ValueTypeNames
-_DIMENSIONS = {"size", "radius", "height", "width", "length"}
-# Beyond it, products of a few numbers are not finite.
-_MOST = 1e38
-
-
-def unusable_values(
-    stage: Usd.Stage, authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
-) -> Iterator[str]:
-    """Describe unusable values of a stage: units, transforms, types, numbers, axes.
-
-    Args:
-        stage: The stage.
-        authored: Its prims with their properties.
-    """
-    root = stage.GetRootLayer().identifier
-    for what, unit in (
-        ("metersPerUnit", UsdGeom.GetStageMetersPerUnit(stage)),
-        ("kilogramsPerUnit", UsdPhysics.GetStageKilogramsPerUnit(stage)),
-    ):
-        if not 0 < unit < math.inf:
-            yield f"{what} is {unit} in @{root}@"
-    if str(UsdGeom.GetStageUpAxis(stage)) not in {"X", "Y", "Z"}:
-        yield f"upAxis is {UsdGeom.GetStageUpAxis(stage)} in @{root}@"
-    cache = UsdGeom.XformCache()
-    default = stage.GetDefaultPrim().GetPath()
-    for prim, properties in authored:
-        if prim.IsA(UsdGeom.Xformable) and not _is_placed(prim, cache):
-            layer = prim.GetPrimStack()[0].layer.identifier
-            yield f"{prim.GetPath()} has no finite transform in @{layer}@"
-        is_shape = prim.IsA(UsdGeom.Gprim)
-        below = prim.GetPath().HasPrefix(default)
-        declared = _declared_types(prim)
-        for name, attribute, value in properties:
-            if not isinstance(attribute, Usd.Attribute):
-                continue
-            faults = [*_of_another_type(attribute, declared(name))]
-            if not faults and (is_shape or name.startswith(_CHECKED)):
-                faults = [*_faults(attribute, name, value, below_default=below)]
-            for fault in faults:
-                yield f"{attribute.GetPath()} {fault}{_layer_of(attribute)}"
-
-
-def _declared_types(prim: Usd.Prim) -> Callable[[str], Sdf.ValueTypeName | None]:
-    """Return what finds the type that a registry declares for an attribute."""
-    schema = prim.GetPrimDefinition()
-    node = None
-    if prim.IsA(UsdShade.Shader):
-        node = UsdShade.NodeDefAPI(prim).GetShaderNodeForSourceType("glslfx")
-
-    def declared(name: str) -> Sdf.ValueTypeName | None:
-        if attribute := schema.GetAttributeDefinition(name):
-            return attribute.GetTypeName()
-        entry = node and node.GetShaderInput(name.removeprefix("inputs:"))
-        return entry.GetTypeAsSdfType().GetSdfType() if entry else None
-
-    return declared
-
-
-def _of_another_type(attribute: Usd.Attribute, declared: Sdf.ValueTypeName | None) -> Iterator[str]:
-    """Describe the first authored type whose values typed consumers do not read.
-
-    Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from
-    ``double3 physics:diagonalInertia``, and a ``double`` force of a drive is none for
-    OpenUSD's physics parser and for Newton. OpenUSD's own validator reports an
-    ``AttributeTypeMismatch``. Roles make no difference here: ``float3[] points`` has
-    the values of ``point3f[]``.
-    """
-    if declared is None:
-        return
-    for spec in attribute.GetPropertyStack():
-        # Renderers read texts of shaders from tokens, as OpenUSD itself once wrote.
-        wrote_token = spec.typeName == _TYPES.Token and declared == _TYPES.String
-        if spec.typeName.type != declared.type and not wrote_token:
-            yield f"is a {spec.typeName} instead of a {declared}: not read by consumers"
-            return
-
-
-def _layer_of(attribute: Usd.Attribute) -> str:
-    for spec in attribute.GetPropertyStack(Usd.TimeCode.Default()):
-        return f" in @{spec.layer.identifier}@"
-    return ""
-
-
-def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
-    try:
-        local, _ = cache.GetLocalTransformation(prim)
-        world = cache.GetLocalToWorldTransform(prim)
-    except Tf.ErrorException:
-        return False
-    return bool((np.abs(local) < _MOST).all() and (np.abs(world) < _MOST).all())
-
-
-def _faults(
-    attribute: Usd.Attribute, name: str, value: object, *, below_default: bool
-) -> Iterator[str]:
-    if below_default and attribute.GetNumTimeSamples() and not _has_default(attribute):
-        yield "has time samples and no default value"
-    elif value is None:
-        if name in {*_DIMENSIONS, UsdGeom.Tokens.axis}:
-            # OpenUSD does not use the fallback of a blocked attribute.
-            yield "is blocked, and has no value"
-    elif name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
-        yield f"= {value!r} is no axis"
-    elif (name in _DIMENSIONS or name.startswith(_NUMBERS)) and not _has_usable_numbers(
-        attribute, value
-    ):
-        yield f"= {value!r} is not finite"
-
-
-def _has_default(attribute: Usd.Attribute) -> bool:
-    return any(
-        spec.HasDefaultValue() for spec in attribute.GetPropertyStack(Usd.TimeCode.Default())
-    )
-
-
-def _has_usable_numbers(attribute: Usd.Attribute, value: object) -> bool:
-    """Return whether numbers are finite, or infinite where that is documented.
-
-    A schema documents it by an infinite fallback: no limit, or not authored.
-    """
-    numbers = _numbers(value)
-    if all(map(math.isfinite, numbers)):
-        return True
-    if any(map(math.isnan, numbers)):
-        return False
-    definition = attribute.GetPrim().GetPrimDefinition()
-    fallback = definition.GetAttributeFallbackValue(attribute.GetName())
-    if isinstance(value, float):
-        # Without a schema, an infinite number can only be meant as no limit.
-        return fallback is None or math.isinf(fallback)
-    return fallback is not None and numbers == _numbers(fallback)
-
-
-def _numbers(value: object) -> list[float]:
-    if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
-        return [value.real, *value.imaginary]
-    if isinstance(value, bool | str | Sdf.AssetPath):
-        return []
-    if isinstance(value, int | float):
-        return [value]
-    found = np.array(value)
-    return found.ravel().tolist() if found.dtype.kind in "fiu" else []

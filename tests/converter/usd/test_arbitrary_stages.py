@@ -172,7 +172,7 @@ def test_invalid_units_are_refused_by_both(tmp_path: Path, name: str, value: obj
     file = tmp_path / "odd.usda"
     layer.Export(str(file))
 
-    with pytest.raises(StageError, match=f"{name} of the stage is"):
+    with pytest.raises(StageError, match=f"{name} is"):
         read_usd(file)
     with pytest.raises(AbstentionError, match=f"{name} is"):
         OpenusdEngine().observe(Request(str(file), _AT_REST))

@@ -1,8 +1,7 @@
 """Stages with invalid values or missing layers.
 
 ``export`` refuses them, naming prim and layer; the engine of ``check`` reports invalid
-values, and reads a stage with missing layers with a diagnostic for each. Both are
-written independently, so every case runs with both.
+values, and reads a stage with missing layers with a diagnostic for each.
 """
 
 from __future__ import annotations
@@ -126,8 +125,8 @@ def test_nan_is_refused_and_names_prim_and_layer(tmp_path: Path, place: str) -> 
         assert str(tmp_path / "doubtful.usda") in message
 
 
-def test_transform_that_is_nan_names_the_attribute(tmp_path: Path) -> None:
-    """Once, and not for prims below."""
+def test_transform_that_is_nan_is_named_once(tmp_path: Path) -> None:
+    """Not for prims below."""
     file = tmp_path / "r.usda"
     file.write_text(
         _with_number("translate = (0, 0, 1", "nan").replace(
@@ -139,8 +138,7 @@ def test_transform_that_is_nan_names_the_attribute(tmp_path: Path) -> None:
         read_usd(file)
 
     (found,) = refused.value.diagnostics
-    assert found.message.startswith("/robot/arm.xformOp:translate in ")
-    assert "cannot be (0, 0, nan)" in found.message
+    assert found.message.startswith("/robot/arm has no finite transform in ")
 
 
 @pytest.mark.parametrize("number", ["nan", "inf"])
@@ -164,7 +162,7 @@ def test_unit_beyond_float32_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "r.usda"
     file.write_text(_edited("metersPerUnit = 1", "metersPerUnit = 1e39"))
 
-    with pytest.raises(StageError, match="metersPerUnit of the stage is 1e\\+39"):
+    with pytest.raises(StageError, match="metersPerUnit is 1e\\+39"):
         read_usd(file)
 
 

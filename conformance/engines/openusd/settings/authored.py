@@ -24,7 +24,8 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
     short,
 )
 from urdf_usd.conformance.engines.openusd.settings.schema_attributes import NAMESPACES, is_accounted
-from urdf_usd.conformance.engines.openusd.stage import Authored, Physics
+from urdf_usd.conformance.engines.openusd.stage import Physics
+from urdf_usd.conformance.engines.openusd.values import Authored
 from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
 
 TYPES = frozenset(

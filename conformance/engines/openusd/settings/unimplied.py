@@ -42,7 +42,8 @@ from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     is_implied,
     schema_attribute,
 )
-from urdf_usd.conformance.engines.openusd.stage import Authored, Physics, urdf_name
+from urdf_usd.conformance.engines.openusd.stage import Physics, urdf_name
+from urdf_usd.conformance.engines.openusd.values import Authored
 from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
 
 # Attributes of masses, which concern bodies and their colliders alone.
