@@ -7,7 +7,7 @@ body that is the child of no joint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -372,80 +372,85 @@ def read_mechanism(
         reversed_limits: Names of joints that reversed limits do not lock.
         notes: Receives what is left out.
     """
-    stage, robot = physics.stage, str(physics.default.GetPath())
-    tree = _tree([link.path for link in links if link.is_body], joints, stage)
+    tree = _tree([link.path for link in links if link.is_body], joints, physics.stage)
     for loop in tree.loops:
         message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
         notes.append(Diagnostic("joint-loop-opened", message))
     in_tree = {joint.path: joint for joint in tree.joints}
     tree_joints = [in_tree[joint.path] for joint in joints if joint.path in in_tree]
-    prims = [stage.GetPrimAtPath(joint.path) for joint in tree_joints]
+    prims = [physics.stage.GetPrimAtPath(joint.path) for joint in tree_joints]
     names = unique_names("joint", prims, notes)
     motions = [
         read_motion(joint, physics, notes, lockable=name not in reversed_limits)
         for joint, name in zip(tree_joints, names, strict=True)
     ]
-    notes += dropped_settings(stage, prims)
-    link_prims = [stage.GetPrimAtPath(link.path) for link in links]
+    notes += dropped_settings(physics.stage, prims)
+    link_prims = [physics.stage.GetPrimAtPath(link.path) for link in links]
     links = [
         structs.replace(link, name=name)
         for link, name in zip(links, unique_names("link", link_prims, notes), strict=True)
     ]
-    frames = _LinkFrames(world, robot, links, str(UsdGeom.GetStageUpAxis(stage)) == "Y")
-    root = None if any(WORLD in joint.bodies for joint in joints) else tree.base
-    frames.stand(frames.world_link.path if frames.world_link else root)
+    at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
+    writer = _JointWriter(physics, world, links, notes)
+    writer.stand(None if at_world else tree.base)
     for joint, name, motion in zip(tree_joints, names, motions, strict=True):
-        child = joint.bodies[joint.child]
-        place = offset_from_axis(motion.axes[-1][1], joint.anchors[joint.child])
-        if place is not None:
-            frames.move(child, place)
-            notes.append(Diagnostic("joint-moved", f"frame of {child} moves to joint {name!r}"))
-
-    by_name = {link.name: link for link in links}
-    world_name = "world"
-    while world_name in by_name:
-        world_name += "_"
-    writer = _JointWriter(physics, frames, links, world_name, notes)
-    single = {
-        joint.path: name
-        for joint, name, motion in zip(tree_joints, names, motions, strict=True)
-        if len(motion.axes) == 1
-    }
-    written = writer.write(tree_joints, names, motions, single)
+        writer.move_to_axis(joint, name, motion)
+    singles = zip(tree_joints, names, motions, strict=True)
+    single = {joint.path: name for joint, name, motion in singles if len(motion.axes) == 1}
+    taken = set(names)
+    written: list[Joint] = []
+    for joint, name, motion in zip(tree_joints, names, motions, strict=True):
+        written += writer.write(joint, name, motion, single, taken)
     taken = {joint.name for joint in written}
-    written += writer.frame_joints(single, taken)
-    needs_world = frames.world_link is None and (root is None or not any(x.is_body for x in links))
+    written += (
+        writer.frame_joint(link, single, taken)
+        for link in links
+        if not link.is_body and link.above is not None
+    )
     taken = {joint.name for joint in written}
     return Mechanism(
         links=tuple(links),
-        world=world_name if needs_world else None,
+        world=writer.world_name if at_world and writer.world_link is None else None,
         joints=tuple(written),
-        moved=frames.moved,
+        moved=writer.moved,
         intermediate=tuple(writer.intermediate),
         loops=tuple(writer.loop(joint, taken) for joint in joints if joint in tree.loops),
     )
 
 
-class _LinkFrames:
-    """Frames of links, which differ from those of prims where URDF demands it.
+class _JointWriter:
+    """Writes joints of a stage as joints of URDF.
 
-    Attributes:
-        world_link: Prim that represents the world, if any.
-        moved: (4, 4) frame of a link in the frame of its prim, if they differ.
+    Frames of links differ from those of their prims where the up axis or a joint axis
+    away from the origin demands it.
     """
 
     def __init__(
-        self, world: WorldTransforms, robot: str, links: Sequence[StageLink], is_y_up: bool
+        self,
+        physics: Physics,
+        world: WorldTransforms,
+        links: Sequence[StageLink],
+        notes: list[Diagnostic],
     ) -> None:
-        self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
+        self.intermediate: list[Link] = []  # between the joints of chains
+        # (4, 4) frame of a link in the frame of its prim, if they differ
         self.moved: dict[str, Array] = {}
-        self.robot = robot
-        self.transforms = world
-        self._is_y_up = is_y_up
+        # prim that represents the world
+        self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
+        self.world_name = "world"
+        while any(link.name == self.world_name for link in links):
+            self.world_name += "_"
+        self._physics, self._world, self._notes = physics, world, notes
+        self._robot = str(physics.default.GetPath())
+        self._couplings = couplings_of(physics)
+        self._by_path = {link.path: link for link in links}
+        self._by_name = {link.name: link for link in links}
+        self._taken_links = {*self._by_name, self.world_name}
 
-    def stand(self, path: str | None) -> None:
+    def stand(self, root: str | None) -> None:
         """Turn the frame of the root link so that its Z axis points up."""
-        if path is not None and self._is_y_up:
+        path = self.world_link.path if self.world_link else root
+        if path is not None:
             self.moved[path] = self._upright(path)
 
     def _upright(self, path: str) -> Array:
@@ -454,157 +459,135 @@ class _LinkFrames:
         The identity if the prim's Z axis points up more than its Y axis: robots that
         were converted from Z up are often rotated at their root prim.
         """
-        up = self.transforms.rigid(path)[1, :3]
-        return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
+        up = self._world.rigid(path)[1, :3]
+        is_y_up = UsdGeom.GetStageUpAxis(self._physics.stage) == UsdGeom.Tokens.y
+        return _STANDING if is_y_up and not up[2] > up[1] else np.eye(4)
 
-    def move(self, path: str, place: tuple[float, float, float]) -> None:
-        """Move the origin of a link's frame."""
-        frame = np.eye(4)
-        frame[:3, 3] = place
-        self.moved[path] = frame
+    def move_to_axis(self, joint: Connection, name: str, motion: Motion) -> None:
+        """Move the frame of a joint's child to the joint, if its axis is elsewhere."""
+        place = offset_from_axis(motion.axes[-1][1], joint.anchors[joint.child])
+        if place is not None:
+            child = joint.bodies[joint.child]
+            self.moved[child] = np.eye(4)
+            self.moved[child][:3, 3] = place
+            message = f"frame of {child} moves to joint {name!r}"
+            self._notes.append(Diagnostic("joint-moved", message))
 
-    def of(self, link: StageLink | None) -> Array:
+    def _frame(self, link: StageLink | None) -> Array:
         """Return the (4, 4) frame of a link in its body, or in the robot's frame.
 
         Without a link, that of the world.
         """
         if link is None:
-            return self._upright(self.robot)
+            return self._upright(self._robot)
         moved = self.moved.get(link.path, np.eye(4))
         if link.is_body:
             return moved
-        return rigid(self.transforms.within(link.path, link.body or self.robot)) @ moved
+        return rigid(self._world.within(link.path, link.body or self._robot)) @ moved
 
-    def anchor(self, joint: Connection, side: int) -> Array:
-        """Return the (4, 4) joint frame in the body of a side, or in the robot's frame."""
-        if joint.bodies[side] == WORLD:
-            return inverses(self.transforms.rigid(self.robot)) @ joint.anchors[side]
-        return joint.anchors[side]
+    def _side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
+        """Return the link of a side, and the (4, 4) joint frame in its body.
 
-
-class _JointWriter:
-    """Writes joints of a stage as joints of URDF.
-
-    Attributes:
-        intermediate: Links between the joints of chains.
-    """
-
-    def __init__(
-        self,
-        physics: Physics,
-        frames: _LinkFrames,
-        links: Sequence[StageLink],
-        world_name: str,
-        notes: list[Diagnostic],
-    ) -> None:
-        self.intermediate: list[Link] = []
-        self._physics = physics
-        self._couplings = couplings_of(physics)
-        self._frames = frames
-        self._by_path = {link.path: link for link in links}
-        self._by_name = {link.name: link for link in links}
-        self._world_name = world_name
-        self._notes = notes
-
-    def _link_at(self, joint: Connection, side: int) -> StageLink | None:
-        body = joint.bodies[side]
-        return self._frames.world_link if body == WORLD else self._by_path[body]
+        The frame is in the robot's frame for the world.
+        """
+        if joint.bodies[side] != WORLD:
+            return self._by_path[joint.bodies[side]], joint.anchors[side]
+        return self.world_link, inverses(self._world.rigid(self._robot)) @ joint.anchors[side]
 
     def write(
         self,
-        joints: Sequence[Connection],
-        names: Sequence[str],
-        motions: Sequence[Motion],
+        joint: Connection,
+        name: str,
+        motion: Motion,
         single: Mapping[str, str],
-    ) -> list[Joint]:
-        """Write the joints of the tree; those of several axes as chains."""
-        taken, taken_links = set(names), {*self._by_name, self._world_name}
-        written = []
-        for joint, name, motion in zip(joints, names, motions, strict=True):
-            prim = self._physics.stage.GetPrimAtPath(joint.path)
-            # A conversion stores the name of a parent link that is no body.
-            parent = self._by_name.get(read_text(prim, "joint:parent") or "")
-            if parent is None or joint.reversed:
-                parent = self._link_at(joint, joint.parent)
-            child = self._by_path[joint.bodies[joint.child]]
-            before = inverses(self._frames.of(parent)) @ self._frames.anchor(joint, joint.parent)
-            after = inverses(joint.anchors[joint.child]) @ self._frames.of(child)
-            parent_name = parent.name if parent else self._world_name
-            self._notes += faulty_leaders(prim, single)
-            if len(motion.axes) == 1:
-                ((token, kind),) = motion.axes
-                written.append(
-                    Joint(
-                        name,
-                        parent_name,
-                        child.name,
-                        kind,
-                        pose_from_transform(before @ after),
-                        **read_fields(prim, kind, token, single, self._couplings),
-                        custom=read_custom(prim),
-                    )
-                )
-                continue
-            tokens = tuple(token for token, _ in motion.axes)
-            stems = [f"{name}_{token}" for token in tokens]
-            chain = [_unused(stem, taken) for stem in stems]
-            between = [_unused(f"{stem}_link", taken_links) for stem in stems[:-1]]
-            mark = chain_mark(name, tokens, backwards=motion.backwards, cone=motion.cone)
-            customs = [read_custom(prim) + Custom(elements=(mark,))] + [Custom()] * len(between)
-            origins = [pose_from_transform(before)] + [IDENTITY] * len(between)
-            origins[-1] = pose_from_transform(after)
-            ends = [parent_name, *between, child.name]
-            written += (
-                Joint(
-                    chain[index],
-                    ends[index],
-                    ends[index + 1],
-                    kind,
-                    origins[index],
-                    **read_axis_fields(prim, kind, token, self._physics.units),
-                    custom=customs[index],
-                )
-                for index, (token, kind) in enumerate(motion.axes)
-            )
-            self.intermediate += (Link(link, MASSLESS) for link in between)
-            message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(chain)}"
-            self._notes.append(Diagnostic("joint-split", message))
-        return written
+        taken: set[str],
+    ) -> Iterator[Joint]:
+        """Write a joint of the tree; one of several axes as a chain.
 
-    def frame_joints(self, single: Mapping[str, str], taken: set[str]) -> list[Joint]:
-        """Return fixed joints of frames, which USD represents only by nested prims."""
-        joints = []
-        for link in self._by_path.values():
-            if link.is_body or link.above is None:
-                continue
-            prim = self._physics.stage.GetPrimAtPath(link.path)
-            nested = rigid(self._frames.transforms.within(link.path, link.above))
-            if (moved := self._frames.moved.get(link.above)) is not None:
-                nested = inverses(moved) @ nested
-            joints.append(
-                Joint(
-                    _unused(read_text(prim, "joint:name") or f"{link.name}_joint", taken),
-                    self._by_path[link.above].name,
-                    link.name,
-                    Fixed(),
-                    pose_from_transform(nested),
-                    **read_fields(prim, Fixed(), "", single, self._couplings),
-                    custom=read_joint_custom(prim),
-                )
+        Args:
+            joint: The joint.
+            name: Its URDF name.
+            motion: Its motion.
+            single: Names of the joints of one axis, by path.
+            taken: Names of joints; those of the chain are added.
+        """
+        prim = self._physics.stage.GetPrimAtPath(joint.path)
+        parent, anchor = self._side(joint, joint.parent)
+        # A conversion stores the name of a parent link that is no body.
+        stated = self._by_name.get(read_text(prim, "joint:parent") or "")
+        if stated is not None and not joint.reversed:
+            parent = stated
+        child, child_anchor = self._side(joint, joint.child)
+        assert child is not None  # noqa: S101  the world is no child
+        before = inverses(self._frame(parent)) @ anchor
+        after = inverses(child_anchor) @ self._frame(child)
+        parent_name = parent.name if parent else self.world_name
+        self._notes += faulty_leaders(prim, single)
+        if len(motion.axes) == 1:
+            ((token, kind),) = motion.axes
+            yield Joint(
+                name,
+                parent_name,
+                child.name,
+                kind,
+                pose_from_transform(before @ after),
+                **read_fields(prim, kind, token, single, self._couplings),
+                custom=read_custom(prim),
             )
-        return joints
+            return
+        tokens = tuple(token for token, _ in motion.axes)
+        names = [_unused(f"{name}_{token}", taken) for token in tokens]
+        between = [_unused(f"{name}_{token}_link", self._taken_links) for token in tokens[:-1]]
+        mark = chain_mark(name, tokens, backwards=motion.backwards, cone=motion.cone)
+        customs = [read_custom(prim) + Custom(elements=(mark,))] + [Custom()] * len(between)
+        origins = [pose_from_transform(before)] + [IDENTITY] * len(between)
+        origins[-1] = pose_from_transform(after)
+        ends = [parent_name, *between, child.name]
+        for index, (token, kind) in enumerate(motion.axes):
+            yield Joint(
+                names[index],
+                ends[index],
+                ends[index + 1],
+                kind,
+                origins[index],
+                **read_axis_fields(prim, kind, token, self._physics.units),
+                custom=customs[index],
+            )
+        self.intermediate += (Link(link, MASSLESS) for link in between)
+        message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
+        self._notes.append(Diagnostic("joint-split", message))
+
+    def frame_joint(self, link: StageLink, single: Mapping[str, str], taken: set[str]) -> Joint:
+        """Return the fixed joint of a frame, which USD represents only by nested prims."""
+        prim, above = self._physics.stage.GetPrimAtPath(link.path), link.above or ""
+        nested = rigid(self._world.within(link.path, above))
+        if (moved := self.moved.get(above)) is not None:
+            nested = inverses(moved) @ nested
+        return Joint(
+            _unused(read_text(prim, "joint:name") or f"{link.name}_joint", taken),
+            self._by_path[above].name,
+            link.name,
+            Fixed(),
+            pose_from_transform(nested),
+            **read_fields(prim, Fixed(), "", single, self._couplings),
+            custom=read_joint_custom(prim),
+        )
 
     def loop(self, joint: Connection, taken: set[str]) -> LoopJoint:
         """Return a joint that closes a loop, with its frames in the links."""
         prim = self._physics.stage.GetPrimAtPath(joint.path)
-        links = [self._link_at(joint, side) for side in (0, 1)]
-        first, second = (link.name if link else self._world_name for link in links)
-        frame0, frame1 = (
-            pose_from_transform(inverses(self._frames.of(link)) @ self._frames.anchor(joint, side))
-            for side, link in enumerate(links)
-        )
+        names, frames = [], []
+        for side in (0, 1):
+            link, anchor = self._side(joint, side)
+            names.append(link.name if link else self.world_name)
+            frames.append(pose_from_transform(inverses(self._frame(link)) @ anchor))
         axis = None
         if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
             axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
-        name = _unused(legible_name(prim), taken)
-        return LoopJoint(name, str(prim.GetTypeName()), (first, second), (frame0, frame1), axis)
+        return LoopJoint(
+            _unused(legible_name(prim), taken),
+            str(prim.GetTypeName()),
+            (names[0], names[1]),
+            (frames[0], frames[1]),
+            axis,
+        )

@@ -117,7 +117,7 @@ def unusable_values(
             if not isinstance(attribute, Usd.Attribute):
                 continue
             is_checked = is_shape or name.startswith(_CHECKED)
-            faults = []
+            faults: list[str] = []
             if is_checked or not any_precision:
                 faults += _of_another_type(attribute, declared(name), any_precision=any_precision)
             if is_checked and not faults:
