@@ -12,6 +12,7 @@ import textwrap
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -179,7 +180,12 @@ def test_documents_have_blocks_of_known_languages() -> None:
 @pytest.mark.parametrize("block", _in("python"))
 def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
     """In a folder with a robot; test functions are run by pytest."""
+    for package in re.findall(r"^(?:import|from) (\w+)", block.text, re.MULTILINE):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
     environment = _environment(folder.parent / "bin")
+    if "robot_usd/" in block.text and "convert(" not in block.text:
+        _run(("urdf-usd", "convert", "robot.urdf", "robot_usd"), folder, environment)
     tests = re.search(r"^def test_", block.text, re.MULTILINE)
     script = folder / ("test_script.py" if tests else "script.py")
     script.write_text(block.text)
