@@ -442,6 +442,7 @@ class _JointWriter:
             self.world_name += "_"
         self._physics, self._world, self._notes = physics, world, notes
         self._robot = str(physics.default.GetPath())
+        self._is_y_up = UsdGeom.GetStageUpAxis(physics.stage) == UsdGeom.Tokens.y
         self._couplings = couplings_of(physics)
         self._by_path = {link.path: link for link in links}
         self._by_name = {link.name: link for link in links}
@@ -450,7 +451,7 @@ class _JointWriter:
     def stand(self, root: str | None) -> None:
         """Turn the frame of the root link so that its Z axis points up."""
         path = self.world_link.path if self.world_link else root
-        if path is not None:
+        if path is not None and self._is_y_up:
             self.moved[path] = self._upright(path)
 
     def _upright(self, path: str) -> Array:
@@ -460,8 +461,7 @@ class _JointWriter:
         were converted from Z up are often rotated at their root prim.
         """
         up = self._world.rigid(path)[1, :3]
-        is_y_up = UsdGeom.GetStageUpAxis(self._physics.stage) == UsdGeom.Tokens.y
-        return _STANDING if is_y_up and not up[2] > up[1] else np.eye(4)
+        return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
 
     def move_to_axis(self, joint: Connection, name: str, motion: Motion) -> None:
         """Move the frame of a joint's child to the joint, if its axis is elsewhere."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, UsdGeom, UsdPhysics
+from pxr import Gf, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import (
@@ -338,76 +338,3 @@ def test_reversed_limits_lock_a_joint() -> None:
     scene.joint(UsdPhysics.RevoluteJoint, "/r/j", ("/r/a", "/r/b"), **locked)
 
     assert scene.read().robot.joints[0].kind == Fixed()
-
-
-def test_joint_at_a_static_collider_is_a_joint_to_the_world() -> None:
-    """A collider without a body is static; its scale applies to the joint frame.
-
-    The anchor is the joint's local position through OpenUSD's own transform.
-    """
-    scene = Scene(length=0.01)
-    post = UsdGeom.Cube.Define(scene.stage, "/r/post")
-    post.AddTranslateOp().Set(Gf.Vec3d(20.0, -30.0, 50.0))
-    post.AddOrientOp().Set(quat(TURN))
-    post.AddScaleOp().Set(Gf.Vec3f(0.5, 2.0, 3.0))
-    UsdPhysics.CollisionAPI.Apply(post.GetPrim())
-    scene.body("/r/arm")
-    local = Gf.Vec3f(4.0, 5.0, -6.0)
-    scene.joint(
-        UsdPhysics.RevoluteJoint,
-        "/r/hinge",
-        ("/r/post", "/r/arm"),
-        Axis="Z",
-        LocalPos0=local,
-    )
-    anchor = UsdGeom.XformCache().GetLocalToWorldTransform(post.GetPrim())
-
-    reading = scene.read()
-
-    hinge = joint_of(reading, "hinge")
-    assert (hinge.parent, hinge.child) == ("world", "arm")
-    place = [0.01 * along for along in anchor.Transform(Gf.Vec3d(local))]
-    assert hinge.origin.position == pytest.approx(place, rel=1e-6)
-    w, x, y, z = TURN.as_quat(scalar_first=True)
-    assert hinge.origin.quat_wxyz == pytest.approx((w, x, y, z), abs=1e-6)
-    assert "stage-loose-shape" in rules_of(reading)
-
-
-def test_joint_with_a_missing_target_is_a_joint_to_the_world() -> None:
-    """As in OpenUSD's parser; a warning is reported."""
-    scene = Scene()
-    scene.body("/r/arm")
-    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/misspelt", "/r/arm"))
-
-    reading = scene.read()
-
-    assert rules_of(reading) == ["joint-target-missing"]
-    assert "/r/misspelt" in reading.diagnostics[0].message
-    assert joint_of(reading, "weld").parent == "world"
-
-
-_ABSENT = {
-    "inactive": "/r/off",
-    "abstract": "/r/kind",
-    "undefined": "/r/over",
-    "outside": "/table",
-}
-
-
-@pytest.mark.parametrize("why", _ABSENT)
-def test_joint_at_a_disabled_body_is_omitted(why: str) -> None:
-    """No link of the robot could be attached to it."""
-    scene = Scene()
-    scene.body("/r/arm")
-    for path in _ABSENT.values():
-        scene.body(path)
-    scene.stage.GetPrimAtPath("/r/off").SetActive(False)
-    scene.stage.GetPrimAtPath("/r/kind").SetSpecifier(Sdf.SpecifierClass)
-    scene.stage.GetPrimAtPath("/r/over").SetSpecifier(Sdf.SpecifierOver)
-    scene.joint(UsdPhysics.FixedJoint, "/r/weld", (_ABSENT[why], "/r/arm"))
-
-    reading = scene.read()
-
-    assert rules_of(reading) == ["joint-body-outside"]
-    assert _ABSENT[why] in reading.diagnostics[0].message
-    assert [link.name for link in reading.robot.links] == ["arm"]
