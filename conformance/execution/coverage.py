@@ -32,7 +32,6 @@ LOSSES = frozenset(
         "texture-dropped",
         "texture-missing",
         "texture-unnamed",
-        "xml-attribute",
         "xml-outside",
     }
 )

@@ -74,7 +74,7 @@ from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
-from urdf_usd.converter.urdf.xml.source import parse_markup
+from urdf_usd.converter.urdf.xml import parse_markup
 from urdf_usd.converter.usd.loading.opening import open_stage
 from urdf_usd.reports.records.coverage_record import LedgerRecord
 from urdf_usd.reports.records.scene import write_scene
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.robot.body_options import BaseOption
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
-    from urdf_usd.converter.urdf.xml.elements import Element
+    from urdf_usd.converter.urdf.xml import Element
 
 # Begin of entry points of this project's engines.
 _OURS = "urdf_usd."

@@ -13,7 +13,7 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
-from urdf_usd.converter.urdf.xml.characters import writable
+from urdf_usd.converter.urdf.xml import writable
 from urdf_usd.converter.usd.writer.extensions import (
     EXTENSIONS,
     JOINT,

@@ -15,8 +15,7 @@ from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.xacro.expansion import is_xacro
 from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
-from urdf_usd.converter.urdf.xml.elements import Element
-from urdf_usd.converter.urdf.xml.source import parse_markup
+from urdf_usd.converter.urdf.xml import Element, parse_markup
 from urdf_usd.corpus import RobotSource
 
 _FILES = ("mesh", "texture")

@@ -18,7 +18,7 @@ from urdf_usd.converter.robot.model import WORLD_LINK
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.markup import Markup
 from urdf_usd.converter.urdf.reader import Node, read
-from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml import Element
 
 # Attributes of all versions are parsed.
 _ANY_VERSION = (99, 0)

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.urdf.xml.elements import Element
-from urdf_usd.converter.urdf.xml.source import parse_markup
+from urdf_usd.converter.urdf.xml import Element, parse_markup
 
 
 class GroupState(Struct, frozen=True):

@@ -22,7 +22,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.reader import Node
-from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml import Element
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements are children of the robot and refer to a link or joint by name.

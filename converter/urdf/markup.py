@@ -19,8 +19,7 @@ from urdf_usd.converter.urdf.xacro.expansion import (
     is_xacro,
     relocated,
 )
-from urdf_usd.converter.urdf.xml.elements import Element, describe
-from urdf_usd.converter.urdf.xml.source import load, parse_markup
+from urdf_usd.converter.urdf.xml import Element, describe, load, parse_markup
 
 
 class Markup(Struct, frozen=True):

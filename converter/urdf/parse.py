@@ -45,7 +45,7 @@ from urdf_usd.converter.urdf.repairs import (
     drop_repeated,
 )
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
-from urdf_usd.converter.urdf.xml.elements import Element, describe
+from urdf_usd.converter.urdf.xml import Element, describe
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)

@@ -12,7 +12,7 @@ from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 from urdf_usd.converter.urdf.kinds import Value
-from urdf_usd.converter.urdf.xml.elements import Element, describe, name_part
+from urdf_usd.converter.urdf.xml import Element, describe, name_part
 
 T = TypeVar("T")
 # Number of omitted elements that a message lists.

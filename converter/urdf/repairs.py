@@ -9,7 +9,7 @@ from msgspec import structs
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import WORLD_LINK, Joint, Link
 from urdf_usd.converter.urdf.grammar import JOINT, LINK
-from urdf_usd.converter.urdf.xml.elements import Element, describe
+from urdf_usd.converter.urdf.xml import Element, describe
 
 _PARTS = (LINK.tag, JOINT.tag)
 

@@ -65,7 +65,7 @@ from urdf_usd.converter.robot.spatial import (
 )
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.urdf.xml.repairs import XmlRepair
+from urdf_usd.converter.urdf.xml import XML_REPAIRS
 
 NAME = "reference"
 
@@ -80,12 +80,6 @@ _REPAIRS = frozenset(
         "vector-length",
     }
 )
-# Rules for malformed XML, except for those that do not affect the content: a missing
-# version and undeclared prefixes.
-_XML_REPAIRS = frozenset(repair.rule for repair in XmlRepair) - {
-    XmlRepair.VERSION.rule,
-    XmlRepair.PREFIX.rule,
-}
 _AFTER_ALL = chr(sys.maxunicode)
 
 _TYPES = {
@@ -360,7 +354,7 @@ def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...
 def _malformed(diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
     """Name the rules by which malformed XML was repaired, each once."""
     rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
-    return tuple(rule for rule in rules if rule in _XML_REPAIRS)
+    return tuple(rule for rule in rules if rule in XML_REPAIRS)
 
 
 def _shared_repair(rules: Iterable[str]) -> str:

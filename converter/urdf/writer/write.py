@@ -46,7 +46,7 @@ from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_r
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType
 from urdf_usd.converter.urdf.writer.custom import Idle, addressed, write_custom
-from urdf_usd.converter.urdf.xml.characters import FORBIDDEN
+from urdf_usd.converter.urdf.xml import FORBIDDEN
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.

@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.urdf.files.uris import FileResolver
-from urdf_usd.converter.urdf.xml.elements import Element
+from urdf_usd.converter.urdf.xml import Element
 
 SUFFIX = ".xacro"
 

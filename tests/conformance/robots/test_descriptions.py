@@ -249,8 +249,8 @@ def test_collider_without_its_contact_material_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "seeded",
     [
-        pytest.param(("</link>", ""), id="link-not-closed"),
-        pytest.param((' type="system">', " type=system>"), id="value-not-quoted"),
+        pytest.param(("<robot", "\n<?xml version='1.0'?><robot"), id="late-declaration"),
+        pytest.param((' type="system">', ' type="system" type="x">'), id="value-repeated"),
         pytest.param(("<mu1>0.8</mu1>", "<mu1>0,8</mu1>"), id="no-number"),
         pytest.param(("<mu1>0.8</mu1>", "<mu1>-0.8</mu1>"), id="negative-friction"),
         pytest.param((">0.4</param>", ">zero</param>"), id="no-position"),
@@ -276,9 +276,9 @@ def test_elements_of_repaired_files_count(seeded: tuple[str, str], tmp_path: Pat
 def test_malformed_srdf_is_compared_as_the_converter_repairs_it(
     tmp_path: Path,
 ) -> None:
-    """A value has no quotes: the pair and the pose count."""
+    """A value is repeated: the pair and the pose count."""
     (tmp_path / "robot.srdf").write_text(
-        '<robot name="two"><disable_collisions link1=arm link2="tool"/>'
+        '<robot name="two"><disable_collisions link1="arm" link2="tool" link1="x"/>'
         '<group_state name="home" group="all"><joint name="hinge" value="0.3"/>'
         "</group_state></robot>"
     )

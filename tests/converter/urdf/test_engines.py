@@ -190,7 +190,6 @@ _ARM = (
         (_ARM.replace('"a"', '"a & a"'), {"xml-reference"}),
         (_ARM.replace('"a"', '"a&nope;"'), {"xml-reference"}),
         (_ARM.replace('"a"', '"a<a"'), {"xml-character"}),
-        (_ARM.replace('name="j"', 'name="j"x="1"'), {"xml-attribute"}),
         (_ARM.replace("</robot>", "<x:y/></robot>"), {"xml-prefix"}),
         (_ARM.replace("</robot>", "<!-- -- --></robot>"), {"xml-comment"}),
         (_ARM.replace("</robot>", "<!-- \xe4 --></robot>"), {"xml-encoding"}),

@@ -9,7 +9,7 @@ from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
 from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Vector
 from urdf_usd.converter.urdf.reader import Node, read, walk
-from urdf_usd.converter.urdf.xml.source import parse_markup
+from urdf_usd.converter.urdf.xml import parse_markup
 
 _COUNT = AttributeType("count", Number(), 7.0)
 _NAME = AttributeType("name", Name(), "", required=True)

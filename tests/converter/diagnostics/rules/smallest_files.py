@@ -125,8 +125,6 @@ _TEXT = {
     "xml-encoding": SmallestFile(robot('<link name="ä"/>').encode("latin-1")),
     "xml-declaration": SmallestFile(f" <?xml version='1.0'?>{robot(A)}"),
     "xml-outside": SmallestFile(f"{robot(A)}\0"),
-    "xml-nesting": SmallestFile(link("</visual>")),
-    "xml-attribute": SmallestFile("<robot name=r><link name='a'/></robot>"),
     "attribute-repeated": SmallestFile(robot(A, 'name="r" name="s"')),
     "xml-character": SmallestFile(robot('<link name="a<b"/>')),
     "xml-reference": SmallestFile(robot('<link name="a&b"/>')),

@@ -109,9 +109,9 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
 
 
 def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
-    """The failure does not depend on the end tag that is missing."""
+    """The failure does not depend on the attribute that is repeated."""
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
-    urdf.write_text(_LINKS.replace("</robot>", '<link name="x"><a:b/></robot>'))
+    urdf.write_text(_LINKS.replace("</robot>", '<link name="x" name="y"/><a:b/></robot>'))
 
     result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
 
@@ -160,7 +160,7 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (_URDF.replace("meshes/tip.stl", "meshes/tip.stl"), "nothing fails"),
-        (_URDF.replace("</robot>", ""), "nothing fails"),
+        (_URDF.replace("</robot>", ""), "no element found"),
         (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
     ],
 )

@@ -7,10 +7,18 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.urdf.xml.elements import LONGEST_VALUE, MOST_PARTS, Element
-from urdf_usd.converter.urdf.xml.source import MOST_REPAIRS, load, parse_markup
+from urdf_usd.converter.urdf.xml import (
+    LONGEST_VALUE,
+    MOST_PARTS,
+    MOST_REPAIRS,
+    Element,
+    load,
+    parse_markup,
+)
 
 
 def _elements(data: bytes) -> tuple[Element, tuple[Diagnostic, ...]]:
@@ -86,7 +94,7 @@ def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
         (b"\x00\x01\x02", (1, 1)),
         (b"<robot>\n<link", (2, 1)),
         (b"<robot>\n <!-- \xc3\xa9 ->", (2, 2)),
-        (b"<robot><link name='a></robot>", (1, 19)),
+        (b"<robot><link name='a></robot>", (1, 22)),
     ],
 )
 def test_malformed_text_is_refused_with_its_location(data: bytes, place: tuple[int, int]) -> None:
@@ -283,11 +291,8 @@ def test_value_over_the_length_limit_is_refused() -> None:
 
 def test_binary_file_is_not_repaired() -> None:
     """The number of repairs is limited."""
-    with pytest.raises(SourceError) as caught:
-        _elements(b"<robot>" + b"<" * 100_000 + b"</robot>")
-
-    assert len(caught.value.diagnostics) == MOST_REPAIRS + 1
-    assert caught.value.diagnostics[-1].rule == "xml-syntax"
+    assert _refusal(b"<robot>" + b"<" * 100_000 + b"</robot>").rule == "xml-syntax"
+    assert _refusal(b"<robot>" + b"& " * MOST_REPAIRS + b"</robot>").rule == "xml-syntax"
 
 
 def test_merge_conflict_is_refused_and_named() -> None:
@@ -298,3 +303,98 @@ def test_merge_conflict_is_refused_and_named() -> None:
 
     assert (found.rule, found.location and found.location.line) == ("xml-syntax", 2)
     assert found.message == "a merge conflict is not resolved"
+
+
+def _outline(element: Element) -> str:
+    """Return tags and attributes without locations."""
+    attributes = "".join(f" {name}={value!r}" for name, value in element.attributes)
+    inside = "".join(map(_outline, element.children))
+    return f"({element.tag}{attributes}{inside})"
+
+
+@pytest.mark.parametrize(
+    ("text", "outline", "rule", "place"),
+    [
+        ("\n\n<?xml version='1.0'?><r/>", "(r)", "xml-declaration", (3, 1)),
+        ("<?xml encoding='utf-8'?><r/>", "(r)", "xml-declaration", (1, 1)),
+        ("<!-- a -->\r\n<?xml version='1.0'?><r/>", "(r)", "xml-declaration", (2, 1)),
+        ("<r/>\n\0", "(r)", "xml-outside", (2, 1)),
+        ("<r/>\n<r/>", "(r)", "xml-outside", (2, 1)),
+        ("<r>\n<a/></r>\n <!-- a --> <b/> <c>d</c>", "(r(a))", "xml-outside", (3, 13)),
+        ("junk <robot/>", "(robot)", "xml-outside", (1, 1)),
+        ("<gazebo/>\n<robot/>", "(robot)", "xml-outside", (1, 1)),
+        ("<r a='1' a='2'/>", "(r a='1')", "attribute-repeated", (1, 10)),
+        ("<r>a ]]> b</r>", "(r)", "xml-character", (1, 4)),
+        ("<r><!-- \1 --></r>", "(r)", "xml-character", (1, 9)),
+        ("<r><![CDATA[\1]]></r>", "(r)", "xml-character", (1, 13)),
+        ("<r a='x < y'/>", "(r a='x < y')", "xml-character", (1, 6)),
+        ("<r a='\1'/>", "(r a='\ufffd')", "xml-character", (1, 7)),
+        ("<r a='b & c'/>", "(r a='b & c')", "xml-reference", (1, 9)),
+        ("<r a='&b;&lt;'/>", "(r a='&b;<')", "xml-reference", (1, 7)),
+        ("<r><!-- a -- b --></r>", "(r)", "xml-comment", (1, 4)),
+        ("<r><x:a/></r>", "(r(x:a))", "xml-prefix", (1, 4)),
+    ],
+)
+def test_faults_that_move_no_element_are_repaired_and_reported(
+    text: str, outline: str, rule: str, place: tuple[int, int]
+) -> None:
+    """Columns are counted by hand; those of elements are not changed."""
+    root, found = _elements(text.encode())
+
+    assert _outline(root) == outline
+    assert [(d.rule, _place(d)) for d in found] == [(rule, place)]
+    tag = f"<{root.tag}"
+    line = text.replace("\r\n", "\n").split("\n")[root.location.line - 1]
+    assert line.startswith(tag, root.location.column - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("<r>\n <a><b></a><c/></r>", (2, 10)),
+        ("<r><a>\n</b></a><c/></r>", (2, 3)),
+        ("<r><a/>\n", (2, 1)),
+        ("<r a=1/>", (1, 6)),
+        ("<r a b='2'/>", (1, 6)),
+        ("<r a='1'b='2'/>", (1, 9)),
+        ("<r , a='1'/>", (1, 4)),
+        ("<r>< a b='1'/></r>", (1, 5)),
+        ("<r><a></a b='1'></r>", (1, 11)),
+        ("<r><a xyz='0 0 0 rpy='1 2 3'/></r>", (1, 23)),
+        ("<r><a b='& c'/><d></r>", (1, 21)),
+        ("</a><?xml version='1.0'?><b><robot/>", (1, 2)),
+    ],
+)
+def test_other_faults_are_refused_with_their_place(text: str, place: tuple[int, int]) -> None:
+    """Unmatched tags, and attributes without quotes, value or space."""
+    found = _refusal(text.encode())
+
+    assert (found.rule, _place(found)) == ("xml-syntax", place)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " <?xml version='1.0'?><!DOCTYPE r [<!ENTITY a 'b'>]><r/>",
+        "<!DOCTYPE r SYSTEM 'file:///etc/passwd'><r>",
+        "<!DOCTYPE r [<!ENTITY a 'b'>]><r>&c;",
+    ],
+)
+def test_entity_declarations_are_refused_in_malformed_text(text: str) -> None:
+    """Even if no entity is used."""
+    assert _refusal(text.encode()).rule == "xml-entity"
+
+
+_PIECES = ["<r>", "</r>", "<a b='1'>", "<a/>", "</a>", "&", "<", ">", '"', "<!--", "-->", "]]>"]
+
+
+@given(st.lists(st.sampled_from([*_PIECES, "<?xml ?>", "\0", " x='", "\n", "<![CDATA["])))
+def test_any_text_is_read_or_refused(pieces: list[str]) -> None:
+    """A place is in the text."""
+    text = "".join(pieces)
+    try:
+        _, found = _elements(text.encode())
+    except SourceError as error:
+        found = error.diagnostics
+
+    assert all(_place(one)[0] <= text.count("\n") + 1 for one in found)

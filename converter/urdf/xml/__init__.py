@@ -1,1 +1,0 @@
-"""Parsing of XML to elements with locations, with repairs of malformed XML."""
