@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from urdf_usd.reports.overview import Conformance, values
 from urdf_usd.reports.records.record import RunSummary
+from urdf_usd.reports.summary import Conformance, values
 
 _LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.

@@ -1,37 +1,182 @@
-"""Changes since a previous run, sorted for reports."""
+"""Changes between two runs, and how reports show them."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from urdf_usd.reports.records.change_record import (
-    GOOD,
+from urdf_usd.reports.records.record import (
+    ChangeKind,
     ChangeRecord,
+    CheckRecord,
     FormerRunRecord,
-    Kind,
+    RobotRecord,
 )
+from urdf_usd.reports.records.results import StoredRun
+from urdf_usd.reports.summary import worst_message
 
 # Further changes are only counted.
 MOST_ROWS = 200
+# Improvements.
+GOOD = frozenset({ChangeKind.FIXED, ChangeKind.BETTER})
+_MOST_VALUES = 50
+
+
+def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
+    """Compare two runs; the worst change comes first.
+
+    A changed difference counts if it exceeds its bound of rounding to float32.
+    """
+    changes = [
+        *_settings("environment", first.summary.environment, second.summary.environment),
+        *_settings("option", first.summary.options, second.summary.options),
+    ]
+    for name in sorted(first.records.keys() | second.records.keys()):
+        before, after = first.records.get(name), second.records.get(name)
+        if before and after:
+            changes += (structs.replace(one, subject=name) for one in _robot(before, after))
+        elif after:
+            # An added robot is not worse, whatever its verdict.
+            verdict = after.verdict.value
+            changes.append(
+                ChangeRecord(ChangeKind.ADDED, False, name, None, "", verdict, after.reason)
+            )
+        elif before:
+            gone = before.verdict
+            changes.append(ChangeRecord(ChangeKind.REMOVED, gone.conforms, name, before=gone.value))
+    order = list(ChangeKind)
+    return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
+
+
+def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
+    """Make the record of the changes since an earlier run."""
+    return FormerRunRecord(name=name, changes=compare_runs(first, second))
+
+
+def value_changes(
+    robot: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[ChangeRecord, ...]:
+    """Return the values of a robot that changed, at most 50.
+
+    Args:
+        robot: Its name in the run.
+        before: Values by the names of their parts; empty if they are not known.
+        after: The same in the later run.
+    """
+    if not before or not after:
+        return ()
+    changed = [
+        ChangeRecord(
+            ChangeKind.VALUE, False, robot, None, before.get(name, ""), after.get(name, ""), name
+        )
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+    rows = changed[:_MOST_VALUES]
+    if more := len(changed) - len(rows):
+        rows.append(ChangeRecord(ChangeKind.VALUE, False, robot, detail=f"{more} more"))
+    return tuple(rows)
+
+
+def _settings(noun: str, before: dict[str, str], after: dict[str, str]) -> Iterator[ChangeRecord]:
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, ""), after.get(name, "")
+        if old != new:
+            yield ChangeRecord(ChangeKind.SETTING, False, f"{noun} {name}", None, old, new)
+
+
+def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    yield from _verdict(before, after)
+    files = [{file.path: file.sha256 for file in one.source.files} for one in (before, after)]
+    paths = sorted(files[0].keys() | files[1].keys())
+    other = [path for path in paths if files[0].get(path) != files[1].get(path)]
+    if other and all(files):
+        yield ChangeRecord(ChangeKind.FILES, False, after.id, detail=", ".join(other))
+    yield from _joint_orders(before, after)
+    former = {check.id: check for check in before.checks}
+    for check in after.checks:
+        if check.id in former:
+            yield from _check(after.id, former[check.id], check)
+    if before.checks and after.checks:
+        remaining = {check.id for check in after.checks}
+        for name, check in former.items():
+            if name not in remaining:
+                yield ChangeRecord(
+                    ChangeKind.REMOVED, True, after.id, name, before=check.grade.value
+                )
+
+
+def _verdict(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    old, new = before.verdict, after.verdict
+    passed, passes = old.agrees, new.agrees
+    worse = new.severity > old.severity
+    check, values, reason = None, (old.value, new.value), after.reason
+    if before.case and after.case and before.case.outcome is not after.case.outcome:
+        # A case may require that the file is refused, whatever the verdict is then.
+        cases = before.case.outcome, after.case.outcome
+        passed, passes = cases[0].passes, cases[1].passes
+        worse = cases[1].severity > cases[0].severity
+        check, values, reason = "case", (cases[0].value, cases[1].value), after.case.reason
+    elif old is new:
+        return
+    elif passed is not passes:
+        worse = passed
+        reason = after.reason if worse else ""
+    if passed is not passes:
+        kind = ChangeKind.NEWLY_FAILING if worse else ChangeKind.FIXED
+    else:
+        kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
+    yield ChangeRecord(kind, worse, after.id, check, *values, reason)
+
+
+def _joint_orders(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+    """Yield engines that number the same joints in another order than before."""
+    former = {engine.name: engine.joint_order for engine in before.engines}
+    for engine in after.engines:
+        old, new = former.get(engine.name, ()), engine.joint_order
+        if old != new and sorted(old) == sorted(new):
+            index = next(at for at, joint in enumerate(old) if joint != new[at])
+            detail = f"{engine.name}, index {index}"
+            yield ChangeRecord(
+                ChangeKind.JOINT_ORDER, True, after.id, None, old[index], new[index], detail
+            )
+
+
+def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[ChangeRecord]:
+    if before.grade is not after.grade:
+        worse = after.grade.severity > before.grade.severity
+        values = before.grade.value, after.grade.value
+        detail = worst_message(after) if worse else ""
+    elif _moved(before, after):
+        worse = (after.worst or 0.0) > (before.worst or 0.0)
+        values = _amount(before), _amount(after)
+        detail = after.worst_subject or ""
+    else:
+        return
+    kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
+    yield ChangeRecord(kind, worse, robot, after.id, *values, detail)
+
+
+def _moved(before: CheckRecord, after: CheckRecord) -> bool:
+    """Whether the largest difference changed by more than rounding."""
+    if before.worst is None or after.worst is None:
+        return False
+    return abs(after.worst - before.worst) > max(before.bound or 0.0, after.bound or 0.0)
+
+
+def _amount(check: CheckRecord) -> str:
+    return f"{check.worst:.3g}{'' if check.unit == '1' else f' {check.unit}'}"
 
 
 class Changes(Struct, frozen=True):
-    """Changes since a previous run.
+    """Changes since a previous run, sorted for reports."""
 
-    Attributes:
-        name: Name of the previous run's folder.
-        counts: Number of changes of robots of each kind, the worst kind first.
-        rows: Changes of robots in that order, at most ``MOST_ROWS``.
-        hidden: Number of changes of robots that ``rows`` leaves out.
-        settings: Changed versions and options.
-    """
-
-    name: str
-    counts: tuple[tuple[Kind, int], ...]
-    rows: tuple[ChangeRecord, ...]
-    hidden: int
+    name: str  # of the previous run's folder
+    counts: tuple[tuple[ChangeKind, int], ...]  # of robots, the worst kind first
+    rows: tuple[ChangeRecord, ...]  # of robots in that order, at most MOST_ROWS
+    hidden: int  # number of changes that rows leave out
     settings: tuple[ChangeRecord, ...]
 
     @property
@@ -41,21 +186,18 @@ class Changes(Struct, frozen=True):
         return text or "nothing changed"
 
 
-def sorted_changes(former: FormerRunRecord) -> Changes:
-    """Separate changes of robots from changed settings."""
-    robots = [one for one in former.changes if one.kind is not Kind.SETTING]
+def sorted_changes(former: FormerRunRecord | None) -> Changes | None:
+    """Separate changes of robots from changed settings; None without a previous run."""
+    if former is None:
+        return None
+    robots = [one for one in former.changes if one.kind is not ChangeKind.SETTING]
     return Changes(
         name=former.name,
         counts=tuple(Counter(one.kind for one in robots).items()),
         rows=tuple(robots[:MOST_ROWS]),
         hidden=max(len(robots) - MOST_ROWS, 0),
-        settings=tuple(one for one in former.changes if one.kind is Kind.SETTING),
+        settings=tuple(one for one in former.changes if one.kind is ChangeKind.SETTING),
     )
-
-
-def sign(change: ChangeRecord) -> str:
-    """Return the sign of a change: worse, better, or neutral."""
-    return {"fails": "✗", "exact": "✓"}.get(style_class(change), "·")
 
 
 def style_class(change: ChangeRecord) -> str:
@@ -63,3 +205,8 @@ def style_class(change: ChangeRecord) -> str:
     if change.worse:
         return "fails"
     return "exact" if change.kind in GOOD else "not-comparable"
+
+
+def sign(change: ChangeRecord) -> str:
+    """Return the sign of a change: worse, better, or neutral."""
+    return {"fails": "✗", "exact": "✓"}.get(style_class(change), "·")

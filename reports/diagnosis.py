@@ -1,11 +1,12 @@
-"""Summary of why a robot does not conform: where, by how much, whose fault, remedy."""
+"""Why a robot does not conform: where, by how much, whose fault, where to look, remedy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
-from urdf_usd.reports.explanation import place_to_look
-from urdf_usd.reports.overview import statement
+from urdf_usd.reports.quantities import quantity
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
@@ -14,7 +15,146 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
+from urdf_usd.reports.summary import statement
+from urdf_usd.reports.text import plain
 
+_ADVICE = {
+    Grade.FAILS: (
+        "If the expected values are those of the URDF file, the USD is wrong: correct "
+        "the converter or the asset at the places above."
+    ),
+    Grade.CLOSE: (
+        "The difference exceeds float32 rounding but not the tolerance: look for other "
+        "rounding, such as angles written with few digits."
+    ),
+    Grade.DISPUTED: (
+        "The URDF engines disagree, so there is no value to compare the USD with: make "
+        "the URDF unambiguous, or add the deviation of the engine to the known ones."
+    ),
+    Grade.NOT_COMPARABLE: (
+        "The URDF has no value to compare the USD with, such as that of a missing "
+        "file, which is named above; nothing is wrong with the USD."
+    ),
+}
+
+_ROUND_TRIP = "round-trip."
+_JOINT_FRAMES = (
+    "physics:axis, physics:localPos0, physics:localRot0, physics:localPos1 and "
+    "physics:localRot1 of the joint"
+)
+_ASSEMBLY = (
+    "the transforms of the two bodies, which have to match localPos0, localRot0, "
+    "localPos1 and localRot1 of the joint between them"
+)
+_SIZE = "the size and the xformOps of the shape, the scale of its mesh, and metersPerUnit"
+_MASS = "physics:mass of the body, and kilogramsPerUnit of the stage"
+_CENTER = "physics:centerOfMass of the body"
+_INERTIA = "physics:diagonalInertia and physics:principalAxes of the body"
+# Where to look in the USD, by prefix of the check's id; the longest match counts.
+_PLACES = {
+    "structure.links": (
+        "the prim of that name or displayName, which has to exist, be active, and lie "
+        "below the default prim"
+    ),
+    "structure.joints": (
+        "the joint of that name or displayName, which has to exist, be active, and "
+        "connect existing bodies"
+    ),
+    "structure.types": (
+        "the type of the joint's prim: PhysicsRevoluteJoint, PhysicsPrismaticJoint, "
+        "PhysicsFixedJoint, or PhysicsJoint with limits that lock"
+    ),
+    "structure.parents": "physics:body0 and physics:body1 of the joint",
+    "structure.mimic": (
+        "the coupling of the joint: urdf:mimic, NewtonMimicAPI or PhysxMimicJointAPI"
+    ),
+    "structure.articulation": "PhysicsArticulationRootAPI, which one prim has to have",
+    "structure.world": (
+        "physics:body0 and physics:body1 of the joint: both have to be rigid bodies, "
+        "also the base that a fixed joint connects to the world"
+    ),
+    "structure.bodies": ("physics:rigidBodyEnabled and physics:kinematicEnabled of the body"),
+    "structure.scene": (
+        "the physics scene: gravity, simulation owners, and prims besides the robot"
+    ),
+    "structure.initial": ("velocities and startsAsleep of the body, and the state of the joint"),
+    "structure.animation": "time samples and splines of the attribute",
+    "structure.values": "the value of the attribute",
+    "structure.words": "attributes and Scopes below urdf: that belong to the part",
+    "structure.base": (
+        "the fixed joint between the world and the base; --base chooses whether there is one"
+    ),
+    "kinematics": _JOINT_FRAMES,
+    "kinematics.position": (
+        "metersPerUnit of the stage, scales of prims, the transforms of the bodies, "
+        f"and {_JOINT_FRAMES}"
+    ),
+    "kinematics.up": "upAxis of the stage, and the xformOps of the default prim",
+    "kinematics.assembly": _ASSEMBLY,
+    "mass": _MASS,
+    "mass.stated": "PhysicsMassAPI of the body: physics:mass has to be above zero",
+    "mass.link.center": _CENTER,
+    "mass.group.center": _CENTER,
+    "mass.link.inertia": _INERTIA,
+    "mass.link.agreement": _INERTIA,
+    "mass.group.inertia": _INERTIA,
+    "limits.lower": "physics:lowerLimit of the joint, in degrees for revolute joints",
+    "limits.upper": "physics:upperLimit of the joint, in degrees for revolute joints",
+    "limits.effort": "urdf:limit:effort of the joint, or maxForce of its drive",
+    "limits.velocity": "urdf:limit:velocity of the joint, or that of the profile",
+    "dynamics.damping": "urdf:dynamics:damping of the joint, or that of the profile",
+    "dynamics.friction": "urdf:dynamics:friction of the joint, or that of the profile",
+    "dynamics.drives": ("stiffness and damping of the joint's drive, which belong to a controller"),
+    "dynamics.joints": "the attribute of the joint that the message names",
+    "dynamics.bodies": "the attribute of the body that the message names",
+    "dynamics": "the other failing checks first: forces depend on joints and masses",
+    "simulation": "the attribute that docs/simulation.md names, in Simulation.usda",
+    "simulation.gains": (
+        "stiffness, damping and type of the joint's drive; per degree for revolute joints"
+    ),
+    "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
+    "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
+    "simulation.limits": (
+        "newton:limitStiffness and newton:limitDamping of the joint; per degree for revolute joints"
+    ),
+    "simulation.positions": ("state:*:physics:position of the joint, and newton:*:position"),
+    "simulation.filters": "physics:filteredPairs of both bodies, or of their colliders",
+    "collision": _SIZE,
+    "collision.filters": (
+        "filtered pairs, collision groups and physics:collisionEnabled of joints"
+    ),
+    "collision.approximation": "physics:approximation of the mesh, and contact offsets",
+    "collision.materials": "the physics material that is bound to the collider",
+    "collision.shapes": "prims with PhysicsCollisionAPI below the link",
+    "visual": _SIZE,
+    "visual.normals": "primvars:normals, or normals, of the mesh",
+    "visual.mapping": ("the primvar that the texture's primvar reader names, and UsdTransform2d"),
+    "visual.material": ("inputs of the material's shaders, and the bindings of the visual"),
+    "visual.geometry": "the attribute of the visual that the message names",
+    "visual.subdivision": "subdivisionScheme of the mesh, which has to be none",
+    "visual.shapes": ("visible shapes below the link, of purpose default or render"),
+    "visual.colour": ("inputs:diffuseColor (linear) of the bound material, or displayColor"),
+    "visual.opacity": "inputs:opacity of the bound material",
+    "visual.texture": "the asset path of the UsdUVTexture, and that file",
+}
+# Checks of quantities that are computed from others, and the checks of these, by
+# prefixes of identifiers.
+_COMPUTED = (
+    ("mass.group.", ("mass.link.", "mass.stated", "structure.")),
+    ("mass.total", ("mass.link.", "mass.group.", "mass.stated", "structure.")),
+    ("dynamics.inertia_matrix", ("mass.", "kinematics.", "structure.")),
+    ("dynamics.bias", ("mass.", "kinematics.", "structure.", "dynamics.inertia")),
+    (
+        "dynamics.rollout",
+        ("mass.", "kinematics.", "structure.", "dynamics.", "limits."),
+    ),
+)
+_FRAMES = ("kinematics.position", "kinematics.rotation")
+_LIMITS = ("limits.lower", "limits.upper")
+# What several checks of a shape measure.
+_MEASURES = ("shapes", "support", "area", "volume", "triangles")
+# Links and joints that fail these have nothing else to compare.
+_ABSENT = ("structure.links", "structure.joints", "structure.parents")
 _WORST_GRADE = {
     Verdict.FAILS: Grade.FAILS,
     Verdict.DISPUTED: Grade.DISPUTED,
@@ -22,38 +162,63 @@ _WORST_GRADE = {
     Verdict.NOT_COMPARABLE: Grade.NOT_COMPARABLE,
 }
 # Reasons of crashes by a limit.
-_LIMITS = ("no answer after", "memory limit")
-_ERROR = "error"
-# Rules for which a USD is not compared.
-_UNSELECTED = "variant-required"
-_OUTSIDE = "asset-outside-refused"
+_LIMIT_WORDS = ("no answer after", "memory limit")
 _MOST_NAMED = 3
+# Fault and remedy where no check decides the verdict.
+_OTHER_ROBOT = (
+    "none: most names of the URDF are unknown in the USD",
+    "compare the USD with the URDF that it was made from",
+)
+_LIMIT_EXCEEDED = (
+    "none: a time or memory limit was exceeded",
+    "raise --timeout or --memory",
+)
+_REFUSED = (
+    "USD: a simulator that it is made for refuses it",
+    "correct what the simulator names, or the converter that wrote it",
+)
+_BY_RULE = {
+    "variant-required": (
+        "none: no variant of the USD with the robot is selected",
+        "select a variant with --variant, or author a selection",
+    ),
+    "asset-outside-refused": (
+        "USD: it refers to files outside its folder",
+        "copy the files into the folder, or omit --strict",
+    ),
+}
+_BY_VERDICT = {
+    Verdict.NOT_AVAILABLE: (
+        "none: the files are not available",
+        "make the robot available, and run again",
+    ),
+    Verdict.CRASHED: (
+        "converter or engine that crashed",
+        "run it alone to see its output; see also the engines below",
+    ),
+    Verdict.FAILS: (
+        "USD: it has values that no simulator can use",
+        "correct these values, or the converter that wrote them",
+    ),
+}
+_UNREADABLE_USD = (
+    "converter: its output cannot be read as a robot",
+    "see the messages of the converter and the USD engine below",
+)
 
 
 class Diagnosis(Struct, frozen=True):
-    """Why a robot does not conform.
+    """Why a robot does not conform."""
 
-    Attributes:
-        subject: Link, joint or other part concerned; empty for the whole robot.
-        statement: What is wrong.
-        fault: What is at fault (URDF, USD, converter), and by which evidence.
-        remedy: What to do about it.
-        check: The check that found it, if any.
-        finding: Its worst finding, if any.
-        likewise: Further subjects with findings of the same check.
-        more_likewise: Number of these that ``likewise`` does not name.
-        further: Number of further checks with the same grade.
-    """
-
-    subject: str
+    subject: str  # link, joint or other part; empty for the whole robot
     statement: str
-    fault: str
+    fault: str  # of URDF, USD or converter, and by which evidence
     remedy: str
-    check: CheckRecord | None = None
-    finding: FindingRecord | None = None
-    likewise: tuple[str, ...] = ()
+    check: CheckRecord | None = None  # that found it
+    finding: FindingRecord | None = None  # its worst
+    likewise: tuple[str, ...] = ()  # further subjects with findings of the same check
     more_likewise: int = 0
-    further: int = 0
+    further: int = 0  # further checks with the same grade
 
 
 def diagnose(robot: RobotRecord) -> Diagnosis | None:
@@ -63,111 +228,181 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     grade = _WORST_GRADE.get(robot.verdict)
     deciding = [check for check in robot.checks if check.grade is grade]
     if not deciding:
-        return _unjudged(robot)
-    first = deciding[0]
+        return Diagnosis("", robot.reason, *_without_check(robot))
+    first, further = deciding[0], len(deciding) - 1
     if robot.reason.startswith(ANOTHER_ROBOT):
-        return Diagnosis(
-            subject="",
-            statement=robot.reason,
-            fault="none: most names of the URDF are unknown in the USD",
-            remedy="compare the USD with the URDF that it was made from",
-            further=len(deciding) - 1,
-        )
+        return Diagnosis("", robot.reason, *_OTHER_ROBOT, further=further)
     findings = [one for one in first.findings if one.grade is grade]
-    finding = findings[0] if findings else None
     others = list(dict.fromkeys(one.subject for one in findings[1:]))
+    finding = findings[0] if findings else None
+    subject = finding.subject if finding else ""
+    said = statement(finding) if finding else first.reason or first.title
+    fault, remedy = _fault_and_remedy(first, finding)
     return Diagnosis(
-        subject=finding.subject if finding else "",
-        statement=_statement(first, finding),
-        fault=_fault(first, finding),
-        remedy=_remedy(first),
+        subject=subject,
+        statement=said.removeprefix(f"{subject} ") if subject else said,
+        fault=fault,
+        remedy=remedy,
         check=first,
         finding=finding,
         likewise=tuple(others[:_MOST_NAMED]),
         more_likewise=len(others[_MOST_NAMED:]),
-        further=len(deciding) - 1,
+        further=further,
     )
 
 
-def _statement(check: CheckRecord, finding: FindingRecord | None) -> str:
-    if finding is None:
-        return check.reason or check.title
-    return statement(finding).removeprefix(f"{finding.subject} ")
-
-
-def _fault(check: CheckRecord, finding: FindingRecord | None) -> str:
+def _fault_and_remedy(check: CheckRecord, finding: FindingRecord | None) -> tuple[str, str]:
     if check.grade is Grade.DISPUTED:
-        return "undecided: the URDF engines disagree, so there is no value to compare the USD with"
+        return (
+            "undecided: the URDF engines disagree, so there is no value to compare the USD with",
+            "make the URDF unambiguous; if one engine is wrong, add its deviation "
+            "to the known ones",
+        )
     if check.grade is Grade.NOT_COMPARABLE:
+        remedy = "supply the file, and convert again; everything that could be compared is below"
         if finding is None:
-            return f"undecided: {check.reason or 'there is no value to compare'}"
+            return f"undecided: {check.reason or 'there is no value to compare'}", remedy
         # It names the file that cannot be used, and the reason.
         missing = statement(finding).removeprefix(f"{finding.subject}: ")
-        return f"none in the USD: {missing.removesuffix('; not compared')}"
+        return f"none in the USD: {missing.removesuffix('; not compared')}", remedy
+    location = place_to_look(check.id)
+    hint = f"in the USD, check {location}; " if location else ""
+    return _fault(check), f"{hint}correct the USD, or the converter that wrote it"
+
+
+def _fault(check: CheckRecord) -> str:
     differing = [one for one in check.differences if one.unequal]
-    seeing = [one.engine for one in differing if one.side == "urdf"]
-    if differing and not seeing:
+    of_urdf = [one.engine for one in differing if one.side == "urdf"]
+    if differing and not of_urdf:
         simulators = _enumerated([one.engine for one in differing])
         return (
             f"USD: OpenUSD reads the value of the URDF, and {simulators} computes another from it"
         )
-    if len(seeing) > 1:
-        return f"USD: {_enumerated(seeing)} agree on the URDF, and the USD differs"
+    if len(of_urdf) > 1:
+        return f"USD: {_enumerated(of_urdf)} agree on the URDF, and the USD differs"
     return "USD: it differs from the URDF, on which no other engine disagrees"
 
 
-def _remedy(check: CheckRecord) -> str:
-    match check.grade:
-        case Grade.FAILS:
-            place = place_to_look(check.id)
-            hint = f"in the USD, check {place}; " if place else ""
-            return f"{hint}correct the USD, or the converter that wrote it"
-        case Grade.DISPUTED:
-            return (
-                "make the URDF unambiguous; if one engine is wrong, add its deviation "
-                "to the known ones"
-            )
-        case _:
-            return "supply the file, and convert again; everything that could be compared is below"
-
-
-def _unjudged(robot: RobotRecord) -> Diagnosis:
-    """Return the diagnosis of a robot whose verdict no check decides."""
-    match robot.verdict:
-        case Verdict.UNREADABLE:
-            fault, remedy = "URDF", _correction(robot)
-        case Verdict.NOT_AVAILABLE:
-            fault = "none: the files are not available"
-            remedy = "make the robot available, and run again"
-        case Verdict.CRASHED if any(word in robot.reason for word in _LIMITS):
-            fault = "none: a time or memory limit was exceeded"
-            remedy = "raise --timeout or --memory"
-        case Verdict.CRASHED:
-            fault = "converter or engine that crashed"
-            remedy = "run it alone to see its output; see also the engines below"
-        case Verdict.FAILS if robot.checks:
-            fault = "USD: a simulator that it is made for refuses it"
-            remedy = "correct what the simulator names, or the converter that wrote it"
-        case Verdict.FAILS:
-            fault = "USD: it has values that no simulator can use"
-            remedy = "correct these values, or the converter that wrote them"
-        case Verdict.NOT_COMPARABLE if any(one.rule == _UNSELECTED for one in robot.diagnostics):
-            fault = "none: no variant of the USD with the robot is selected"
-            remedy = "select a variant with --variant, or author a selection"
-        case Verdict.NOT_COMPARABLE if any(one.rule == _OUTSIDE for one in robot.diagnostics):
-            fault = "USD: it refers to files outside its folder"
-            remedy = "copy the files into the folder, or omit --strict"
-        case _:
-            fault = "converter: its output cannot be read as a robot"
-            remedy = "see the messages of the converter and the USD engine below"
-    return Diagnosis("", robot.reason, fault, remedy)
-
-
-def _correction(robot: RobotRecord) -> str:
-    error = next((one for one in robot.diagnostics if one.severity == _ERROR), None)
-    where = f" at {error.file}:{error.line}" if error and error.file else ""
-    return f"correct the URDF{where}; urdf-usd lint lists all findings"
+def _without_check(robot: RobotRecord) -> tuple[str, str]:
+    if robot.verdict is Verdict.UNREADABLE:
+        error = next((one for one in robot.diagnostics if one.severity == "error"), None)
+        where = f" at {error.file}:{error.line}" if error and error.file else ""
+        return "URDF", f"correct the URDF{where}; urdf-usd lint lists all findings"
+    if robot.verdict is Verdict.CRASHED and any(word in robot.reason for word in _LIMIT_WORDS):
+        return _LIMIT_EXCEEDED
+    if robot.verdict is Verdict.FAILS and robot.checks:
+        return _REFUSED
+    if robot.verdict is Verdict.NOT_COMPARABLE:
+        rules = {one.rule for one in robot.diagnostics}
+        known = (texts for rule, texts in _BY_RULE.items() if rule in rules)
+        return next(known, _UNREADABLE_USD)
+    return _BY_VERDICT.get(robot.verdict, _UNREADABLE_USD)
 
 
 def _enumerated(names: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+class Fault(Struct, frozen=True):
+    """Differences that probably have one cause."""
+
+    subjects: tuple[str, ...]  # links, joints and other parts; the worst one first
+    check: CheckRecord  # the first that fails
+    finding: FindingRecord | None  # its worst
+    checks: tuple[CheckRecord, ...]  # all that fail for these parts
+
+
+def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
+    """Return the faults of a USD, in the order of the checks.
+
+    Checks of the round trip and of computed quantities are left out if checks fail of
+    which they are consequences. What fails at one link or joint is one fault, and so
+    are all links and joints at which the same properties fail.
+    """
+    failing = [check for check in robot.checks if check.grade is Grade.FAILS]
+    direct = [one for one in failing if not one.id.startswith(_ROUND_TRIP)] or failing
+    found: dict[str, list[tuple[CheckRecord, FindingRecord | None]]] = {}
+    for check in direct:
+        causes = next((known for own, known in _COMPUTED if check.id.startswith(own)), ())
+        if any(one.id.startswith(causes) for one in direct if one.id != check.id):
+            continue
+        findings = [one for one in check.findings if one.grade is Grade.FAILS]
+        for finding in findings or (None,):
+            found.setdefault(finding.subject if finding else "", []).append((check, finding))
+    alike: dict[frozenset[str], list[str]] = {}
+    for subject, pairs in found.items():
+        properties = frozenset(_property(*pair) for pair in pairs)
+        absent = properties.intersection(_ABSENT)
+        alike.setdefault(frozenset(_ABSENT) if absent else properties, []).append(subject)
+    return tuple(
+        Fault(
+            subjects=tuple(filter(None, subjects)),
+            check=found[subjects[0]][0][0],
+            finding=found[subjects[0]][0][1],
+            checks=tuple({check.id: check for one in subjects for check, _ in found[one]}.values()),
+        )
+        for subjects in alike.values()
+    )
+
+
+def _property(check: CheckRecord, finding: FindingRecord | None) -> str:
+    if check.id in _FRAMES:
+        # What is wrong with a joint; the link and its error follow.
+        if finding and finding.subject.startswith("joint "):
+            return statement(finding).partition(";")[0]
+        return "frames"
+    if check.id in _LIMITS:
+        return "limits"
+    group, _, name = check.id.partition(".")
+    # Extents, area, volume and triangles of one shape.
+    return group if name in _MEASURES else check.id
+
+
+def explanation(check: CheckRecord, findings: Sequence[FindingRecord], most: int) -> list[str]:
+    """Return the findings of a check as lines.
+
+    Args:
+        check: The check.
+        findings: Its findings to show.
+        most: Maximum number of findings to show; the others are counted.
+    """
+    lines = [f"{check.title} ({check.group}): {check.grade}"]
+    if check.reason:
+        lines.append(check.reason)
+    for finding in findings[:most]:
+        lines += ["", f"{finding.subject}: {statement(finding)}"]
+        if finding.expected is not None:
+            lines.append(f"  expected (URDF): {finding.expected}")
+        if finding.actual is not None:
+            lines.append(f"  actual (USD):    {finding.actual}")
+        if finding.difference is not None:
+            amount = quantity(finding.difference, check.unit)
+            if finding.tolerance is not None:
+                amount += f" (tolerance {quantity(finding.tolerance, check.unit)})"
+            lines.append(f"  difference:      {amount}")
+        if finding.configuration is not None:
+            lines.append(f"  configuration:   {finding.configuration}")
+    if check.grade is Grade.FAILS and (place := place_to_look(check.id)):
+        lines += ["", f"Check {place}."]
+    if (more := len(findings) - most) > 0:
+        lines += ["", f"{more} more are in the JSON record."]
+    return [plain(line) for line in lines]
+
+
+def advice(grade: Grade) -> str:
+    """Return what to do about a check of that grade; empty if nothing."""
+    return _ADVICE.get(grade, "")
+
+
+def place_to_look(check: str) -> str:
+    """Return where to look in a USD that does not pass a check.
+
+    Args:
+        check: Its id.
+
+    Returns:
+        Attributes or prims, as an object of "check"; empty if unknown.
+    """
+    words = check.removeprefix(_ROUND_TRIP).split(".")
+    beginnings = (".".join(words[:n]) for n in range(len(words), 0, -1))
+    return next((_PLACES[one] for one in beginnings if one in _PLACES), "")

@@ -21,10 +21,9 @@ from xml.etree import ElementTree as ET
 
 from msgspec import structs
 
-from urdf_usd.reports.explanation import advice, explanation
-from urdf_usd.reports.overview import headline
-from urdf_usd.reports.records.baseline_record import BaselineRecord
+from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
+    BaselineRecord,
     CheckRecord,
     Grade,
     RobotRecord,
@@ -32,6 +31,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.records.suite_case import CaseOutcome, CaseRecord
+from urdf_usd.reports.summary import headline
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300

@@ -7,18 +7,27 @@ from pathlib import Path
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import sign, sorted_changes
-from urdf_usd.reports.overview import headline, score_text, suite_scores
-from urdf_usd.reports.quantities import exact, quantity
+from urdf_usd.reports.quantities import duration, exact, quantity, size
 from urdf_usd.reports.records.record import (
     CheckHeading,
+    RobotRecord,
     RobotSummary,
     RunSummary,
     Verdict,
+)
+from urdf_usd.reports.summary import (
+    Comparison,
+    Seconds,
+    compare,
+    headline,
+    score_text,
+    suite_scores,
 )
 from urdf_usd.reports.text import markdown
 
 _NAME_LIMIT = 80
 _REASON_LIMIT = 300
+_CELL_LIMIT = 200
 # GitHub takes 65,536 characters in a comment.
 _ROWS = 50
 
@@ -29,17 +38,33 @@ def write_markdown(summary: RunSummary, path: Path) -> None:
         (
             *_counts(summary),
             *_baseline(summary),
-            *previous_run(summary),
-            *feature_suite(summary),
+            *_previous_run(summary),
+            *_feature_suite(summary),
             *_nonconforming(summary),
-            *parts_of_robots(summary),
+            *_parts_of_robots(summary),
             *_largest(summary),
         )
     )
     path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
 
 
-def table(
+def write_comparison_markdown(
+    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds, path: Path
+) -> None:
+    """Write the comparison as a summary for a pull-request comment."""
+    compared = compare(summary, robots, seconds)
+    lines = (
+        *_converters(compared),
+        *_previous_run(summary),
+        *_feature_suite(summary),
+        *_failed_checks(compared),
+        *_differing(compared),
+        *_parts_of_robots(summary),
+    )
+    path.write_text("\n".join((*lines, "")), encoding="utf-8", newline="\n")
+
+
+def _table(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     most: int = _ROWS,
@@ -72,7 +97,7 @@ def _counts(summary: RunSummary) -> Iterator[str]:
             "further robots are missing."
         )
         yield ""
-    yield from table(
+    yield from _table(
         ("", "Verdict", "Robots:"),
         [
             (VERDICTS[verdict].sign, verdict.value, str(count))
@@ -112,14 +137,14 @@ def _baseline(summary: RunSummary) -> Iterator[str]:
     ]
     if rows:
         yield ""
-        yield from table(("Change", "Robot", "Check", "Expected", "Now", "Details"), rows)
+        yield from _table(("Change", "Robot", "Check", "Expected", "Now", "Details"), rows)
 
 
-def previous_run(summary: RunSummary) -> Iterator[str]:
+def _previous_run(summary: RunSummary) -> Iterator[str]:
     """List changes since a previous run, if the summary has them."""
-    if summary.former is None:
-        return
     changes = sorted_changes(summary.former)
+    if changes is None:
+        return
     yield from ("", "### Changes since the previous run", "")
     yield f"{changes.sentence[0].upper()}{changes.sentence[1:]}."
     rows = [
@@ -135,14 +160,14 @@ def previous_run(summary: RunSummary) -> Iterator[str]:
     ]
     if rows:
         yield ""
-        yield from table(
+        yield from _table(
             ("Change", "Robot", "Check", "Before", "Now", "Details"),
             rows,
             hidden=changes.hidden,
         )
 
 
-def feature_suite(summary: RunSummary) -> Iterator[str]:
+def _feature_suite(summary: RunSummary) -> Iterator[str]:
     """Show the scores of the feature suite, if it was run, and cases that fail."""
     if not summary.suite:
         return
@@ -153,7 +178,7 @@ def feature_suite(summary: RunSummary) -> Iterator[str]:
     ]
     yield from ("", "### Feature suite", "")
     headings = (f"{markdown(name, _NAME_LIMIT)}:" for name in names)
-    yield from table(("Chapter", *headings), rows, most=len(rows))
+    yield from _table(("Chapter", *headings), rows, most=len(rows))
     failing = [
         (
             _code(robot.reference),
@@ -166,7 +191,7 @@ def feature_suite(summary: RunSummary) -> Iterator[str]:
     ]
     if failing:
         yield ""
-        yield from table(("Case", "Converter", "Outcome", "Reason"), failing)
+        yield from _table(("Case", "Converter", "Outcome", "Reason"), failing)
 
 
 def _nonconforming(summary: RunSummary) -> Iterator[str]:
@@ -180,7 +205,7 @@ def _nonconforming(summary: RunSummary) -> Iterator[str]:
     )
     if robots:
         yield from ("", "### Robots that do not conform", "")
-        yield from table(
+        yield from _table(
             ("Robot", "Verdict", "Reason"),
             [
                 (
@@ -193,7 +218,7 @@ def _nonconforming(summary: RunSummary) -> Iterator[str]:
         )
 
 
-def parts_of_robots(summary: RunSummary) -> Iterator[str]:
+def _parts_of_robots(summary: RunSummary) -> Iterator[str]:
     """Yield a table of the xacro files that are parts of robots, if there are any."""
     if summary.parts:
         yield from ("", "### Parts of robots, not checked", "")
@@ -201,7 +226,7 @@ def parts_of_robots(summary: RunSummary) -> Iterator[str]:
             (_code(reference), markdown(reason, _REASON_LIMIT))
             for reference, reason in summary.parts.items()
         ]
-        yield from table(("File", "Reason"), rows)
+        yield from _table(("File", "Reason"), rows)
 
 
 def _largest(summary: RunSummary) -> Iterator[str]:
@@ -222,7 +247,7 @@ def _largest(summary: RunSummary) -> Iterator[str]:
         )
     if rows:
         yield from ("", "### Largest differences", "")
-        yield from table(("Quantity", "Largest:", "Robot", "Grade"), rows, most=len(rows))
+        yield from _table(("Quantity", "Largest:", "Robot", "Grade"), rows, most=len(rows))
 
 
 def _largest_robot(summary: RunSummary, heading: CheckHeading) -> RobotSummary | None:
@@ -232,3 +257,69 @@ def _largest_robot(summary: RunSummary, heading: CheckHeading) -> RobotSummary |
 
 def _code(name: str) -> str:
     return f"<code>{markdown(name, _NAME_LIMIT)}</code>"
+
+
+def _converters(comparison: Comparison) -> Iterator[str]:
+    plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+    rows = [
+        (
+            markdown(one.converter.name, _CELL_LIMIT),
+            markdown(one.converter.title, _CELL_LIMIT),
+            f"{one.converted} of {one.robots}",
+            *(str(one.verdicts[verdict]) for verdict in plain),
+            str(one.other),
+            duration(one.median),
+            size(one.size),
+        )
+        for one in comparison.results
+    ]
+    yield f"## {markdown(comparison.headline, _CELL_LIMIT)}"
+    yield ""
+    yield from _table(
+        (
+            *("Converter", "Version", "Converted:", "Exact:", "Close:", "Fails:"),
+            *("Other:", "Median time:", "Size:"),
+        ),
+        rows,
+        most=len(rows),
+    )
+    yield ""
+    yield (
+        f"Times and sizes are over the {comparison.shared} robots that all converted; "
+        "the time of a command includes starting its process."
+    )
+
+
+def _failed_checks(comparison: Comparison) -> Iterator[str]:
+    names = [one.converter.name for one in comparison.results]
+    rows = [
+        (
+            markdown(one.check.title, _CELL_LIMIT),
+            *(str(one.counts[name]) for name in names),
+        )
+        for one in comparison.failed_checks
+    ]
+    if rows:
+        yield from ("", "### Failed checks, by number of robots", "")
+        headings = (f"{markdown(name, _CELL_LIMIT)}:" for name in names)
+        yield from _table(("Check", *headings), rows, most=len(rows))
+
+
+def _differing(comparison: Comparison) -> Iterator[str]:
+    names = [one.converter.name for one in comparison.results]
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    for entry in comparison.entries:
+        robot = entry.robot
+        verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
+    rows = [
+        (
+            f"<code>{markdown(reference, _CELL_LIMIT)}</code>",
+            *(f"{VERDICTS[row[name]].sign} {row[name]}" if name in row else "" for name in names),
+        )
+        for reference, row in verdicts.items()
+        if len(set(row.values())) > 1
+    ]
+    if rows:
+        yield from ("", "### Robots with different verdicts", "")
+        headings = (markdown(name, _CELL_LIMIT) for name in names)
+        yield from _table(("Robot", *headings), rows)

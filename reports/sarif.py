@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.reports.records.baseline_record import BaselineRecord
 from urdf_usd.reports.records.record import (
+    BaselineRecord,
     DiagnosticRecord,
-    Grade,
     RobotRecord,
     Verdict,
 )
+from urdf_usd.reports.summary import URGENT, worst_message
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]
@@ -35,7 +35,6 @@ _MESSAGE_LIMIT = 1000
 # Rules of failing checks begin like this; `verdict` stands for all checks.
 _CHECKS = "conformance/"
 _VERDICT = "verdict"
-_URGENT = (Grade.FAILS, Grade.DISPUTED)
 # Unreadable robots have diagnostics, and those that were not fetched have no file.
 _WITHOUT_CHECKS = (Verdict.CRASHED, Verdict.NOT_COMPARABLE)
 
@@ -97,15 +96,14 @@ def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
             file=file,
         )
     for check in robot.checks:
-        if check.grade not in _URGENT:
+        if check.grade not in URGENT:
             continue
-        found = [one for one in check.findings if one.grade is check.grade]
-        message = found[0].message if found else check.reason or check.title
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        alike = sum(one.grade is check.grade for one in check.findings)
+        more = f" (and {alike - 1} more)" if alike > 1 else ""
         yield DiagnosticRecord(
             rule=f"{_CHECKS}{check.id}",
             severity="error",
-            message=f"{check.title} {check.grade.value}: {message}{more}",
+            message=f"{check.title} {check.grade.value}: {worst_message(check)}{more}",
             file=file,
         )
 

@@ -11,10 +11,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.reports import overview
 from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.changes import sorted_changes
-from urdf_usd.reports.comparison import Comparison, Seconds, compare
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.records.record import (
@@ -24,6 +22,27 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     RunSummary,
     Verdict,
+)
+from urdf_usd.reports.summary import (
+    Comparison,
+    Participation,
+    Seconds,
+    WorstFigure,
+    compare,
+    conformity,
+    headline,
+    is_file,
+    most_urgent_first,
+    participation,
+    score_text,
+    selection,
+    short_references,
+    statement,
+    suite_scores,
+    title,
+    values,
+    worst_figures,
+    worst_per_group,
 )
 from urdf_usd.reports.text import one_line, path_line
 
@@ -86,7 +105,7 @@ def terminal_summary(summary: RunSummary, robots: Sequence[RobotRecord]) -> Rend
 def _another_robot(robot: RobotRecord) -> Text:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
-    line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
+    line.append(f"  {one_line(title(robot), _NAME_LIMIT)}", style="bold")
     return line.append(f"  {robot.reason}", style="not bold")
 
 
@@ -104,11 +123,11 @@ def terminal_selections(
         mark = VERDICTS[robot.verdict]
         table.add_row(
             Text(f"{mark.sign} {robot.verdict}", style=mark.style),
-            Text(overview.selection(robot) or "no variants", style="bold"),
+            Text(selection(robot) or "no variants", style="bold"),
             Text(one_line(robot.reason, _TEXT_LIMIT)),
         )
-    for selection, reason in skipped:
-        table.add_row(Text("· skipped", style="dim"), Text(selection), Text(reason))
+    for variant, reason in skipped:
+        table.add_row(Text("· skipped", style="dim"), Text(variant), Text(reason))
     return _Unpadded(table)
 
 
@@ -124,12 +143,11 @@ def terminal_comparison(
     )
     plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
     for one in compared.results:
-        other = sum(n for verdict, n in one.verdicts.items() if verdict not in plain)
         table.add_row(
             Text(one.converter.name, style="bold"),
             f"{one.converted} of {one.robots}",
             *(str(one.verdicts[verdict]) for verdict in plain),
-            str(other),
+            str(one.other),
             duration(one.median),
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
@@ -149,8 +167,8 @@ def _suite(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[Rende
     table = _table("left", *("right",) * len(names))
     if len(names) > 1:
         table.add_row("", *names, style="dim")
-    for title, row in overview.suite_scores(summary):
-        table.add_row(title, *(overview.score_text(row[name]) for name in names))
+    for chapter, row in suite_scores(summary):
+        table.add_row(chapter, *(score_text(row[name]) for name in names))
     yield _indented(table)
     failing = [
         (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
@@ -174,7 +192,7 @@ def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
 
 
 def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    yield Text(overview.headline(robots), style="bold")
+    yield Text(headline(robots), style="bold")
     table = _table("left", "right")
     for verdict in Verdict:
         if count := summary.verdicts.get(verdict.value, 0):
@@ -189,15 +207,14 @@ def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[Rend
 
 
 def _since(summary: RunSummary) -> Iterator[RenderableType]:
-    if summary.former:
-        changes = sorted_changes(summary.former)
+    if changes := sorted_changes(summary.former):
         line = f"Since {one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}"
         yield Text(f"\n{line}")
 
 
 def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     """List robots that do not conform, incomplete and close ones, with the reason."""
-    ordered = overview.most_urgent_first(robots)
+    ordered = most_urgent_first(robots)
     references = _references(robots)
     for heading, chosen in (
         (
@@ -250,14 +267,14 @@ def _reasons(
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
-    if words := overview.conformity(robot.verdict):
+    if words := conformity(robot.verdict):
         line.append(f" ({words})", style="not bold dim")
-    line.append(f"  {one_line(overview.title(robot), _NAME_LIMIT)}", style="bold")
+    line.append(f"  {one_line(title(robot), _NAME_LIMIT)}", style="bold")
     if robot.checks:
-        line.append(f"  {overview.values(robot.compared)}", style="not bold dim")
+        line.append(f"  {values(robot.compared)}", style="not bold dim")
     yield line
     if robot.variants:
-        yield Text(f"variants: {overview.selection(robot)}")
+        yield Text(f"variants: {selection(robot)}")
     yield from _reason(robot)
     if robot.case:
         case = robot.case
@@ -279,7 +296,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
         table.add_row(
             Text(mark.sign, style=mark.style),
             Text(one_line(finding.subject, _NAME_LIMIT)),
-            Text(one_line(f"{check.title}: {overview.statement(finding)}", _TEXT_LIMIT)),
+            Text(one_line(f"{check.title}: {statement(finding)}", _TEXT_LIMIT)),
         )
     yield _indented(table)
     if more := findings[_FINDINGS:]:
@@ -304,15 +321,15 @@ def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
     """
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
-        shown = overview.short_references(robots)
+        shown = short_references(robots)
     return {
-        reference: (path_line if overview.is_file(reference) else one_line)(text, _NAME_LIMIT)
+        reference: (path_line if is_file(reference) else one_line)(text, _NAME_LIMIT)
         for reference, text in shown.items()
     }
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    figures = overview.worst_per_group(overview.worst_figures(robots))
+    figures = worst_per_group(worst_figures(robots))
     if not figures:
         return
     yield _heading("Largest differences")
@@ -331,7 +348,7 @@ def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     yield _indented(table)
 
 
-def _place(figure: overview.WorstFigure, references: Mapping[str, str]) -> str:
+def _place(figure: WorstFigure, references: Mapping[str, str]) -> str:
     parts = [figure.check.title]
     if figure.value and references:
         parts.append(references[figure.robot.source.reference])
@@ -341,7 +358,7 @@ def _place(figure: overview.WorstFigure, references: Mapping[str, str]) -> str:
 
 
 def _engines(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    engines = overview.participation(robots)
+    engines = participation(robots)
     if not engines:
         return
     yield _heading("Engines")
@@ -367,7 +384,7 @@ def _engines(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
         yield _indented(Text(text, style="yellow"))
 
 
-def _absences(engine: overview.Participation) -> str:
+def _absences(engine: Participation) -> str:
     parts = [
         f"{engine.counts[status]} {status}"
         for status in EngineStatus

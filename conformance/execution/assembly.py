@@ -45,7 +45,6 @@ from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.corpus import UnavailableSource
 from urdf_usd.corpus.robots import NOWHERE, Origin
-from urdf_usd.reports.records.coverage_record import LedgerRecord
 from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.record import (
     CheckHeading,
@@ -55,6 +54,7 @@ from urdf_usd.reports.records.record import (
     EngineRecord,
     EngineStatus,
     FileRecord,
+    LedgerRecord,
     RobotRecord,
     RobotSummary,
     RunSummary,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
-from urdf_usd.reports.records.coverage_record import CoverageStatus, LedgerRecord
+from urdf_usd.reports.records.record import CoverageStatus, LedgerRecord
 
 # Records import this module, which need no model.
 if TYPE_CHECKING:

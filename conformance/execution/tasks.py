@@ -76,7 +76,7 @@ from urdf_usd.converter.urdf.writer.write import write
 from urdf_usd.converter.urdf.xacro.standalone import relocatable_urdf
 from urdf_usd.converter.urdf.xml import parse_markup
 from urdf_usd.converter.usd.loading.opening import open_stage
-from urdf_usd.reports.records.coverage_record import LedgerRecord
+from urdf_usd.reports.records.record import LedgerRecord
 from urdf_usd.reports.records.scene import write_scene
 from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected
 

@@ -15,12 +15,15 @@ from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
-from urdf_usd.reports.records.baseline_record import (
+from urdf_usd.reports.records.record import (
     BaselineRecord,
+    Grade,
     KnownFailureRecord,
+    RobotRecord,
+    Verdict,
 )
-from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 from urdf_usd.reports.records.suite_case import CaseOutcome
+from urdf_usd.reports.summary import worst_message
 
 # Invalid URDFs and robots that could not be fetched are listed, but count only with
 # --strict.
@@ -305,9 +308,7 @@ def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure
     if not wrong:
         yield Failure(record.id, VERDICT, record.verdict.value, record.reason, converter)
     for check in wrong:
-        first = next((f for f in check.findings if f.grade is check.grade), None)
-        message = first.message if first else check.reason or check.title
-        yield Failure(record.id, check.id, check.grade.value, message, converter)
+        yield Failure(record.id, check.id, check.grade.value, worst_message(check), converter)
 
 
 def is_worse(failure: Failure, expected: str) -> bool:

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from urdf_usd.reports.html.rendering import page_environment
-from urdf_usd.reports.overview import score_text, suite_totals
+from urdf_usd.reports.html.rendering import write_page
 from urdf_usd.reports.quantities import duration
 from urdf_usd.reports.records.history import (
     KEPT_CHECKS,
@@ -22,6 +21,7 @@ from urdf_usd.reports.records.history import (
     count_verdicts,
 )
 from urdf_usd.reports.records.record import Verdict
+from urdf_usd.reports.summary import score_text, suite_totals
 
 PAGE = "history.html"
 FILE = "history.json"
@@ -35,21 +35,13 @@ _STEP, _HEIGHT = 8, 20
 
 
 class Run(Struct, frozen=True):
-    """One run, and what changed since the run before.
-
-    Attributes:
-        entry: The run.
-        verdicts: Number of robots by verdict and converter.
-        versions: Versions and options that changed.
-        results: Robots of which a result changed, the worse first.
-        scores: Cases of the feature suite that pass, of all, by converter, as text.
-    """
+    """One run, and what changed since the run before."""
 
     entry: HistoryEntry
-    verdicts: dict[str, dict[Verdict, int]]
-    versions: tuple[HistoryChange, ...] = ()
-    results: tuple[HistoryChange, ...] = ()
-    scores: Mapping[str, str] = field(default_factory=dict)
+    verdicts: dict[str, dict[Verdict, int]]  # number of robots, by converter
+    versions: tuple[HistoryChange, ...] = ()  # and options
+    results: tuple[HistoryChange, ...] = ()  # of robots, the worse first
+    scores: Mapping[str, str] = field(default_factory=dict)  # of the feature suite
 
     def worse(self, candidate: str) -> int:
         """Count robots of a converter of which a result got worse."""
@@ -57,23 +49,14 @@ class Run(Struct, frozen=True):
 
 
 class Course(Struct, frozen=True):
-    """One robot and converter over all runs.
-
-    Attributes:
-        id: Identifier of the robot.
-        candidate: Name of the converter.
-        results: One for each run; None where the robot was not in the run.
-        points: Coordinates of the curve of position errors, for SVG.
-        seconds: Duration of the last conversion, as text; empty if not measured.
-        changed: Whether its verdict is not the same in all runs.
-    """
+    """One robot and converter over all runs."""
 
     id: str
     candidate: str
-    results: tuple[HistoryRobot | None, ...]
-    points: str
-    seconds: str
-    changed: bool
+    results: tuple[HistoryRobot | None, ...]  # None where it was not in the run
+    points: str  # of the curve of position errors, for SVG
+    seconds: str  # of the last conversion; empty if not measured
+    changed: bool  # its verdict is not the same in all runs
 
 
 def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
@@ -85,7 +68,7 @@ def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
             verdicts=_verdicts(entry),
             versions=changed_versions(history[at - 1], entry) if at else (),
             results=changed_results(history[at - 1], entry) if at else (),
-            scores={name: score_text(one) for name, one in suite_totals(entry.suite)},
+            scores={name: score_text(one) for name, one in suite_totals(entry.suite).items()},
         )
         for at, entry in enumerate(history)
         if at >= first
@@ -102,16 +85,12 @@ def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
     Raises:
         OSError: A file cannot be written.
     """
-    runs = recent_runs(history)
-    environment = page_environment()
-    text = environment.get_template("history.html.j2").render(
-        runs=runs, courses=_courses([run.entry for run in runs]), total=len(history)
-    )
     content = msgspec.json.format(msgspec.json.encode(history), indent=1)
     (directory / FILE).write_bytes(content + b"\n")
+    runs = recent_runs(history)
+    courses = _courses([run.entry for run in runs])
     page = directory / PAGE
-    page.write_text(text, encoding="utf-8", newline="\n")
-    return page
+    return write_page(page, "history.html.j2", runs=runs, courses=courses, total=len(history))
 
 
 def _verdicts(entry: HistoryEntry) -> dict[str, dict[Verdict, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote
 
-from urdf_usd.reports import overview
+from urdf_usd.reports import summary
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.html.rendering import page_name
 from urdf_usd.reports.records.record import (
@@ -50,7 +50,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     engines = tuple(dict.fromkeys(one.name for robot in robots for one in robot.engines))
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
-    references = overview.short_references(robots)
+    references = summary.short_references(robots)
     return {
         "checks": [_heading(check, records[check.id]) for check in checks],
         "grades": [
@@ -118,7 +118,7 @@ def _range(values: Iterable[float | None]) -> list[float] | None:
 
 def _robot(robot: RobotRecord, references: Mapping[str, str]) -> Json:
     return {
-        "title": one_line(overview.title(robot), _NAME_LIMIT),
+        "title": one_line(summary.title(robot), _NAME_LIMIT),
         "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
         "page": f"robots/{quote(page_name(robot))}",
         "verdict": list(Verdict).index(robot.verdict),

@@ -8,17 +8,18 @@ import json
 import shlex
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
-from urdf_usd.reports import changes, overview, quantities
+from urdf_usd.reports import changes, quantities, summary
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
-from urdf_usd.reports.records.coverage_record import CoverageStatus
 from urdf_usd.reports.records.record import (
     ConverterRecord,
+    CoverageStatus,
     EngineStatus,
     Grade,
     RobotRecord,
@@ -37,7 +38,6 @@ _COVERAGE = {
     CoverageStatus.KEPT: "close",
     CoverageStatus.LEFT_OUT: "disputed",
 }
-URGENT = (Grade.FAILS, Grade.DISPUTED)
 # Escapes end tags, at which a browser would end the script element.
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
@@ -110,29 +110,20 @@ def page_name(robot: RobotRecord) -> str:
     return f"{robot.id}.html"
 
 
-def run_command(summary: RunSummary, *sources: str) -> str:
+def run_command(run: RunSummary, *sources: str) -> str:
     """Return the command that repeats a run, for given sources."""
-    options = (
-        word
-        for name in _RUN_OPTIONS
-        if name in summary.options
-        for word in (f"--{name}", summary.options[name])
-    )
-    repeated = (
-        word
-        for name in _REPEATED_OPTIONS
-        for value in shlex.split(summary.options.get(name, ""))
-        for word in (f"--{name}", value)
-    )
-    flags = (f"--{name}" for name in _RUN_FLAGS if summary.options.get(name) == "yes")
-    converters = () if _ours_alone(summary) else map(_converter, summary.converters)
-    named = (word for text in converters for word in ("--converter", text))
-    words = (*sources, *options, *repeated, *flags, *named, "--out", "report")
-    return shlex.join(("urdf-usd", "run", *words))
-
-
-def _ours_alone(summary: RunSummary) -> bool:
-    return all(one.name == one.recipe for one in summary.converters)
+    words = ["urdf-usd", "run", *sources]
+    for name in _RUN_OPTIONS:
+        if name in run.options:
+            words += (f"--{name}", run.options[name])
+    for name in _REPEATED_OPTIONS:
+        for value in shlex.split(run.options.get(name, "")):
+            words += (f"--{name}", value)
+    words += (f"--{name}" for name in _RUN_FLAGS if run.options.get(name) == "yes")
+    ours_alone = all(one.name == one.recipe for one in run.converters)
+    for converter in () if ours_alone else run.converters:
+        words += ("--converter", _converter(converter))
+    return shlex.join((*words, "--out", "report"))
 
 
 def _converter(converter: ConverterRecord) -> str:
@@ -162,15 +153,16 @@ def page_environment() -> Environment:
         "quantity": quantities.quantity,
         "exact": quantities.exact,
         "unit": quantities.unit_symbol,
+        "duration": quantities.duration,
+        "bytes": quantities.size,
         "page": lambda robot: quote(page_name(robot)),
-        "title": overview.title,
-        "converter": overview.converter,
-        "conformity": overview.conformity,
-        "statement": overview.statement,
-        "compared": overview.values,
-        "group_grades": overview.group_grades,
-        "not_comparable_checks": overview.not_comparable_checks,
-        "position_check": overview.position_check,
+        "title": summary.title,
+        "converter": summary.converter,
+        "conformity": summary.conformity,
+        "statement": summary.statement,
+        "compared": summary.values,
+        "group_grades": summary.group_grades,
+        "position_check": summary.position_check,
         "appearance": appearance,
         "change_class": changes.style_class,
         "change_sign": changes.sign,
@@ -180,7 +172,7 @@ def page_environment() -> Environment:
         "VERDICTS": VERDICTS,
         "Verdict": Verdict,
         "EngineStatus": EngineStatus,
-        "URGENT": URGENT,
+        "URGENT": summary.URGENT,
         "CLOSE": (Grade.CLOSE,),
         "COVERAGE": _COVERAGE,
         "OPEN": _OPEN_CHECKS,
@@ -189,6 +181,13 @@ def page_environment() -> Environment:
         "viewer_style": trusted_markup(template_asset("viewer.css")),
     }
     return environment
+
+
+def write_page(path: Path, template: str, **content: object) -> Path:
+    """Render a template into a file, and return its path."""
+    text = page_environment().get_template(template).render(**content)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return path
 
 
 def _printable(value: object) -> object:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment
-
-from urdf_usd.reports import overview
+from urdf_usd.reports import summary as counted
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.matrix import matrix
@@ -20,8 +18,9 @@ from urdf_usd.reports.html.rendering import (
     run_command,
     script_policy,
     template_asset,
+    write_page,
 )
-from urdf_usd.reports.html.robot_page import PageScripts, View, render_page
+from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
 from urdf_usd.reports.records.history import HistoryEntry
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.scene import SceneError, scene_path
@@ -30,6 +29,7 @@ from urdf_usd.reports.records.scene import SceneError, scene_path
 _SCRIPTS = "scripts"
 _PAGES = "pages.js"
 _VIEWER = "viewer.js"
+_ROBOT = "robot.html.j2"
 
 
 def write_site(
@@ -57,21 +57,19 @@ def write_site(
         ValueError: The id of a robot is not a valid file name.
         OSError: The directory cannot be written.
     """
-    environment = page_environment()
-    pages = directory / "robots"
-    pages.mkdir(parents=True, exist_ok=True)
-    linked = PageScripts(*(Script(f"../{_SCRIPTS}/{n}") for n in (_PAGES, _VIEWER)))
-    for robot in robots:
-        page = pages / page_name(robot)
-        scene = _scene(robot, directory, scenes)
-        command = run_command(summary, robot.source.reference)
-        _write(page, _render_robot(environment, robot, linked, scene, command))
-    (directory / _SCRIPTS).mkdir(exist_ok=True)
+    for folder in ("robots", _SCRIPTS):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
     for name in (_PAGES, _VIEWER):
-        _write(directory / _SCRIPTS / name, template_asset(name))
-    index = directory / "index.html"
-    _write(index, _render_run(environment, summary, robots, history, cases=cases))
-    return index
+        script = directory / _SCRIPTS / name
+        script.write_text(template_asset(name), encoding="utf-8", newline="\n")
+    linked = PageScripts(*(Script(f"../{_SCRIPTS}/{name}") for name in (_PAGES, _VIEWER)))
+    for robot in robots:
+        scene = scene_path(directory, robot.id)
+        view = _view(scenes / scene.name if scenes else scene)
+        command = run_command(summary, robot.source.reference)
+        content = page_content(robot, linked, view, "../index.html", command)
+        write_page(directory / "robots" / page_name(robot), _ROBOT, **content)
+    return _write_index(summary, robots, directory, history, cases=cases)
 
 
 def render_robot(
@@ -84,9 +82,9 @@ def render_robot(
         scene: Packed 3D scene, if there is one.
         command: Command that reproduces the page.
     """
-    inline = PageScripts(*(Script(text=template_asset(n)) for n in (_PAGES, _VIEWER)))
-    view = View.of(scene) if scene else None
-    return render_page(page_environment(), record, inline, view, command=command)
+    inline = PageScripts(*(Script(text=template_asset(name)) for name in (_PAGES, _VIEWER)))
+    content = page_content(record, inline, View.of(scene) if scene else None, command=command)
+    return page_environment().get_template(_ROBOT).render(**content)
 
 
 def render_view(record: RobotRecord, scene: bytes) -> str:
@@ -100,86 +98,54 @@ def render_view(record: RobotRecord, scene: bytes) -> str:
         SceneError: It is damaged.
     """
     script = Script(text=template_asset(_VIEWER))
-    return (
-        page_environment()
-        .get_template("view.html.j2")
-        .render(
-            robot=record,
-            view=View.of(scene),
-            script=script,
-            policy=script_policy((script,)),
-        )
-    )
-
-
-def _scene(robot: RobotRecord, directory: Path, scenes: Path | None) -> Path:
-    usual = scene_path(directory, robot.id)
-    return scenes / usual.name if scenes else usual
-
-
-def _render_robot(
-    environment: Environment,
-    robot: RobotRecord,
-    scripts: PageScripts,
-    scene: Path,
-    command: str,
-) -> str:
-    view = _view(scene)
-    return render_page(environment, robot, scripts, view, "../index.html", command)
+    template = page_environment().get_template("view.html.j2")
+    policy = script_policy((script,))
+    return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
 
 
 def _view(path: Path) -> View | None:
     """Read a scene; None if there is none, or if it is damaged."""
-    packed = _bytes(path)
     try:
-        return View.of(packed) if packed else None
+        return View.of(path.read_bytes()) if path.is_file() else None
     except SceneError:
         return None
 
 
-def _bytes(path: Path) -> bytes:
-    """Return the content of a file; empty if there is none."""
-    return path.read_bytes() if path.is_file() else b""
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _render_run(
-    environment: Environment,
+def _write_index(
     summary: RunSummary,
     robots: Sequence[RobotRecord],
+    directory: Path,
     history: Sequence[HistoryEntry],
     *,
     cases: bool,
-) -> str:
-    """Return the self-contained page of a run."""
-    script = Script(text=template_asset("pages.js"))
-    worst = overview.worst_figures(robots)
-    ordered = overview.most_urgent_first(robots)
-    return environment.get_template("index.html.j2").render(
+) -> Path:
+    scripts = (Script(text=template_asset(_PAGES)),)
+    worst = counted.worst_figures(robots)
+    ordered = counted.most_urgent_first(robots)
+    return write_page(
+        directory / "index.html",
+        "index.html.j2",
         summary=summary,
         cases=cases,
         robots=ordered,
-        title=overview.headline(robots),
-        converters=sorted({overview.converter(robot) for robot in robots}),
+        title=counted.headline(robots),
+        converters=sorted({counted.converter(robot) for robot in robots}),
         converted=sum(bool(robot.checks) for robot in robots),
-        readable=len(overview.readable(robots)),
-        groups=overview.groups(robots),
+        readable=len(counted.readable(robots)),
+        groups=counted.groups(robots),
         worst=worst,
-        worst_per_group=overview.worst_per_group(worst),
-        engines=overview.participation(robots),
-        deviations=overview.engine_deviations(robots),
-        per_engine=overview.engine_matrix(robots),
-        Outcome=overview.Outcome,
+        worst_per_group=counted.worst_per_group(worst),
+        engines=counted.participation(robots),
+        deviations=counted.engine_deviations(robots),
+        per_engine=counted.engine_matrix(robots),
+        Outcome=counted.Outcome,
         report=island(matrix(ordered)),
-        scripts=(script,),
-        policy=script_policy((script,)),
+        scripts=scripts,
+        policy=script_policy(scripts),
         pages={robot.id: quote(page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
-        changes=sorted_changes(summary.former) if summary.former else None,
+        changes=sorted_changes(summary.former),
         runs=recent_runs(history),
         history=PAGE,
         candidate=next((one.name for one in summary.converters), ""),

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from urdf_usd.reports.html.comparison_page import CONVERTERS
 from urdf_usd.reports.html.rendering import (
-    page_environment,
     page_name,
     run_command,
+    write_page,
 )
-from urdf_usd.reports.overview import suite_scores
 from urdf_usd.reports.records.record import (
     ConverterRecord,
     RobotRecord,
@@ -28,6 +27,7 @@ from urdf_usd.reports.records.suite_case import (
     Requirement,
     Score,
 )
+from urdf_usd.reports.summary import suite_scores
 
 PAGE = "suite.html"
 # Folder of the URDFs and the expected values.
@@ -52,19 +52,12 @@ OUTCOMES = {
 
 
 class Row(Struct, frozen=True):
-    """One case.
+    """One case."""
 
-    Attributes:
-        id: Identifier of the robot.
-        results: The robot and its case by name of the converter.
-        urdf: Text of the URDF.
-        expected: Expected values, as JSON.
-    """
-
-    id: str
-    results: dict[str, tuple[RobotRecord, CaseRecord]]
+    id: str  # of the robot
+    results: dict[str, tuple[RobotRecord, CaseRecord]]  # by converter
     urdf: str
-    expected: str
+    expected: str  # values, as JSON
 
     @property
     def case(self) -> CaseRecord:
@@ -73,13 +66,7 @@ class Row(Struct, frozen=True):
 
 
 class Chapter(Struct, frozen=True):
-    """The cases of one chapter.
-
-    Attributes:
-        name: Name.
-        title: Title.
-        rows: Cases.
-    """
+    """The cases of one chapter."""
 
     name: str
     title: str
@@ -109,8 +96,9 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
         (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
         (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
     several = len(summary.converters) > 1
-    environment = page_environment()
-    text = environment.get_template("suite.html.j2").render(
+    return write_page(
+        directory / PAGE,
+        "suite.html.j2",
         summary=summary,
         version=rows[0].case.version,
         title=_headline(rows, summary.converters),
@@ -124,9 +112,6 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
         file=lambda row, suffix: quote(f"{FILES}/{row.id}{suffix}"),
         command=run_command(summary, *summary.corpus),
     )
-    page = directory / PAGE
-    page.write_text(text, encoding="utf-8", newline="\n")
-    return page
 
 
 def _rows(robots: Iterable[RobotRecord]) -> tuple[Row, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct, structs
 
 from urdf_usd.reports.records.record import CheckRecord, Grade
@@ -12,13 +14,7 @@ _DEEPEST = 12
 
 
 class Limits(Struct, frozen=True):
-    """float32 bound and tolerance of one check.
-
-    Attributes:
-        unit: Unit of both.
-        bound: Error that float32 rounding explains; 0 if unknown.
-        tolerance: Engineering tolerance; 0 if unknown.
-    """
+    """float32 bound and tolerance of one check; 0 if unknown."""
 
     unit: str
     bound: float = 0.0
@@ -31,6 +27,11 @@ class Limits(Struct, frozen=True):
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
 
+    @property
+    def shown(self) -> dict[str, object]:
+        """The limits as data of the page."""
+        return structs.asdict(self)
+
     def grade(self, value: float) -> Grade:
         """Grade an error."""
         if value <= self.bound:
@@ -39,33 +40,19 @@ class Limits(Struct, frozen=True):
 
 
 class TreeRow(Struct, frozen=True):
-    """One link of the tree.
-
-    Attributes:
-        link: Name.
-        joint: Joint that leads to it; None for the root.
-        kind: Motion of that joint, in a word.
-        depth: Number of joints above it, at most ``_DEEPEST``.
-        position: Largest error of its position [m]; None if it was not compared.
-        rotation: Largest error of its rotation [rad], likewise.
-        grade: Grade of the worse of the two.
-        configuration: Where the worse of the two occurs.
-        first: Whether it fails although its parent does not.
-        moved: Whether the position error exceeds the tolerance.
-        turned: Whether the rotation error does.
-    """
+    """One link of the tree, with its largest errors over all configurations."""
 
     link: str
-    joint: str | None
-    kind: str
+    joint: str | None  # that leads to it; None for the root
+    kind: str  # motion of that joint, in a word
     depth: int
-    position: float | None = None
-    rotation: float | None = None
-    grade: Grade = Grade.NOT_COMPARABLE
-    configuration: str = ""
-    first: bool = False
-    moved: bool = False
-    turned: bool = False
+    position: float | None = None  # [m]; None if it was not compared
+    rotation: float | None = None  # [rad]; likewise
+    grade: Grade = Grade.NOT_COMPARABLE  # of the worse of the two
+    configuration: str = ""  # where the worse of the two occurs
+    first: bool = False  # it fails although its parent does not
+    moved: bool = False  # the position error exceeds the tolerance
+    turned: bool = False  # the rotation error does
 
 
 def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
@@ -77,7 +64,7 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
     for joint in model.joints:
         below.setdefault(joint.parent, []).append(joint)
     errors = scene.errors
-    places = {link: place for place, link in enumerate(errors.links)} if errors else {}
+    columns = {link: column for column, link in enumerate(errors.links)} if errors else {}
     rows: dict[str, TreeRow] = {}
     waiting: list[tuple[str, SceneJoint | None, int]] = [(model.root, None, 0)]
     while waiting:
@@ -88,19 +75,14 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
             kind=_kind(above) if above else "root",
             depth=min(depth, _DEEPEST),
         )
-        if errors and link in places:
-            row = _with_errors(row, errors, places[link], position, rotation)
+        if errors and link in columns:
+            row = _with_errors(row, errors, columns[link], position, rotation)
         parent = rows[above.parent].grade if above else None
         fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
         rows[link] = structs.replace(row, first=fails_first)
         children = reversed(below.get(link, []))
         waiting += [(child.child, child, depth + 1) for child in children]
     return tuple(rows.values())
-
-
-def first_wrong(rows: tuple[TreeRow, ...]) -> tuple[TreeRow, ...]:
-    """Return the links that fail although their parents do not, topmost first."""
-    return tuple(row for row in rows if row.first)
 
 
 def _kind(joint: SceneJoint) -> str:
@@ -113,14 +95,12 @@ def _kind(joint: SceneJoint) -> str:
 
 
 def _with_errors(
-    row: TreeRow, measured: LinkErrors, link: int, position: Limits, rotation: Limits
+    row: TreeRow, errors: LinkErrors, column: int, position: Limits, rotation: Limits
 ) -> TreeRow:
-    moved, at_moved = _largest(measured, measured.positions, link)
-    turned, at_turned = _largest(measured, measured.rotations, link)
+    moved, at_moved = _largest(errors.configurations, errors.positions, column)
+    turned, at_turned = _largest(errors.configurations, errors.rotations, column)
     grades = position.grade(moved), rotation.grade(turned)
-    order = (Grade.EXACT, Grade.CLOSE, Grade.FAILS)
-    # Show the configuration of the worse of the two errors.
-    turn = order.index(grades[1]) > order.index(grades[0])
+    turn = grades[1].severity > grades[0].severity
     return structs.replace(
         row,
         position=moved,
@@ -133,12 +113,9 @@ def _with_errors(
 
 
 def _largest(
-    measured: LinkErrors, rows: tuple[tuple[float | None, ...], ...], link: int
+    configurations: tuple[str, ...], rows: tuple[tuple[float | None, ...], ...], column: int
 ) -> tuple[float, str]:
-    values = [row[link] for row in rows]
-    if any(value is None for value in values):
-        where = next(at for at, value in enumerate(values) if value is None)
-        return float("inf"), measured.configurations[where]
-    known = [value or 0.0 for value in values]
-    worst = max(known, default=0.0)
-    return worst, measured.configurations[known.index(worst)] if known else ""
+    """Return the largest error of a link and where it occurs; infinite if not a number."""
+    values = [math.inf if row[column] is None else row[column] or 0.0 for row in rows]
+    worst = max(values, default=0.0)
+    return worst, configurations[values.index(worst)] if values else ""

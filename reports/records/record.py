@@ -14,10 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
-from urdf_usd.reports.records.baseline_record import BaselineRecord  # msgspec
-from urdf_usd.reports.records.change_record import FormerRunRecord  # likewise
-from urdf_usd.reports.records.coverage_record import LedgerRecord  # likewise
-from urdf_usd.reports.records.suite_case import (  # likewise
+from urdf_usd.reports.records.suite_case import (
     CaseOutcome,
     CaseRecord,
     CaseSummary,
@@ -368,6 +365,30 @@ class DescriptionRecord(_Record, frozen=True, kw_only=True):
     settings: tuple[str, ...] = ()
 
 
+class CoverageStatus(StrEnum):
+    """Coverage of a part of a URDF."""
+
+    CONVERTED = "converted"
+    KEPT = "kept"
+    LEFT_OUT = "left out"
+
+
+class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Parts of a URDF with the same coverage.
+
+    Attributes:
+        part: Kind of part, for example ``link`` or ``<transmission>``.
+        count: Number of parts.
+        fate: Their coverage.
+        where: Their place in the USD; the reason, if they are left out.
+    """
+
+    part: str
+    count: int
+    fate: CoverageStatus
+    where: str
+
+
 def _robot_record_line(record: RobotRecord) -> str:
     """Return ``<RobotRecord 'arm': fails; reason>``, or without a reason."""
     verdict = record.verdict
@@ -503,6 +524,99 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
     def refused_as_expected(self) -> bool:
         """As of :class:`RobotRecord`."""
         return self.case is not None and self.case.outcome is CaseOutcome.REFUSED
+
+
+class ChangeKind(StrEnum):
+    """Kinds of changes, in the order of reports."""
+
+    NEWLY_FAILING = "newly failing"
+    REMOVED = "removed"
+    WORSE = "worse"
+    JOINT_ORDER = "joint order"
+    FIXED = "fixed"
+    BETTER = "better"
+    ADDED = "added"
+    VALUE = "robot value"
+    FILES = "other files"
+    SETTING = "setting"
+
+
+class ChangeRecord(msgspec.Struct, frozen=True):
+    """One difference between two runs.
+
+    Attributes:
+        kind: Kind of the change.
+        worse: Whether the later run has fewer or worse results.
+        subject: Robot, after its converter if there are several; or the setting.
+        check: The check, if it concerns one.
+        before: Value in the earlier run; empty if there was none.
+        after: Value in the later run.
+        detail: Location or reason.
+    """
+
+    kind: ChangeKind
+    worse: bool
+    subject: str
+    check: str | None = None
+    before: str = ""
+    after: str = ""
+    detail: str = ""
+
+
+class FormerRunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparison of a run with an earlier one.
+
+    Attributes:
+        name: Name of the earlier run's folder.
+        changes: The worst first.
+    """
+
+    name: str
+    changes: tuple[ChangeRecord, ...] = ()
+
+
+class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A check that fails, or is expected to fail.
+
+    Attributes:
+        robot: Identifier of the robot.
+        check: Identifier of the check; ``verdict`` for a robot without checks.
+        grade: Grade of the check, or the verdict; empty if it passes.
+        expected: Grade in the baseline; empty if it has none.
+        message: What is wrong, in one sentence.
+        reason: Why the baseline accepts it.
+        url: Where it is tracked.
+        expires: Last day on which it is accepted, as YYYY-MM-DD.
+    """
+
+    robot: str
+    check: str
+    grade: str
+    expected: str
+    message: str
+    reason: str = ""
+    url: str | None = None
+    expires: str | None = None
+
+
+class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparison of a run with the baseline.
+
+    Attributes:
+        new: Failures that are not in the baseline.
+        worse: Failures that are worse than in the baseline.
+        expired: Failures that were accepted until a day that is past.
+        fixed: Failures in the baseline that do not fail any more.
+        expected: Failures that are as in the baseline, or better.
+        absent: Number of entries for robots that were not in the run.
+    """
+
+    new: tuple[KnownFailureRecord, ...] = ()
+    worse: tuple[KnownFailureRecord, ...] = ()
+    expired: tuple[KnownFailureRecord, ...] = ()
+    fixed: tuple[KnownFailureRecord, ...] = ()
+    expected: tuple[KnownFailureRecord, ...] = ()
+    absent: int = 0
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):

@@ -19,8 +19,8 @@ from pathlib import Path
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.corpus import Resolved, resolve_corpora
-from urdf_usd.reports.overview import EngineMatrix, Outcome, engine_matrix
 from urdf_usd.reports.records.record import RobotRecord, Verdict
+from urdf_usd.reports.summary import EngineMatrix, Outcome, engine_matrix
 
 _SIMULATORS = {"newton-usd": "Newton", "physx": "PhysX"}
 _ENGINES = ("mujoco", *_SIMULATORS)

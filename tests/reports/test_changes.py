@@ -13,33 +13,33 @@ from tests.reports import samples
 from urdf_usd.reports.changes import MOST_ROWS, sign, sorted_changes, style_class
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.markdown import write_markdown
-from urdf_usd.reports.records.change_record import (
+from urdf_usd.reports.records.record import (
+    ChangeKind,
     ChangeRecord,
     FormerRunRecord,
-    Kind,
 )
 from urdf_usd.reports.terminal import terminal_summary
 
 FAILING = ChangeRecord(
-    kind=Kind.NEWLY_FAILING,
+    kind=ChangeKind.NEWLY_FAILING,
     worse=True,
     subject="shifted",
     before="exact",
     after="fails",
     detail="link <wrist> moved",
 )
-FIXED = ChangeRecord(kind=Kind.FIXED, worse=False, subject="zeta", after="exact")
+FIXED = ChangeRecord(kind=ChangeKind.FIXED, worse=False, subject="zeta", after="exact")
 WORSE = ChangeRecord(
-    kind=Kind.WORSE,
+    kind=ChangeKind.WORSE,
     worse=True,
     subject="alpha",
     check="kinematics.position",
     before="1e-08 m",
     after="3e-06 m",
 )
-GONE = ChangeRecord(kind=Kind.REMOVED, worse=True, subject="gone", before="exact")
+GONE = ChangeRecord(kind=ChangeKind.REMOVED, worse=True, subject="gone", before="exact")
 SETTING = ChangeRecord(
-    kind=Kind.SETTING, worse=False, subject="environment mujoco", before="3", after="4"
+    kind=ChangeKind.SETTING, worse=False, subject="environment mujoco", before="3", after="4"
 )
 FORMER = FormerRunRecord(name="before", changes=(FAILING, GONE, WORSE, FIXED, SETTING))
 ROBOTS = samples.corpus()
@@ -94,6 +94,7 @@ def test_terminal_counts_changes_in_one_line() -> None:
 def test_run_without_changes_says_so() -> None:
     """Changed versions alone do not count."""
     changes = sorted_changes(FormerRunRecord(name="a", changes=(SETTING,)))
+    assert changes is not None
     assert changes.sentence == "nothing changed"
     assert changes.settings == (SETTING,)
 
@@ -101,12 +102,13 @@ def test_run_without_changes_says_so() -> None:
 def test_long_lists_of_changes_are_cut_and_counted() -> None:
     """Further changes are only counted."""
     many = sorted_changes(FormerRunRecord(name="a", changes=(WORSE,) * (MOST_ROWS + 7)))
+    assert many is not None
     assert (len(many.rows), many.hidden) == (MOST_ROWS, 7)
     assert many.sentence == f"{MOST_ROWS + 7} worse"
 
 
 def test_sign_of_a_change_matches_its_colour() -> None:
     """Worse, better, and neutral."""
-    added = structs.replace(FIXED, kind=Kind.ADDED)
+    added = structs.replace(FIXED, kind=ChangeKind.ADDED)
     marks = [(sign(one), style_class(one)) for one in (WORSE, FIXED, added)]
     assert marks == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]

@@ -7,8 +7,7 @@ from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.explanation import place_to_look
+from urdf_usd.reports.diagnosis import diagnose, place_to_look
 from urdf_usd.reports.records.record import (
     DiagnosticRecord,
     DifferenceRecord,

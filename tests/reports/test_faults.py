@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.reports.faults import independent_faults
+from urdf_usd.reports.diagnosis import independent_faults
 from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,

@@ -9,13 +9,11 @@ from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.reports.junit import write_junit
-from urdf_usd.reports.records.baseline_record import (
-    BaselineRecord,
-    KnownFailureRecord,
-)
 from urdf_usd.reports.records.record import (
+    BaselineRecord,
     FindingRecord,
     Grade,
+    KnownFailureRecord,
     RobotRecord,
     Verdict,
 )

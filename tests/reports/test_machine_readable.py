@@ -18,25 +18,23 @@ from urdf_usd.conformance.execution.run import check
 from urdf_usd.converter import convert
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.badge import write_badge
-from urdf_usd.reports.overview import headline
-from urdf_usd.reports.records.baseline_record import (
-    BaselineRecord,
-    KnownFailureRecord,
-)
 from urdf_usd.reports.records.history import (
     HistoryEntry,
     append_entry,
     read_history,
 )
 from urdf_usd.reports.records.record import (
+    BaselineRecord,
     DiagnosticRecord,
     FileRecord,
+    KnownFailureRecord,
     RobotRecord,
     Verdict,
 )
 from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.records.schema import record_schema, write_schemas
 from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.summary import headline
 
 _PUBLISHED = Path(__file__).parents[2] / "docs" / "schema"
 _SVG = "{http://www.w3.org/2000/svg}"

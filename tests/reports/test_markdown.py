@@ -9,11 +9,12 @@ from msgspec import structs
 from tests.reports import samples
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.markdown import write_markdown
-from urdf_usd.reports.records.baseline_record import (
+from urdf_usd.reports.records.record import (
     BaselineRecord,
     KnownFailureRecord,
+    RobotRecord,
+    Verdict,
 )
-from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 
 def _written(robots: tuple[RobotRecord, ...], folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from urdf_usd.conformance.gate.decision import FailOn, Failure, failures
-from urdf_usd.reports.explanation import advice, explanation
+from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     CheckRecord,
     FindingRecord,

@@ -8,7 +8,7 @@ from urdf_usd.conformance.execution.coverage import LOSSES, converted_and_kept, 
 from urdf_usd.converter import read_urdf
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.rules import RULES
-from urdf_usd.reports.records.coverage_record import CoverageStatus
+from urdf_usd.reports.records.record import CoverageStatus
 
 _URDF = """<robot name="arm">
   <link name="base"><visual><geometry><box size="1 2 3"/></geometry></visual></link>

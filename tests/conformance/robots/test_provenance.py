@@ -15,7 +15,7 @@ from urdf_usd.conformance.execution.assembly import summary_of
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
-from urdf_usd.reports.records.stored_run import read_run
+from urdf_usd.reports.records.results import read_run
 
 BULLET = Path(pybullet_data.getDataPath())
 _ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

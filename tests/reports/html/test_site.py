@@ -15,20 +15,19 @@ from tests.reports import samples
 from urdf_usd.reports.appearance import appearance
 from urdf_usd.reports.html.rendering import run_command
 from urdf_usd.reports.html.site import render_robot, write_site
-from urdf_usd.reports.records.baseline_record import (
-    BaselineRecord,
-    KnownFailureRecord,
-)
-from urdf_usd.reports.records.coverage_record import CoverageStatus, LedgerRecord
 from urdf_usd.reports.records.record import (
     AssetRecord,
+    BaselineRecord,
     ConverterRecord,
+    CoverageStatus,
     DepartureRecord,
     DescriptionRecord,
     DeviationRecord,
     FileRecord,
     FindingRecord,
     Grade,
+    KnownFailureRecord,
+    LedgerRecord,
     RobotRecord,
     Verdict,
 )

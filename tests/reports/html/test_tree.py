@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.reports import samples
-from urdf_usd.reports.html.tree import Limits, first_wrong, tree
+from urdf_usd.reports.html.tree import Limits, TreeRow, tree
 from urdf_usd.reports.records.record import Grade
 from urdf_usd.reports.records.scene import (
     Coupling,
@@ -66,6 +66,10 @@ def _scene(
     return Scene(mark=0.1, models=(model,), errors=errors)
 
 
+def _first(rows: tuple[TreeRow, ...]) -> list[TreeRow]:
+    return [row for row in rows if row.first]
+
+
 def test_tree_lists_parents_before_children() -> None:
     """With the joint that leads to each link, and its motion."""
     branches = tree(_scene(((0.0,) * 5,) * 2), _POSITION, _ROTATION)
@@ -85,7 +89,7 @@ def test_first_wrong_link_of_a_chain_is_marked() -> None:
     grades = {one.link: one.grade for one in branches}
     assert grades["arm"] is Grade.EXACT
     assert grades["hand"] is grades["thumb"] is Grade.FAILS
-    (first,) = first_wrong(branches)
+    (first,) = _first(branches)
     assert (first.link, first.position, first.configuration) == ("hand", 0.02, "upper")
 
 
@@ -93,14 +97,14 @@ def test_rotated_link_is_wrong() -> None:
     """Its rotation error determines the grade."""
     rotations = ((0.0, 0.5, 0.0, 0.0, 0.0), (0.0,) * 5)
     branches = tree(_scene(((0.0,) * 5,) * 2, rotations), _POSITION, _ROTATION)
-    (first,) = first_wrong(branches)
+    (first,) = _first(branches)
     assert (first.link, first.rotation, first.configuration) == ("arm", 0.5, "zero")
 
 
 def test_nan_error_is_wrong() -> None:
     """A pose that is not finite."""
     branches = tree(_scene(((0.0,) * 5, (0.0,) * 4 + (None,))), _POSITION, _ROTATION)
-    assert [one.link for one in first_wrong(branches)] == ["leg"]
+    assert [one.link for one in _first(branches)] == ["leg"]
 
 
 def test_limits_are_taken_from_the_check() -> None:
@@ -119,5 +123,5 @@ def test_scene_with_one_model_has_a_tree_without_errors() -> None:
     scene = Scene(mark=0.1, models=_scene(((0.0,) * 5,) * 2).models)
     branches = tree(scene, _POSITION, _ROTATION)
     assert {one.grade for one in branches} == {Grade.NOT_COMPARABLE}
-    assert not first_wrong(branches)
+    assert not _first(branches)
     assert tree(Scene(mark=0.1, models=()), _POSITION, _ROTATION) == ()

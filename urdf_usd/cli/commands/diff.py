@@ -21,8 +21,7 @@ from urdf_usd.cli.output.failures import (
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from urdf_usd.reports.records.change_record import ChangeRecord
-    from urdf_usd.reports.records.record import RobotRecord
+    from urdf_usd.reports.records.record import ChangeRecord, RobotRecord
 
 
 SCHEMA_VERSION = 1
@@ -58,9 +57,9 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
     was removed, a worse grade, or a larger difference.
     """
     with held_interrupts():
-        from urdf_usd.reports.records.change_record import Kind
-        from urdf_usd.reports.records.changes import compare_runs, value_changes
-        from urdf_usd.reports.records.stored_run import StoredRunError, read_run
+        from urdf_usd.reports.changes import compare_runs, value_changes
+        from urdf_usd.reports.records.record import ChangeKind
+        from urdf_usd.reports.records.results import StoredRunError, read_run
 
     try:
         runs = {folder: read_run(folder) for folder in (run_a, run_b)}
@@ -68,7 +67,7 @@ def diff_command(*, run_a: Path, run_b: Path, output_format: str) -> None:
         raise CommandError(str(error)) from error
     changes = compare_runs(runs[run_a], runs[run_b])
     for index, change in reversed(list(enumerate(changes))):
-        if change.kind is Kind.FILES:
+        if change.kind is ChangeKind.FILES:
             name = change.subject
             values = [_values(out, name, run.records[name]) for out, run in runs.items()]
             changed = value_changes(name, *values)
@@ -109,7 +108,8 @@ def _lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
     """Yield the number of changes of each kind, then each change."""
     from rich.text import Text
 
-    from urdf_usd.reports.records.change_record import GOOD, Kind
+    from urdf_usd.reports.changes import GOOD
+    from urdf_usd.reports.records.record import ChangeKind
     from urdf_usd.reports.text import one_line
 
     if not changes:
@@ -117,7 +117,7 @@ def _lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
         return
     counts = Counter(change.kind for change in changes)
     yield Text(
-        ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind]),
+        ", ".join(f"{counts[kind]} {kind}" for kind in ChangeKind if counts[kind]),
         style="bold",
     )
     for change in changes:

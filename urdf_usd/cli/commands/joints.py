@@ -104,7 +104,7 @@ def joints_command(
             from urdf_usd.conformance.execution.run import CheckOptions, check
             from urdf_usd.converter import ConvertOptions, convert
             from urdf_usd.converter.scratch import temporary_folder
-            from urdf_usd.reports.overview import joint_orders
+            from urdf_usd.reports.summary import joint_orders
 
         known = tuple((name, str(path)) for name, path in (*source.packages, *packages))
         options = CheckOptions(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter import ConvertOptions
     from urdf_usd.converter.options import VariantChoice
     from urdf_usd.corpus import Resolved
-    from urdf_usd.reports.records.stored_run import StoredRun
+    from urdf_usd.reports.records.results import StoredRun
 
 DEFAULT_CORPUS = "pybullet"
 
@@ -245,7 +245,7 @@ def _changed(
 
 
 def _stored_run(folder: Path) -> StoredRun:
-    from urdf_usd.reports.records.stored_run import StoredRunError, read_run
+    from urdf_usd.reports.records.results import StoredRunError, read_run
 
     try:
         return read_run(folder)

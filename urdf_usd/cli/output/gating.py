@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from urdf_usd.cli.options.execution import GateOptions
-    from urdf_usd.reports.records.baseline_record import BaselineRecord
-    from urdf_usd.reports.records.record import RobotRecord
+    from urdf_usd.reports.records.record import BaselineRecord, RobotRecord
 
 
 # Limits for CI logs; the report lists everything.

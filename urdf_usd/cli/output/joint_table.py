@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.reports.overview import JointOrders
+from urdf_usd.reports.summary import JointOrders
 from urdf_usd.reports.text import one_line
 
 # Names of joints in the order in which an engine numbers them, by engine.

@@ -21,25 +21,21 @@ from urdf_usd.conformance.execution.run import (
     summarise,
 )
 from urdf_usd.reports.badge import write_badge
-from urdf_usd.reports.html.comparison_page import (
-    CONVERTERS,
-    write_comparison,
-    write_comparison_markdown,
-)
+from urdf_usd.reports.changes import former_record
+from urdf_usd.reports.html.comparison_page import CONVERTERS, write_comparison
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.site import write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
-from urdf_usd.reports.markdown import write_markdown
-from urdf_usd.reports.overview import most_urgent_first, readable
-from urdf_usd.reports.records.changes import former_record
+from urdf_usd.reports.markdown import write_comparison_markdown, write_markdown
 from urdf_usd.reports.records.history import append_entry, read_history
 from urdf_usd.reports.records.results import (
+    StoredRun,
     read_seconds,
     write_record,
 )
-from urdf_usd.reports.records.stored_run import StoredRun
 from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.summary import most_urgent_first, readable
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 if TYPE_CHECKING:
@@ -47,10 +43,10 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.execution.run_folder import RunFolder
     from urdf_usd.conformance.gate.baseline import Baseline
     from urdf_usd.corpus import Resolved
-    from urdf_usd.reports.records.change_record import FormerRunRecord
     from urdf_usd.reports.records.history import HistoryEntry, HistoryOptions
     from urdf_usd.reports.records.record import (
         ConverterRecord,
+        FormerRunRecord,
         RobotRecord,
         RunSummary,
     )

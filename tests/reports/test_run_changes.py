@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from urdf_usd.reports.records.change_record import Kind
-from urdf_usd.reports.records.changes import compare_runs, former_record
+from urdf_usd.reports.changes import compare_runs, former_record
 from urdf_usd.reports.records.record import (
+    ChangeKind,
     CheckRecord,
     EngineRecord,
     EngineStatus,
@@ -22,8 +22,7 @@ from urdf_usd.reports.records.record import (
     SourceRecord,
     Verdict,
 )
-from urdf_usd.reports.records.results import write_record
-from urdf_usd.reports.records.stored_run import StoredRun, StoredRunError, read_run
+from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run, write_record
 from urdf_usd.reports.records.suite_case import (
     Case,
     CaseOutcome,
@@ -83,29 +82,29 @@ WRONG = _robot(Verdict.FAILS, Grade.FAILS, 0.5, 5e-8)
     ("before", "after", "kinds", "worse"),
     [
         ((EXACT,), (EXACT,), [], False),
-        ((EXACT,), (WRONG,), [Kind.NEWLY_FAILING, Kind.WORSE], True),
-        ((WRONG,), (EXACT,), [Kind.FIXED, Kind.BETTER], False),
-        ((EXACT,), (CLOSE,), [Kind.WORSE, Kind.WORSE], True),
-        ((EXACT,), (), [Kind.REMOVED], True),
-        ((WRONG,), (), [Kind.REMOVED], False),
-        ((), (WRONG,), [Kind.ADDED], False),
+        ((EXACT,), (WRONG,), [ChangeKind.NEWLY_FAILING, ChangeKind.WORSE], True),
+        ((WRONG,), (EXACT,), [ChangeKind.FIXED, ChangeKind.BETTER], False),
+        ((EXACT,), (CLOSE,), [ChangeKind.WORSE, ChangeKind.WORSE], True),
+        ((EXACT,), (), [ChangeKind.REMOVED], True),
+        ((WRONG,), (), [ChangeKind.REMOVED], False),
+        ((), (WRONG,), [ChangeKind.ADDED], False),
         ((EXACT,), (_robot(Verdict.EXACT, Grade.EXACT, 4e-8, 5e-8),), [], False),
         (
             (CLOSE,),
             (_robot(Verdict.CLOSE, Grade.CLOSE, 3e-6, 5e-8),),
-            [Kind.WORSE],
+            [ChangeKind.WORSE],
             True,
         ),
         (
             (CLOSE,),
             (_robot(Verdict.CLOSE, Grade.CLOSE, 1e-6, 5e-8),),
-            [Kind.BETTER],
+            [ChangeKind.BETTER],
             False,
         ),
         (
             (_robot(Verdict.NOT_AVAILABLE),),
             (_robot(Verdict.CRASHED),),
-            [Kind.WORSE],
+            [ChangeKind.WORSE],
             True,
         ),
     ],
@@ -113,7 +112,7 @@ WRONG = _robot(Verdict.FAILS, Grade.FAILS, 0.5, 5e-8)
 def test_each_kind_of_change_is_reported(
     before: tuple[RobotRecord, ...],
     after: tuple[RobotRecord, ...],
-    kinds: list[Kind],
+    kinds: list[ChangeKind],
     worse: bool,
 ) -> None:
     """Differences within rounding are no change; changes are sorted by severity."""
@@ -151,12 +150,12 @@ def _case(verdict: Verdict, outcome: CaseOutcome) -> RobotRecord:
 @pytest.mark.parametrize(
     ("after", "kind", "worse"),
     [
-        (_case(Verdict.EXACT, CaseOutcome.FAIL), Kind.NEWLY_FAILING, True),
-        (_case(Verdict.CRASHED, CaseOutcome.CRASHED), Kind.NEWLY_FAILING, True),
+        (_case(Verdict.EXACT, CaseOutcome.FAIL), ChangeKind.NEWLY_FAILING, True),
+        (_case(Verdict.CRASHED, CaseOutcome.CRASHED), ChangeKind.NEWLY_FAILING, True),
     ],
 )
 def test_case_that_is_not_refused_any_more_is_newly_failing(
-    after: RobotRecord, kind: Kind, worse: bool
+    after: RobotRecord, kind: ChangeKind, worse: bool
 ) -> None:
     """Although the verdict of a file that is read is better; and the reverse."""
     refused = _case(Verdict.UNREADABLE, CaseOutcome.REFUSED)
@@ -165,7 +164,7 @@ def test_case_that_is_not_refused_any_more_is_newly_failing(
     (back,) = compare_runs(_run(after), _run(refused))
 
     assert (change.kind, change.worse, change.check) == (kind, worse, "case")
-    assert (back.kind, back.worse) == (Kind.FIXED, False)
+    assert (back.kind, back.worse) == (ChangeKind.FIXED, False)
     assert compare_runs(_run(refused), _run(refused)) == ()
 
 
@@ -180,8 +179,8 @@ def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
     changes = compare_runs(_run(made_of("1")), _run(made_of("2"), base="fixed"))
 
     assert [(c.kind, c.subject, c.detail or c.after) for c in changes] == [
-        (Kind.FILES, "arm", "a.stl"),
-        (Kind.SETTING, "option base", "fixed"),
+        (ChangeKind.FILES, "arm", "a.stl"),
+        (ChangeKind.SETTING, "option base", "fixed"),
     ]
     assert not any(change.worse for change in changes)
 
@@ -200,7 +199,7 @@ def test_changed_joint_order_is_a_change() -> None:
 
     (change,) = compare_runs(_run(ordered("a", "b", "c")), _run(ordered("a", "c", "b")))
 
-    assert (change.kind, change.worse) == (Kind.JOINT_ORDER, True)
+    assert (change.kind, change.worse) == (ChangeKind.JOINT_ORDER, True)
     assert (change.before, change.after) == ("b", "c")
     assert change.detail == "physx, index 1"
     assert not compare_runs(_run(ordered("a")), _run(ordered("a", "b")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.reports import samples
-from urdf_usd.reports import overview
+from urdf_usd.reports import summary
 from urdf_usd.reports.records.record import (
     EngineRecord,
     EngineStatus,
@@ -14,7 +14,7 @@ from urdf_usd.reports.records.record import (
 
 def test_robots_are_sorted_by_urgency_then_name() -> None:
     """Exact and close robots are not separated."""
-    names = [robot.name for robot in overview.most_urgent_first(samples.corpus())]
+    names = [robot.name for robot in summary.most_urgent_first(samples.corpus())]
     assert names == [
         "Shifted",
         "Fatal",
@@ -29,21 +29,20 @@ def test_robots_are_sorted_by_urgency_then_name() -> None:
 
 def test_robot_without_a_name_is_titled_by_its_id() -> None:
     """A link needs a text."""
-    assert overview.title(samples.robot(name=" ", id="arm-2")) == "arm-2"
+    assert summary.title(samples.robot(name=" ", id="arm-2")) == "arm-2"
 
 
 def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
     """Checks that are not comparable hide no other grade."""
     checks = (samples.not_comparable(), samples.mass())
-    assert overview.group_grades(samples.robot(checks=checks)) == {"mass": Grade.EXACT}
+    assert summary.group_grades(samples.robot(checks=checks)) == {"mass": Grade.EXACT}
     checks = (samples.mass(Grade.FAILS), samples.not_comparable())
-    assert overview.group_grades(samples.robot(checks=checks)) == {"mass": Grade.FAILS}
-    assert overview.not_comparable_checks(samples.robot(checks=checks), "mass") == 1
+    assert summary.group_grades(samples.robot(checks=checks)) == {"mass": Grade.FAILS}
 
 
 def test_largest_difference_of_every_check_names_its_robot() -> None:
     """Checks of equality have none."""
-    figures = overview.worst_figures(samples.corpus())
+    figures = summary.worst_figures(samples.corpus())
     found = {f.check.id: (f.robot.name, f.value) for f in figures}
     assert found["kinematics.position"] == ("Shifted", 0.0031)
     assert found["limits.upper"] == ("Alpha", 1.7e-7)
@@ -52,7 +51,7 @@ def test_largest_difference_of_every_check_names_its_robot() -> None:
 
 def test_group_shows_the_largest_share_of_tolerance() -> None:
     """3.1 mm of 10 µm is more than any ratio of masses here."""
-    figures = overview.worst_per_group(overview.worst_figures(samples.corpus()))
+    figures = summary.worst_per_group(summary.worst_figures(samples.corpus()))
     assert {f.check.group: round(f.share, 4) for f in figures} == {
         "kinematics": 310.0,
         "mass": 0.0003,
@@ -62,7 +61,7 @@ def test_group_shows_the_largest_share_of_tolerance() -> None:
 
 def test_participation_counts_only_readable_robots() -> None:
     """Of eight robots one is unreadable and one could not be fetched."""
-    engines = {w.name: w for w in overview.participation(samples.corpus())}
+    engines = {w.name: w for w in summary.participation(samples.corpus())}
     assert engines["reference"].readable == 6
     assert engines["reference"].share == 1.0
     pybullet = engines["pybullet"]
@@ -78,23 +77,23 @@ def test_missing_engine_record_lowers_participation() -> None:
         samples.robot(name="A", engines=(only,)),
         samples.robot(name="B", engines=()),
     )
-    (drake,) = overview.participation(robots)
+    (drake,) = summary.participation(robots)
     assert drake.share == 0.5
     assert drake.reasons == (("not used", 1),)
 
 
 def test_run_without_readable_robots_has_no_participation() -> None:
     """There are no engine records."""
-    assert overview.participation((samples.robot(Verdict.UNREADABLE),)) == ()
+    assert summary.participation((samples.robot(Verdict.UNREADABLE),)) == ()
 
 
 def test_deviations_are_collected_by_cause_over_robots() -> None:
     """A robot with a deviation in two checks counts once."""
-    (deviation,) = overview.engine_deviations(samples.corpus())
+    (deviation,) = summary.engine_deviations(samples.corpus())
     assert deviation.engine == "pybullet"
     assert {robot.name for robot in deviation.robots} == {"Alpha", "Shifted"}
     twice = samples.robot(deviations=(samples.DEVIATION, samples.DEVIATION))
-    (deviation,) = overview.engine_deviations((twice,))
+    (deviation,) = summary.engine_deviations((twice,))
     assert len(deviation.robots) == 1
 
 
@@ -104,7 +103,7 @@ def test_files_are_shown_without_their_common_folder() -> None:
     other = "pybullet:r2d2.urdf"
     robots = [samples.robot(reference=one) for one in (*files, other)]
 
-    assert overview.short_references(robots) == {
+    assert summary.short_references(robots) == {
         files[0]: "file:…/arm/robot.urdf",
         files[1]: "file:…/hand/robot.urdf",
         files[2]: "file:…/car.urdf",
@@ -112,4 +111,4 @@ def test_files_are_shown_without_their_common_folder() -> None:
     }
     for alone in (["file:a/b/arm.urdf"], ["file:/a/x.urdf", "file:/b/x.urdf"]):
         robots = [samples.robot(reference=one) for one in alone]
-        assert overview.short_references(robots) == {one: one for one in alone}
+        assert summary.short_references(robots) == {one: one for one in alone}

@@ -1,0 +1,566 @@
+"""What reports say of a whole run, computed once: counts, largest differences, engines.
+
+Also the comparison of several converters on the same robots.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import TypeAlias
+
+from msgspec import Struct, structs
+
+from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.records.record import (
+    CheckHeading,
+    CheckRecord,
+    ConverterRecord,
+    EngineRecord,
+    EngineStatus,
+    FindingRecord,
+    Grade,
+    RobotRecord,
+    RobotSummary,
+    RunSummary,
+    Verdict,
+)
+from urdf_usd.reports.records.suite_case import ChapterScore
+
+POSITION_CHECK = "kinematics.position"
+UNEXPLAINED = "unexplained"
+URGENT = (Grade.FAILS, Grade.DISPUTED)
+_ROUND_TRIP = "round-trip"
+_FILE = "file:"
+_REFERENCE = "reference"
+_NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
+_EXAMPLES = 3
+
+Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
+"""Duration of conversions [s], by converter and robot."""
+
+
+# Robots
+
+
+def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
+    """Return the robots with a readable URDF."""
+    return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
+
+
+def title(robot: RobotRecord) -> str:
+    """Return the robot's name, or its id if the name is empty."""
+    return robot.name if robot.name.strip() else robot.id
+
+
+def is_file(reference: str) -> bool:
+    """Return whether a reference names a file by its path."""
+    return reference.startswith(_FILE)
+
+
+def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
+    """Map references to shorter ones: files of one folder without the path of it.
+
+    They often differ at the end of a long path alone.
+    """
+    references = {robot.source.reference for robot in robots}
+    files = {
+        reference: PurePosixPath(reference.removeprefix(_FILE))
+        for reference in references
+        if is_file(reference)
+    }
+    shared = [set(path.parents) for path in files.values()]
+    folder = max(
+        set.intersection(*shared) if len(shared) > 1 else (),
+        key=lambda path: len(path.parts),
+        default=PurePosixPath(),
+    )
+    # The root or the working directory alone would not shorten the text.
+    named = files if folder.name else {}
+    short = {reference: f"{_FILE}…/{path.relative_to(folder)}" for reference, path in named.items()}
+    return {reference: short.get(reference, reference) for reference in references}
+
+
+def converter(robot: RobotRecord) -> str:
+    """Return the converter and its version, and its name in the run if that differs."""
+    if robot.converter.startswith(robot.candidate):
+        return robot.converter
+    return f"{robot.candidate} ({robot.converter})"
+
+
+def selection(robot: RobotRecord) -> str:
+    """Return the selected variants, such as ``/arm:Physics=physx``; empty if none."""
+    return ", ".join(f"{owner}={name}" for owner, name in robot.variants.items())
+
+
+def statement(finding: FindingRecord) -> str:
+    """Return the message of a finding without the prefix that names its subject."""
+    return finding.message.removeprefix(f"{finding.subject}: ")
+
+
+def worst_message(check: CheckRecord) -> str:
+    """Return the message of the first finding with the grade of a check, or its reason."""
+    first = next((one for one in check.findings if one.grade is check.grade), None)
+    return first.message if first else check.reason or check.title
+
+
+def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
+    """Sort robots: those that do not conform by urgency, then by reference."""
+
+    def key(robot: RobotRecord) -> tuple[int, str, str]:
+        rank = VERDICTS[robot.verdict].rank if not robot.verdict.conforms else 99
+        return rank, robot.source.reference.casefold(), robot.id
+
+    return tuple(sorted(robots, key=key))
+
+
+# Counts
+
+
+class Conformance(Struct, frozen=True):
+    """How many robots conform, as every part of a report counts them."""
+
+    conforming: int
+    judged: int  # with a URDF that is available and can be read
+    incomplete: int  # of those judged
+    unreadable: int
+    absent: int
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Conformance:
+        """Count verdicts."""
+        counts = Counter(verdicts)
+        return cls(
+            conforming=sum(counts[one] for one in Verdict if one.conforms),
+            judged=sum(counts[one] for one in Verdict if one not in _NOT_READABLE),
+            incomplete=counts[Verdict.INCOMPLETE],
+            unreadable=counts[Verdict.UNREADABLE],
+            absent=counts[Verdict.NOT_AVAILABLE],
+        )
+
+
+def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
+    """Return how many of the readable robots conform, and how much was compared.
+
+    Incomplete robots, of which parts could not be compared, are counted separately. So
+    are robots whose URDF is unreadable, those that could not be fetched, and cases of
+    the feature suite that are refused as they require.
+    """
+    every: list[RobotRecord | RobotSummary] = [*robots]
+    counted = [robot for robot in every if not robot.refused_as_expected]
+    found = Conformance.of(robot.verdict for robot in counted)
+    rest = "".join(
+        f", {count} more {'is' if count == 1 else 'are'} {word}"
+        for count, word in (
+            (found.incomplete, "incomplete"),
+            (found.unreadable, "unreadable"),
+            (found.absent, "not available"),
+            (len(every) - len(counted), "refused as expected"),
+        )
+        if count
+    )
+    return (
+        f"{found.conforming} of {found.judged} robots conform{rest}; "
+        f"{values(sum(robot.compared for robot in counted))}"
+    )
+
+
+def conformity(verdict: Verdict) -> str:
+    """Return whether a verdict counts as conforming; empty if its name says so."""
+    if verdict is Verdict.INCOMPLETE:
+        return "not counted as conforming"
+    return "conforms" if verdict.conforms else ""
+
+
+def values(count: int) -> str:
+    """Return how many values were compared."""
+    return f"{count:,} value{'' if count == 1 else 's'} compared"
+
+
+def suite_scores(summary: RunSummary) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:
+    """Return title and scores by converter of each chapter of the feature suite.
+
+    Of several chapters, the last row has the sums, for a chapter without a name.
+    """
+    rows: dict[str, dict[str, ChapterScore]] = {}
+    for score in summary.suite:
+        rows.setdefault(score.title, {})[score.candidate] = score
+    totals = ("All chapters", suite_totals(summary.suite))
+    return (*rows.items(), *((totals,) if len(rows) > 1 else ()))
+
+
+def suite_totals(scores: Iterable[ChapterScore]) -> dict[str, ChapterScore]:
+    """Return the score of each converter over all chapters."""
+    totals: dict[str, ChapterScore] = {}
+    for score in scores:
+        former = totals.get(score.candidate)
+        totals[score.candidate] = structs.replace(
+            score,
+            chapter="",
+            title="",
+            must=score.must + former.must if former else score.must,
+            should=score.should + former.should if former else score.should,
+        )
+    return totals
+
+
+def score_text(score: ChapterScore) -> str:
+    """Return how many cases pass, such as ``26 of 26 must, 2 of 3 should``."""
+    parts = (("must", score.must), ("should", score.should))
+    return ", ".join(f"{one.passed} of {one.total} {name}" for name, one in parts if one.total)
+
+
+# Checks
+
+
+def groups(robots: Iterable[RobotRecord]) -> tuple[str, ...]:
+    """Return the groups of checks, in the order of the checks."""
+    return tuple(dict.fromkeys(check.group for robot in robots for check in robot.checks))
+
+
+def group_grades(robot: RobotRecord) -> dict[str, Grade]:
+    """Return the most urgent grade of every group of checks."""
+    worst: dict[str, Grade] = {}
+    for check in robot.checks:
+        known = worst.get(check.group, check.grade)
+        worst[check.group] = min(known, check.grade, key=lambda grade: GRADES[grade].rank)
+    return worst
+
+
+def position_check(robot: RobotRecord) -> CheckRecord | None:
+    """Return the check of link positions, if it took place."""
+    return next((check for check in robot.checks if check.id == POSITION_CHECK), None)
+
+
+class WorstFigure(Struct, frozen=True):
+    """The largest difference of one check over all robots."""
+
+    check: CheckRecord
+    robot: RobotRecord
+    value: float
+
+    @property
+    def share(self) -> float:
+        """Difference divided by the larger of tolerance and bound; above 1 it fails."""
+        allowed = max(self.check.bound or 0.0, self.check.tolerance or 0.0)
+        if not allowed:
+            return math.inf if self.value else 0.0
+        return self.value / allowed
+
+
+def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
+    """Return the largest difference of every check that measures one."""
+    return _largest_share(
+        (check.id, WorstFigure(check, robot, check.worst))
+        for robot in robots
+        for check in robot.checks
+        if check.unit and check.worst is not None and not math.isnan(check.worst)
+    )
+
+
+def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
+    """Keep the figure of every group with the largest share of its tolerance."""
+    return _largest_share((figure.check.group, figure) for figure in figures)
+
+
+def _largest_share(figures: Iterable[tuple[str, WorstFigure]]) -> tuple[WorstFigure, ...]:
+    worst: dict[str, WorstFigure] = {}
+    for key, figure in figures:
+        if key not in worst or figure.share > worst[key].share:
+            worst[key] = figure
+    return tuple(worst.values())
+
+
+# Engines
+
+
+class Participation(Struct, frozen=True):
+    """On how many readable robots one engine took part."""
+
+    name: str
+    side: str  # urdf or usd
+    version: str  # all versions, as text; empty if unknown
+    counts: dict[EngineStatus, int]
+    readable: int
+    reasons: tuple[tuple[str, int], ...]  # for not reading; most frequent first
+
+    @property
+    def observed(self) -> int:
+        """Number of robots that the engine read."""
+        return self.counts[EngineStatus.OBSERVED]
+
+    @property
+    def share(self) -> float:
+        """Share of the readable robots that the engine read, 0 to 1."""
+        return self.observed / self.readable if self.readable else 0.0
+
+
+def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
+    """Return on how many readable robots each engine took part."""
+    candidates = readable(robots)
+    by_engine: dict[tuple[str, str], list[EngineRecord]] = {}
+    for robot in candidates:
+        for engine in robot.engines:
+            by_engine.setdefault((engine.side, engine.name), []).append(engine)
+    found = []
+    for (side, name), records in by_engine.items():
+        statuses = Counter(record.status for record in records)
+        reasons = Counter(
+            record.reason or record.status.value
+            for record in records
+            if record.status is not EngineStatus.OBSERVED
+        )
+        if unused := len(candidates) - len(records):
+            reasons["not used"] += unused
+        found.append(
+            Participation(
+                name=name,
+                side=side,
+                version=", ".join(sorted({one.version for one in records if one.version})),
+                counts={status: statuses[status] for status in EngineStatus},
+                readable=len(candidates),
+                reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+            )
+        )
+    return tuple(found)
+
+
+class Outcome(StrEnum):
+    """Result of one engine for one quantity of a robot."""
+
+    EQUAL = "equal"
+    DEVIATES = "known deviation"
+    DIFFERS = "differs"
+    NOT_REPORTED = "not reported"
+
+
+class EngineMatrix(Struct, frozen=True):
+    """Which engine reports which quantity, and on how many robots it is equal.
+
+    Engines of the URDF are compared with the USD, those of the USD with the URDF.
+    """
+
+    engines: tuple[tuple[str, str], ...]  # side and name
+    titles: Mapping[str, str]  # by id of the check
+    counts: Mapping[tuple[str, str], Mapping[Outcome, int]]  # by id and engine
+
+
+def engine_matrix(robots: Sequence[RobotRecord]) -> EngineMatrix:
+    """Count the robots on which each engine agrees with the other side, by quantity."""
+    titles: dict[str, str] = {}
+    counts: dict[tuple[str, str], Counter[Outcome]] = {}
+    for robot in robots:
+        known = {(one.check, one.engine) for one in robot.deviations if one.id != UNEXPLAINED}
+        for check in robot.checks:
+            if check.group == _ROUND_TRIP:
+                continue
+            titles.setdefault(check.id, check.title)
+            for found in check.differences:
+                key = check.id, found.engine
+                if found.unequal:
+                    outcome = Outcome.DEVIATES if key in known else Outcome.DIFFERS
+                else:
+                    outcome = Outcome.EQUAL if found.compared else Outcome.NOT_REPORTED
+                counts.setdefault(key, Counter())[outcome] += 1
+    return EngineMatrix(engines=engines(robots), titles=titles, counts=counts)
+
+
+def engines(robots: Iterable[RobotRecord]) -> tuple[tuple[str, str], ...]:
+    """Return side and name of the engines that took part in checks, URDF first."""
+    found = dict.fromkeys(
+        (difference.side, difference.engine)
+        for robot in robots
+        for check in robot.checks
+        if check.group != _ROUND_TRIP
+        for difference in check.differences
+    )
+    return tuple(sorted(found, key=lambda engine: engine[0] == "usd"))
+
+
+class EngineDeviation(Struct, frozen=True):
+    """One deviation of an engine from the file that it reads, over all robots."""
+
+    engine: str
+    id: str
+    cause: str
+    checks: tuple[str, ...]
+    robots: tuple[RobotRecord, ...]
+
+
+def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, ...]:
+    """Collect deviations of engines by engine and cause, most frequent first."""
+    shown: dict[tuple[str, str, str], dict[str, RobotRecord]] = {}
+    checks: dict[tuple[str, str, str], dict[str, None]] = {}
+    for robot in robots:
+        for deviation in robot.deviations:
+            key = (deviation.engine, deviation.id, deviation.cause)
+            shown.setdefault(key, {})[robot.id] = robot
+            checks.setdefault(key, {})[deviation.check] = None
+    ordered = sorted(shown, key=lambda key: (-len(shown[key]), key))
+    return tuple(
+        EngineDeviation(*key, tuple(checks[key]), tuple(shown[key].values())) for key in ordered
+    )
+
+
+class JointOrders(Struct, frozen=True):
+    """Indices of joints per engine."""
+
+    engines: tuple[str, ...]  # that with the order of the URDF first
+    rows: tuple[tuple[str, tuple[int | None, ...]], ...]  # joint and index per engine
+
+    @property
+    def differ(self) -> bool:
+        """Whether an engine numbers joints in another order than the others."""
+        return any(len(set(indices)) > 1 for _, indices in self.rows)
+
+
+def joint_orders(robot: RobotRecord) -> JointOrders | None:
+    """Return the indices of joints per engine; None if no joint moves."""
+    found = [engine for engine in robot.engines if engine.joint_order]
+    found.sort(key=lambda engine: engine.name != _REFERENCE)
+    if not found:
+        return None
+    indices = [{name: index for index, name in enumerate(engine.joint_order)} for engine in found]
+    names = dict.fromkeys(name for engine in found for name in engine.joint_order)
+    return JointOrders(
+        tuple(engine.name for engine in found),
+        tuple((name, tuple(index.get(name) for index in indices)) for name in names),
+    )
+
+
+# Several converters
+
+
+class ConverterResults(Struct, frozen=True):
+    """Results of one converter; times and size are over the robots that all converted."""
+
+    converter: ConverterRecord
+    robots: int  # with a readable URDF
+    converted: int
+    conforming: int
+    compared: int
+    verdicts: Mapping[Verdict, int]
+    median: float | None  # [s]
+    slowest: float | None  # [s]
+    size: int | None  # [bytes]
+
+    @property
+    def other(self) -> int:
+        """Number of robots that are neither exact, close nor failing."""
+        plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+        return sum(count for verdict, count in self.verdicts.items() if verdict not in plain)
+
+
+class Entry(Struct, frozen=True):
+    """One robot converted by one converter."""
+
+    robot: RobotRecord
+    seconds: float | None
+
+    @property
+    def position(self) -> CheckRecord | None:
+        """The check of link positions."""
+        return position_check(self.robot)
+
+    @property
+    def mass(self) -> CheckRecord | None:
+        """The check of masses with the largest difference."""
+        masses = [one for one in self.robot.checks if one.group == "mass" and one.unit]
+        measured = [check for check in masses if check.worst is not None]
+        return max(measured, key=lambda check: check.worst or 0.0, default=None)
+
+
+class FailedCheck(Struct, frozen=True):
+    """One check that fails or is disputed on robots of some converter."""
+
+    check: CheckHeading
+    counts: Mapping[str, int]  # number of these robots, by converter
+    examples: Mapping[str, tuple[tuple[RobotRecord, str], ...]]  # with a message
+
+
+class Comparison(Struct, frozen=True):
+    """Content of a report on several converters."""
+
+    results: tuple[ConverterResults, ...]
+    shared: int  # number of robots that every converter converted
+    entries: tuple[Entry, ...]  # by robot, then in the order of the converters
+    failed_checks: tuple[FailedCheck, ...]
+
+    @property
+    def headline(self) -> str:
+        """How many robots conform and values were compared, for each converter."""
+        return "; ".join(
+            f"{one.converter.name}: {one.conforming} of {one.robots} robots conform, "
+            f"{values(one.compared)}"
+            for one in self.results
+        )
+
+
+def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds) -> Comparison:
+    """Compare the converters of a run.
+
+    Args:
+        summary: The run.
+        robots: Its records, one per robot and converter.
+        seconds: Durations of conversions.
+    """
+    names = [one.name for one in summary.converters]
+    by_name = {name: [robot for robot in robots if robot.candidate == name] for name in names}
+    converted = [{robot.id for robot in own if robot.checks} for own in by_name.values()]
+    shared = set.intersection(*converted) if converted else set()
+    ordered = sorted(robots, key=lambda robot: (robot.id, names.index(robot.candidate)))
+    return Comparison(
+        results=tuple(
+            _results_of(one, by_name[one.name], shared, seconds) for one in summary.converters
+        ),
+        shared=len(shared),
+        entries=tuple(Entry(robot, seconds.get((robot.candidate, robot.id))) for robot in ordered),
+        failed_checks=tuple(_failed_checks(summary, by_name)),
+    )
+
+
+def _results_of(
+    made_by: ConverterRecord, robots: Sequence[RobotRecord], shared: set[str], seconds: Seconds
+) -> ConverterResults:
+    verdicts = Counter(robot.verdict for robot in robots)
+    keys = [(made_by.name, robot.id) for robot in robots if robot.id in shared]
+    times = [seconds[key] for key in keys if key in seconds]
+    sizes = [robot.asset.size for robot in robots if robot.asset and robot.id in shared]
+    return ConverterResults(
+        converter=made_by,
+        robots=len(readable(robots)),
+        converted=sum(bool(robot.checks) for robot in robots),
+        conforming=sum(robot.verdict.conforms for robot in robots),
+        compared=sum(robot.compared for robot in robots),
+        verdicts={verdict: verdicts[verdict] for verdict in Verdict},
+        median=statistics.median(times) if times else None,
+        slowest=max(times, default=None),
+        size=sum(sizes) if shared else None,
+    )
+
+
+def _failed_checks(
+    summary: RunSummary, by_name: Mapping[str, Sequence[RobotRecord]]
+) -> Iterator[FailedCheck]:
+    failing: dict[tuple[str, str], list[tuple[RobotRecord, str]]] = {}
+    for name, robots in by_name.items():
+        for robot in robots:
+            for check in () if robot.verdict.conforms else robot.checks:
+                if check.grade in URGENT:
+                    urgent = min(
+                        check.findings, key=lambda one: GRADES[one.grade].rank, default=None
+                    )
+                    message = urgent.message if urgent else check.reason or check.title
+                    failing.setdefault((check.id, name), []).append((robot, message))
+    for heading in summary.checks:
+        found = {name: failing.get((heading.id, name), []) for name in by_name}
+        if any(found.values()):
+            yield FailedCheck(
+                check=heading,
+                counts={name: len(rows) for name, rows in found.items()},
+                examples={name: tuple(rows[:_EXAMPLES]) for name, rows in found.items()},
+            )
