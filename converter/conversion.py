@@ -38,9 +38,9 @@ from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.description import CollidersTable, tables_of
-from urdf_usd.converter.simulation.plan import Description, Simulation
+from urdf_usd.converter.simulation.description import CollidersTable, Description
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.asset import (
     CONTENTS,
@@ -95,7 +95,7 @@ def with_description(options: ConvertOptions, description: Description) -> Conve
     Raises:
         ConversionError: Its profile contradicts the options.
     """
-    content = tables_of(description)
+    content = description.tables
     base, profile = options.base, options.profile
     if content.base is not None and base is BaseOption.AUTO:
         base = BaseOption(content.base)

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.simulation.description import load_description
-    from urdf_usd.converter.simulation.plan import Description
+    from urdf_usd.converter.simulation.description import Description, load_description
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.corpus.robots import CorpusError
     from urdf_usd.reports.records.record import (

@@ -11,7 +11,7 @@ from urdf_usd.converter.options import (
     InertiaOption,
 )
 from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.simulation.plan import Description
+from urdf_usd.converter.simulation.description import Description
 
 
 class Requirements(Struct, frozen=True):

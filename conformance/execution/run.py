@@ -96,8 +96,7 @@ from urdf_usd.converter.options import (
     VariantChoice,
 )
 from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.simulation.description import tables_of
-from urdf_usd.converter.simulation.plan import Description
+from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
@@ -298,7 +297,7 @@ def _requirements(options: CheckOptions) -> Requirements:
     colliders = options.colliders
     if options.simulation is not None:
         if base is BaseOption.AUTO:
-            base = BaseOption(tables_of(options.simulation).base or base)
+            base = BaseOption(options.simulation.tables.base or base)
         stated = read_shape_promise(options.simulation.text)
         if inertia is InertiaOption.KEEP and stated.inertia is not None:
             inertia = InertiaOption(stated.inertia)

@@ -14,7 +14,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -22,7 +22,6 @@ import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
 from urdf_usd.converter.options import ColliderTolerance
-from urdf_usd.converter.simulation.plan import Description, Place, located
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -36,6 +35,8 @@ _STRING_OR_COMMENT = re.compile(
 )
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 
+Place: TypeAlias = "tuple[str | int, ...]"
+"""Path of a key in a document: names of tables and keys, and indices."""
 Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
 ColliderName: TypeAlias = Literal["hull", "decomposition", "primitives", "mesh", "none"]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
@@ -230,6 +231,37 @@ class DescriptionTable(_Table, frozen=True):
     sources: SourcesTable = SourcesTable()
 
 
+class Description(msgspec.Struct, frozen=True):
+    """A description file that was read.
+
+    Attributes:
+        file: Path as given.
+        sha256: Hash of its bytes.
+        text: Its text.
+        tables: The same as tables.
+        attached: Content of the files that it names, by name as written.
+        places: Line and column of each table and key, by its path in the document.
+    """
+
+    file: str
+    sha256: str
+    text: str
+    tables: DescriptionTable
+    attached: tuple[tuple[str, bytes], ...] = ()
+    places: tuple[tuple[Place, tuple[int, int]], ...] = ()
+
+    def location(self, *place: str | int) -> Location:
+        """Return the position of a key, or of the nearest table around it."""
+        known = dict(self.places)
+        while place and place not in known:
+            place = place[:-1]
+        return Location(self.file, *known.get(place, (1, 1)))
+
+    def path_of(self, name: str) -> str:
+        """Return the path of a file that the description names."""
+        return str(Path(self.file).parent / name)
+
+
 def load_description(path: str | os.PathLike[str]) -> Description:
     """Read a description file.
 
@@ -247,40 +279,32 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         raise _refused("description-syntax", "it is not UTF-8", file, line) from None
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(file, text, str(error)) from None
-    places = _find_places(text)
-    found = [
-        Diagnostic("description-key", message, located(file, places, place))
-        for place, message in _unknown_keys(document, DescriptionTable, ())
-    ]
-    if found:
-        raise ConversionError(tuple(found))
+    digest = hashlib.sha256(data).hexdigest()
+    places = tuple(_find_places(text).items())
+    found = Description(file, digest, text, DescriptionTable(), (), places)
+
+    def refuse(rule: str, problems: Iterable[tuple[Place, str]]) -> None:
+        diagnostics = tuple(
+            Diagnostic(rule, message, found.location(*place)) for place, message in problems
+        )
+        if diagnostics:
+            raise ConversionError(diagnostics)
+
+    refuse("description-key", _unknown_keys(document, DescriptionTable, ()))
     try:
-        content = msgspec.convert(document, DescriptionTable)
+        tables = msgspec.convert(document, DescriptionTable)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at ")
         place = _place_of(where.strip("`"))
         named = f"{place[-1]!r}: " if place and isinstance(place[-1], str) else ""
         # Absent keys are None, which no TOML file contains.
         message = message.replace(" | null", "")
-        problem = f"{named}{message[:1].lower()}{message[1:]}"
-        location = located(file, places, place)
-        raise ConversionError((Diagnostic("description-value", problem, location),)) from None
-    digest = hashlib.sha256(data).hexdigest()
-    files = dict.fromkeys(name for name in (content.filters.srdf, content.pose.srdf) if name)
-    attached = tuple((name, _bytes(str(Path(file).parent / name))) for name in files)
-    description = Description(file, digest, text, attached, tuple(places.items()))
-    problems = tuple(
-        Diagnostic("description-value", message, description.location(*place))
-        for place, message in _contradictions(content)
-    )
-    if problems:
-        raise ConversionError(problems)
-    return description
-
-
-def tables_of(description: Description) -> DescriptionTable:
-    """Return the tables of a description file."""
-    return msgspec.convert(tomllib.loads(description.text), DescriptionTable)
+        refuse("description-value", [(place, f"{named}{message[:1].lower()}{message[1:]}")])
+        raise
+    names = dict.fromkeys(name for name in (tables.filters.srdf, tables.pose.srdf) if name)
+    attached = tuple((name, _bytes(found.path_of(name))) for name in names)
+    refuse("description-value", _contradictions(tables))
+    return msgspec.structs.replace(found, tables=tables, attached=attached)
 
 
 def schema() -> dict[str, Any]:
@@ -318,7 +342,11 @@ def _syntax_error(file: str, text: str, message: str) -> ConversionError:
 
 def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
-    for key, tables in (("joints", content.joints), ("links", content.links)):
+    lists: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
+        ("joints", content.joints),
+        ("links", content.links),
+    )
+    for key, tables in lists:
         for index, table in enumerate(tables):
             for name, message in _contradictions_of(table):
                 yield (key, index, name), message
@@ -326,19 +354,15 @@ def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
         if not math.isfinite(value):
             message = f"position of {name!r} is {value}, not a finite number"
             yield ("pose", "joints", name), message
-    yield from _collider_problems(content.colliders)
-
-
-def _collider_problems(table: CollidersTable) -> Iterator[tuple[Place, str]]:
-    if isinstance(table.tolerance, str):
+    tolerance = content.colliders.tolerance
+    if isinstance(tolerance, str):
         try:
-            ColliderTolerance.parse(table.tolerance)
+            ColliderTolerance.parse(tolerance)
         except ValueError:
-            message = f"{table.tolerance!r} is neither metres nor a percentage"
+            message = f"{tolerance!r} is neither metres nor a percentage"
             yield ("colliders", "tolerance"), message
-    for name in table.links:
-        if not name:
-            yield ("colliders", "links", name), "the pattern of a link is empty"
+    if "" in content.colliders.links:
+        yield ("colliders", "links", ""), "the pattern of a link is empty"
 
 
 def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
@@ -349,14 +373,10 @@ def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
             yield name, f"{name!r} is {value}, not a finite number"
     if not table.patterns:
         yield "match", "'match' has no pattern"
-    if isinstance(table, JointTable):
-        yield from _excluding_gains(table, numbers)
-
-
-def _excluding_gains(table: JointTable, numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield keys of a drive that exclude each other."""
+    if not isinstance(table, JointTable):
+        return
     gains = [name for name in ("stiffness", "damping") if name in numbers]
-    for name in ("natural_frequency", "damping_ratio"):
+    for name in _OSCILLATION:
         if name in numbers and gains:
             yield name, f"{gains[0]!r} and {name!r} exclude each other"
     # A zero is the same as no gain.

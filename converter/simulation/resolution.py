@@ -21,29 +21,20 @@ from urdf_usd.converter.robot.model import (
     Robot,
     Spherical,
 )
-from urdf_usd.converter.simulation.description import (
-    Control,
-    JointTable,
-    tables_of,
-)
-from urdf_usd.converter.simulation.elements import (
+from urdf_usd.converter.simulation.description import Control, Description, JointTable
+from urdf_usd.converter.simulation.sources import (
     Actuation,
+    ContactMaterial,
+    GroupState,
+    JointDrive,
+    Simulation,
+    Srdf,
+    disabled_pairs,
+    parse_srdf,
     read_frictions,
     read_ros2_control,
     read_self_collision,
     read_transmissions,
-)
-from urdf_usd.converter.simulation.plan import (
-    ContactMaterial,
-    Description,
-    JointDrive,
-    Simulation,
-)
-from urdf_usd.converter.simulation.srdf import (
-    GroupState,
-    Srdf,
-    disabled_pairs,
-    read_srdf,
 )
 
 _ONE_AXIS = (Revolute, Continuous, Prismatic)
@@ -108,7 +99,7 @@ def resolve(
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.
     """
-    tables = tables_of(description)
+    tables = description.tables
     joints = {joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)}
     actuation = _actuation(description, urdf, notes)
     of_urdf = actuation.positions if actuation else {}
@@ -157,7 +148,7 @@ def resolve(
 
 def _actuation(description: Description, urdf: Robot, notes: list[Diagnostic]) -> Actuation | None:
     """Return what the URDF states of actuators, if the description asks for it."""
-    sources = tables_of(description).sources
+    sources = description.tables.sources
     found = None
     if sources.transmissions:
         found = read_transmissions(urdf)
@@ -193,7 +184,7 @@ def _filtered_pairs(
     description: Description, robot: Robot, notes: list[Diagnostic]
 ) -> tuple[tuple[str, str], ...]:
     """Return the pairs of links that a description filters, sorted."""
-    filters = tables_of(description).filters
+    filters = description.tables.filters
     links = {link.name: link for link in robot.links}
     pairs: set[tuple[str, ...]] = set()
     if filters.srdf is not None:
@@ -214,7 +205,7 @@ def _filtered_pairs(
 
 def _read_srdf(description: Description, name: str, notes: list[Diagnostic]) -> Srdf:
     content = dict(description.attached)[name]
-    return read_srdf(content, description.path_of(name), notes)
+    return parse_srdf(content, description.path_of(name), notes)
 
 
 def _contact_materials(
@@ -235,7 +226,7 @@ def _contact_materials(
         ConversionError: A link has restitution without friction, or less static than
             dynamic friction.
     """
-    tables = tables_of(description).links
+    tables = description.tables.links
     shaped = [link.name for link in robot.links if link.collisions]
     wanted: dict[str, dict[str, float]] = {}
     places: dict[str, Location] = {}
@@ -306,7 +297,7 @@ def _matching(
 
 
 def _has_pose(description: Description) -> bool:
-    pose = tables_of(description).pose
+    pose = description.tables.pose
     return pose.state is not None or bool(pose.joints)
 
 
@@ -319,7 +310,7 @@ def _initial_positions(
     """Return initial positions by joint; mimic joints follow their leaders."""
     positions = {name: value for name, value in of_urdf.items() if name in joints}
     stated: dict[str, Location] = {}
-    pose = tables_of(description).pose
+    pose = description.tables.pose
     if pose.state is not None:
         state = _group_state(description, pose.state, notes)
         for name, position in state.positions.items():
@@ -360,7 +351,7 @@ def _group_state(description: Description, name: str, notes: list[Diagnostic]) -
             several groups have one.
     """
     location = description.location("pose", "state")
-    content = tables_of(description)
+    content = description.tables
     file = content.pose.srdf or content.filters.srdf
     if file is None:
         message = "'state' needs an SRDF in [pose] or [filters]"

@@ -18,6 +18,7 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
 )
+from urdf_usd.converter.simulation.description import DescriptionTable, FiltersTable
 
 _ONE_AXIS = (Revolute, Continuous, Prismatic)
 # Elements of a URDF, and the keys that read them.
@@ -28,7 +29,7 @@ _SOURCES = {
 }
 
 
-CONTACTS = "[filters]\noverlap = true\n"
+CONTACTS = DescriptionTable(filters=FiltersTable(overlap=True))
 """Description whose conversion reports links that overlap or touch at rest."""
 
 

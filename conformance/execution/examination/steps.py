@@ -38,7 +38,7 @@ from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.converter import Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import ColliderRules
-from urdf_usd.converter.simulation.plan import Description
+from urdf_usd.converter.simulation.description import Description
 from urdf_usd.reports.records.record import (
     DescriptionRecord,
     Grade,

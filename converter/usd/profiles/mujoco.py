@@ -15,7 +15,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.simulation.plan import JointDrive, Simulation
+from urdf_usd.converter.simulation.sources import JointDrive, Simulation
 from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     JointAttribute,

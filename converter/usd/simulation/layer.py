@@ -14,7 +14,7 @@ from pxr import Sdf, Usd, UsdPhysics
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
-from urdf_usd.converter.simulation.plan import (
+from urdf_usd.converter.simulation.sources import (
     ContactMaterial,
     JointDrive,
     Simulation,

@@ -12,7 +12,6 @@ from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.simulation.description import (
     load_description,
     schema,
-    tables_of,
 )
 
 _EVERYTHING = """\
@@ -81,7 +80,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
     found = load_description(write_description(tmp_path, _EVERYTHING))
 
-    tables = tables_of(found)
+    tables = found.tables
     first, second = tables.joints
     assert first.patterns == ("shoulder*", "elbow")
     assert (first.natural_frequency, first.damping_ratio) == (3.0, 0.7)

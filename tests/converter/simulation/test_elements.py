@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.converter.simulation.robots import URDF, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.simulation.plan import ContactMaterial, Simulation
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.sources import ContactMaterial, Simulation
 from urdf_usd.converter.urdf.parse import parse
 
 ELEMENTS = """\

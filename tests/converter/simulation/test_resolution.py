@@ -14,12 +14,8 @@ from tests.converter.simulation.robots import (
 )
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.simulation.plan import (
-    ContactMaterial,
-    JointDrive,
-    Simulation,
-)
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.sources import ContactMaterial, JointDrive, Simulation
 from urdf_usd.converter.urdf.parse import parse
 
 

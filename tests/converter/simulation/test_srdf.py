@@ -9,8 +9,8 @@ import pytest
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import parse
 
 _SRDF = """\

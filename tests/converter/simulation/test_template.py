@@ -11,10 +11,9 @@ from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.simulation.description import (
     DescriptionTable,
     load_description,
-    tables_of,
 )
-from urdf_usd.converter.simulation.plan import Simulation
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.simulation.template import description_template
 from urdf_usd.converter.urdf.parse import parse
 
@@ -26,7 +25,7 @@ def test_template_changes_nothing_until_it_is_edited(tmp_path: Path) -> None:
 
     description = load_description(write_description(tmp_path, text))
 
-    assert tables_of(description) == DescriptionTable()
+    assert description.tables == DescriptionTable()
     notes: list[Diagnostic] = []
     assert resolve(description, robot, robot, notes) == Simulation()
     assert not notes
@@ -45,7 +44,7 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
 
     diagnostics: list[Diagnostic] = []
     found = resolve(description, robot, robot, diagnostics)
-    assert tables_of(description).base == "fixed"
+    assert description.tables.base == "fixed"
     assert {drive.joint for drive in found.drives} == {"hinge"}
     assert ("base", "finger") in found.filtered_pairs
     rules = {one.rule for one in diagnostics}

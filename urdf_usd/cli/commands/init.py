@@ -55,7 +55,7 @@ def init_command(
         from urdf_usd.converter.conversion import convert_parsed
         from urdf_usd.converter.options import ConvertOptions
         from urdf_usd.converter.scratch import temporary_folder
-        from urdf_usd.converter.simulation.plan import Description
+        from urdf_usd.converter.simulation.description import Description
         from urdf_usd.converter.simulation.template import (
             CONTACTS,
             description_template,
@@ -69,7 +69,7 @@ def init_command(
     if target.exists():
         raise CommandError(f"{target} exists and is not overwritten")
     with temporary_folder() as scratch:
-        options = ConvertOptions(simulation=Description(str(target), "", CONTACTS))
+        options = ConvertOptions(simulation=Description(str(target), "", "", CONTACTS))
         asset = convert_parsed(parsed, scratch / "asset", options)
     rules = {"collision-overlap", "collision-touch"}
     contacts = [one for one in asset.diagnostics if one.rule in rules]

@@ -145,13 +145,12 @@ class ConversionChoices(Struct, frozen=True):
         from urdf_usd.converter.conversion import with_description
         from urdf_usd.converter.simulation.description import (
             load_description,
-            tables_of,
         )
 
         found = load_description(self.description)
         context = click.get_current_context()
         given = context.get_parameter_source("profile")
-        stated = tables_of(found).profile
+        stated = found.tables.profile
         if given is ParameterSource.COMMANDLINE and stated not in {None, self.profile}:
             raise click.UsageError(
                 f"--profile {self.profile} contradicts {self.description}, whose "
