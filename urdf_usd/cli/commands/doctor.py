@@ -1,9 +1,8 @@
-"""``urdf-usd doctor``: show what is installed, and test the harness."""
+"""``urdf-usd doctor``: show what is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +10,7 @@ from msgspec import Struct
 
 from urdf_usd.cli.options.parameters import HelpfulCommand
 from urdf_usd.cli.output.console import long_stdout
-from urdf_usd.cli.output.failures import (
-    ExitCode,
-    held_interrupts,
-)
-from urdf_usd.cli.output.files import RECORD, require_outputs
+from urdf_usd.cli.output.failures import held_interrupts
 from urdf_usd.cli.output.status import shown_status
 
 if TYPE_CHECKING:
@@ -30,67 +25,12 @@ class _Row(Struct, frozen=True):
     detail: str
 
 
-@click.command(
-    "doctor",
-    cls=HelpfulCommand,
-    examples=(
-        "urdf-usd doctor",
-        "urdf-usd doctor --sensitivity",
-        "urdf-usd doctor --sensitivity --simulators",
-        "urdf-usd doctor --sensitivity --full --json sensitivity.json",
-    ),
-)
-@click.option(
-    "--sensitivity",
-    is_flag=True,
-    help="Test the harness instead: seed faults into good USDs; each must be caught.",
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="With --sensitivity: at every place of every robot, not one per kind.",
-)
-@click.option(
-    "--simulators",
-    is_flag=True,
-    help="With --sensitivity: also show which installed simulators a fault changes.",
-)
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="With --sensitivity: also write the result as JSON.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="With --sensitivity: number of processes.",
-)
-def doctor_command(
-    *,
-    sensitivity: bool,
-    full: bool,
-    simulators: bool,
-    json_file: Path | None,
-    jobs: int,
-) -> None:
+@click.command("doctor", cls=HelpfulCommand, examples=("urdf-usd doctor",))
+def doctor_command() -> None:
     """Show versions and which engines and corpora are available.
 
-    For those that are not, it shows how to install them. With --sensitivity, the
-    harness itself is tested: a seeded fault that no check catches is a failure.
+    For those that are not, it shows how to install them.
     """
-    if sensitivity:
-        require_outputs([(json_file, RECORD)])
-        with shown_status("Loading engines ..."), held_interrupts():
-            from urdf_usd.cli.output.sensitivity import run_sensitivity
-
-        if not run_sensitivity(full=full, simulators=simulators, jobs=jobs, json_file=json_file):
-            raise click.exceptions.Exit(ExitCode.DOES_NOT_CONFORM)
-        return
-    if full or simulators or json_file:
-        raise click.UsageError("--full, --simulators and --json need --sensitivity")
     with shown_status("Reading versions ..."):
         console = long_stdout()
         versions = tuple(_versions())
