@@ -98,15 +98,10 @@ def export(
 
 
 class PreparedExport(Struct, frozen=True, eq=False):
-    """An export before its files are written.
-
-    Attributes:
-        export: Result of the export.
-        files: Content of each file, by path relative to the URDF's folder; the URDF is
-            last.
-    """
+    """An export before its files are written."""
 
     export: Export
+    # Content of each file, by path relative to the URDF's folder; the URDF is last.
     files: Mapping[str, bytes]
 
 
@@ -119,15 +114,7 @@ def prepare_export(
     variants: Iterable[VariantChoice] = (),
     strict: bool = False,
 ) -> PreparedExport:
-    """Read the robot in a USD file, without writing.
-
-    Args:
-        usd: Root layer of a USD, from any converter.
-        urdf: File to write later.
-        root: See :func:`export`.
-        loops: See :func:`export`.
-        variants: Variants to select in the USD.
-        strict: Whether to refuse a USD that refers to files outside its folder.
+    """Read the robot in a USD file, without writing; for arguments see :func:`export`.
 
     Raises:
         AuthoringError: The URDF would replace the USD.
@@ -148,7 +135,7 @@ def prepare_export(
     images = _read_images(reading.textures, notes)
     robot, meshes = _with_mesh_files(reading, images)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
-    files |= {f"{MESHES}/{name}": data for name, data in _image_files(images).items()}
+    files |= {f"{MESHES}/{image.name}": image.content for image in images.values()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
         robot = extend_for_mujoco(robot, cut, notes)
@@ -185,16 +172,10 @@ def _mark(target: Path) -> str:
 
 
 class _Image(Struct, frozen=True):
-    """A texture that is written.
-
-    Attributes:
-        material: Name of the material.
-        name: File name, unique for its content.
-        content: The file.
-    """
+    """A texture that is written."""
 
     material: str
-    name: str
+    name: str  # of the file, unique for its content
     content: bytes
 
 
@@ -220,10 +201,6 @@ def _read_images(textures: Mapping[str, Texture], notes: list[Diagnostic]) -> di
     }
 
 
-def _image_files(images: Mapping[str, _Image]) -> dict[str, bytes]:
-    return {image.name: image.content for image in images.values()}
-
-
 def _with_mesh_files(
     reading: StageReading, images: Mapping[str, _Image]
 ) -> tuple[Robot, dict[str, PolygonMesh]]:
@@ -233,21 +210,14 @@ def _with_mesh_files(
         The robot, and meshes by file name.
     """
     first: dict[str, str] = {}
-    same_as: dict[str, str] = {}
-    for uri, mesh in reading.meshes.items():
-        same_as[uri] = first.setdefault(_digest(mesh), uri)
-    kept = list(first.values())
-    stems = sibling_names(_stem(uri) for uri in kept)
-    files = {uri: f"{stem}.obj" for uri, stem in zip(kept, stems, strict=True)}
+    same_as = {uri: first.setdefault(_digest(mesh), uri) for uri, mesh in reading.meshes.items()}
+    # The names of the link and the mesh prim, which is often "visual".
+    stems = sibling_names("_".join(uri.strip("/").split("/")[-2:]) for uri in first.values())
+    files = {uri: f"{stem}.obj" for uri, stem in zip(first.values(), stems, strict=True)}
     of_uri = {uri: files[same] for uri, same in same_as.items()}
     links = tuple(_linked(link, of_uri, images) for link in reading.robot.links)
     meshes = {file: reading.meshes[uri] for uri, file in files.items()}
     return structs.replace(reading.robot, links=links), meshes
-
-
-def _stem(uri: str) -> str:
-    """Return the names of the link and the mesh prim, which is often "visual"."""
-    return "_".join(uri.strip("/").split("/")[-2:])
 
 
 def _digest(mesh: PolygonMesh) -> str:
@@ -292,24 +262,23 @@ def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) 
 
 
 def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse to replace files that were not written by an export of this URDF."""
+    """Refuse to replace files that were not written by an export of this URDF.
+
+    Images contain no mark, but the same content.
+    """
     mark = _mark(target).encode().lower()
     foreign = [
         path
         for path, content in ((target.parent / name, files[name]) for name in files)
-        if path.exists() and not (has_mark(path, mark) or _is_same(path, content))
+        if path.exists()
+        and not has_mark(path, mark)
+        and not (path.is_file() and path.read_bytes() == content)
     ]
     if foreign:
         others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         message = f"{foreign[0]}{others} was not written by an export of {target.name}"
         message = f"{message}; --force replaces it"
         raise AuthoringError((Diagnostic("target-exists", message),))
-
-
-def _is_same(path: Path, content: bytes) -> bool:
-    """Return whether a file has a content already: images contain no mark."""
-    same_size = path.is_file() and path.stat().st_size == len(content)
-    return same_size and path.read_bytes() == content
 
 
 def _place(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -324,21 +293,13 @@ def _place(folder: Path, files: Mapping[str, bytes]) -> None:
         try:
             for index, name in enumerate(files):
                 path = folder / name
-                new += _make_folder(path.parent)
-                new += [] if path.exists() else [path]
+                missing = [one for one in (path, *path.parents) if not one.exists()][::-1]
+                for one in missing:
+                    new.append(one)
+                    if one != path:
+                        one.mkdir()
                 (scratch / str(index)).replace(path)
         except (OSError, ValueError):
             for path in reversed(new):
                 path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
             raise
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Create a folder and its parents; return those that were created."""
-    new: list[Path] = []
-    while not folder.exists():
-        new.append(folder)
-        folder = folder.parent
-    for one in reversed(new):
-        one.mkdir()
-    return new[::-1]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from pxr import Ar, Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.engines.openusd.appearances import (
-    MeshFaces,
     UnusableError,
     read_coordinates,
     shader_sources,
@@ -283,20 +282,11 @@ def _surface(
         is_mirrored ^= bool(np.linalg.det(baked[:3, :3]) < 0)
     coordinates = None
     if texture is not None:
-        faces = MeshFaces(
-            points=points,
-            triangles=geometry.triangles,
-            counts=geometry.counts,
-            corners=corners,
-            mirrored=geometry.mirrored,
-            areas=np.zeros(len(geometry.triangles)),
-            to_link=np.eye(4),
-        )
         try:
             found = (
-                texture_coordinates(texture.node, prim, faces)
+                texture_coordinates(texture.node, prim, geometry)
                 if texture.node
-                else read_coordinates("st", prim, faces)
+                else read_coordinates("st", prim, geometry)
             )
             coordinates = corner_values(found.values, found.indices)
         except UnusableError:

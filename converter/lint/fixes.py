@@ -29,8 +29,8 @@ from urdf_usd.converter.lint.document_rules import (
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.kinds import Number, Vector
+from urdf_usd.converter.urdf.links import normalise
 from urdf_usd.converter.urdf.markup import read_markup
-from urdf_usd.converter.urdf.poses import normalise
 from urdf_usd.converter.urdf.reader import walk
 
 # Line and column of an element's "<", counting from 1.

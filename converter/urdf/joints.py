@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import structs
@@ -10,6 +11,7 @@ from msgspec import structs
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
+    WORLD_LINK,
     Calibration,
     Continuous,
     Custom,
@@ -19,6 +21,7 @@ from urdf_usd.converter.robot.model import (
     Floating,
     Joint,
     JointKind,
+    Link,
     Mimic,
     Planar,
     Prismatic,
@@ -31,7 +34,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, written
 from urdf_usd.converter.urdf.grammar import AttributeType
-from urdf_usd.converter.urdf.poses import build_origin, unit_axis
+from urdf_usd.converter.urdf.links import build_origin, unit_axis
 from urdf_usd.converter.urdf.reader import Node
 
 _LIMITED: Mapping[str, Callable[[Vec3, Range], JointKind]] = {
@@ -260,3 +263,52 @@ def _build_safety(node: Node | None) -> SafetyController | None:
 
 def _build_calibration(node: Node | None) -> Calibration | None:
     return Calibration(node[g.RISING], node[g.FALLING]) if node else None
+
+
+def define_world(
+    joints: tuple[Joint, ...], links: tuple[Link, ...], notes: list[Diagnostic]
+) -> tuple[Link, ...]:
+    """Add the link ``world`` if it is the parent of joints but not defined.
+
+    Robots for Drake, where ``world`` is predefined, do not define it. If the child of
+    such a joint has another parent too, :func:`drop_dangling` drops the joint instead.
+    """
+    names = {link.name for link in links}
+    children = Counter(joint.child for joint in joints)
+    tied = [j for j in joints if j.parent == WORLD_LINK and j.child in names]
+    defined = WORLD_LINK in names or WORLD_LINK in children
+    if defined or not tied or any(children[joint.child] > 1 for joint in tied):
+        return links
+    first = tied[0]
+    message = (
+        f"joint {first.name!r} has parent link {WORLD_LINK!r}, which is not defined; "
+        "an empty link is added"
+    )
+    notes.append(Diagnostic("world-undefined", message, first.location))
+    return (Link(WORLD_LINK, location=first.location), *links)
+
+
+def drop_dangling(
+    joints: tuple[Joint, ...], links: tuple[Link, ...], notes: list[Diagnostic]
+) -> tuple[Joint, ...]:
+    """Drop joints that refer to a link that is not defined.
+
+    The child of such a joint becomes a root.
+    """
+    defined = {link.name for link in links}
+    kept = []
+    for joint in joints:
+        undefined = [
+            f"{role} link {name!r}"
+            for role, name in (("parent", joint.parent), ("child", joint.child))
+            if name and name not in defined
+        ]
+        if undefined:
+            message = (
+                f"joint {joint.name!r} refers to undefined {' and '.join(undefined)}; "
+                "the joint is omitted"
+            )
+            notes.append(Diagnostic("joint-dangling", message, joint.location))
+        else:
+            kept.append(joint)
+    return tuple(kept)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.urdf import decimals
 
 T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V", bound=tuple[float, ...])
@@ -65,13 +65,13 @@ class Number(Struct, frozen=True):
 
     def read(self, text: str) -> Value[float]:
         """Parse a number, which must be finite or the allowed infinity."""
-        found = decimals.read(text, 1)
+        found = read_decimals(text, 1)
         if found is None:
             return Value(None, (Diagnostic("number-invalid", "is not a decimal number"),))
-        (number,) = found.values
+        (number,), stray, surplus = found
         if not math.isfinite(number) and number != self.infinity:
             return Value(None, (Diagnostic("number-nonfinite", "is not finite"),))
-        return Value(number, _flaws(found, 1))
+        return Value(number, _flaws(1, stray, surplus))
 
 
 class Vector(Struct, Generic[V], frozen=True):
@@ -87,27 +87,77 @@ class Vector(Struct, Generic[V], frozen=True):
 
     def read(self, text: str) -> Value[V]:
         """Parse a vector of finite numbers."""
-        found = decimals.read(text, self.count)
+        found = read_decimals(text, self.count)
         if found is None:
             flaw = Diagnostic("number-invalid", f"does not hold {self.count} decimal numbers")
             return Value(None, (flaw,))
-        if not all(map(math.isfinite, found.values)):
+        values, stray, surplus = found
+        if not all(map(math.isfinite, values)):
             return Value(None, (Diagnostic("number-nonfinite", "is not finite"),))
-        flaws = _flaws(found, self.count)
-        if len(found.values) == self.count:
-            return Value(cast("V", found.values), flaws)
-        short = f"holds {len(found.values)} of {self.count} numbers"
-        completed = self.complete(found.values)
+        flaws = _flaws(self.count, stray, surplus)
+        if len(values) == self.count:
+            return Value(cast("V", values), flaws)
+        short = f"holds {len(values)} of {self.count} numbers"
+        completed = self.complete(values)
         if completed is None:
             return Value(None, (Diagnostic("number-invalid", short),))
         return Value(completed, (*flaws, Diagnostic("vector-completed", short)))
 
 
-def _flaws(found: decimals.Decimals, count: int) -> tuple[Diagnostic, ...]:
+def _flaws(count: int, stray: bool, surplus: bool) -> tuple[Diagnostic, ...]:
     flaws = []
-    if found.stray:
+    if stray:
         flaws.append(Diagnostic("number-punctuation", "has stray punctuation"))
-    if found.surplus:
+    if surplus:
         plural = "s" if count > 1 else ""
         flaws.append(Diagnostic("vector-length", f"holds more than {count} number{plural}"))
     return tuple(flaws)
+
+
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE | re.ASCII,
+)
+_STRAY = ",;[]()"
+_SEPARATORS = re.compile(r"[\s,;]+")
+# Unicode spaces that are no XML white space, such as no-break spaces.
+_ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
+
+
+def read_decimals(text: str, count: int) -> tuple[tuple[float, ...], bool, bool] | None:
+    """Read up to ``count`` numbers separated by white space.
+
+    Unlike ``float``: no digit separators, and only ASCII digits. Unambiguous mistakes of
+    hand-written files (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) are accepted.
+
+    Returns:
+        The numbers, including NaN and infinities, without negative zeros; whether
+        punctuation or Unicode spaces were dropped; whether there are more numbers. None
+        if the text is blank, or does not start with numbers.
+    """
+    words = text.split()
+    plain = text.isascii() and text.isprintable()
+    odd_space = not plain and _ODD_SPACE.search(text) is not None
+    if len(words) == count and all(map(_NUMBER.fullmatch, words)):
+        # The common case. Adding zero turns -0.0 into 0.0.
+        return tuple([float(number) + 0.0 for number in words]), odd_space, False
+    bare = [_bare(word) for word in words]
+    if any("," in word or ";" in word for word in bare):
+        # Commas without spaces separate only if the count proves that they are not
+        # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
+        bare = [_bare(word) for word in _SEPARATORS.split(text.strip()) if word]
+        if len([word for word in bare if word]) != count:
+            return None
+    numbers = [word for word in bare if word]
+    if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
+        return None
+    values = tuple([float(number) + 0.0 for number in numbers[:count]])
+    return values, bare != words or odd_space, len(numbers) > count
+
+
+def _bare(word: str) -> str:
+    """Drop punctuation around a word, and a full stop after a decimal fraction."""
+    inner = word.strip(_STRAY)
+    if inner.endswith(".") and not _NUMBER.fullmatch(inner):
+        return inner.rstrip(".")
+    return inner

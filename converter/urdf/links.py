@@ -1,11 +1,21 @@
-"""Building of links from nodes: mass and shapes."""
+"""Building of links from nodes: poses, mass, shapes and materials.
+
+A material is defined by an element with colour or texture, in the robot or in a visual,
+and can be referred to by name anywhere, also before. A visual uses its own definition;
+a reference uses the definition in the robot, otherwise the first in a visual.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.robot.model import (
+    IDENTITY,
     Box,
     Capsule,
     Collision,
@@ -15,13 +25,18 @@ from urdf_usd.converter.robot.model import (
     Link,
     Material,
     MeshFile,
+    Pose,
     Sphere,
+    Vec3,
     Visual,
 )
+from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.extensions import collect_custom, nest_custom
-from urdf_usd.converter.urdf.poses import build_origin
 from urdf_usd.converter.urdf.reader import Node
+
+# Rotations that differ by less are equal up to rounding to four digits [rad].
+_SAME_ANGLE = 1e-3
 
 
 def build_link(
@@ -140,3 +155,151 @@ def _build_shape(node: Node, files: Mapping[str, str | None]) -> tuple[Geometry,
         return Cylinder(radius, length), (radius, length)
     # A capsule of length zero is a sphere: valid, unlike a flat cylinder.
     return Capsule(radius, length), (radius, length or radius)
+
+
+class _Written(Struct, frozen=True):
+    """A material as one element writes it."""
+
+    material: Material
+    location: Location
+
+    @property
+    def defines(self) -> bool:
+        return self.material.rgba is not None or self.material.texture_uri is not None
+
+
+def build_materials(
+    robot: Node, files: Mapping[str, str | None], notes: list[Diagnostic]
+) -> Mapping[Location, Material]:
+    """Build all materials of a robot.
+
+    Args:
+        robot: The robot's node.
+        files: Paths of referenced files by URI.
+        notes: Receives diagnostics.
+
+    Returns:
+        Materials by location of the ``<material>`` element.
+    """
+    written: list[_Written] = []
+    # Definitions in the robot first: they take precedence for references.
+    local = [node for link in robot.all(g.LINK) for node in link.descendants(g.MATERIAL)]
+    for node in (*robot.all(g.MATERIAL), *local):
+        material = _build_material(node, files, notes)
+        written.append(_Written(material, node.location))
+    defined = _definitions(written, notes)
+    _undefined(written, defined, notes)
+    return {
+        one.location: one.material if one.defines else defined.get(one.material.name, one.material)
+        for one in written
+    }
+
+
+def _build_material(
+    node: Node, files: Mapping[str, str | None], notes: list[Diagnostic]
+) -> Material:
+    color = node.first(g.COLOR)
+    rgba = color[g.RGBA] if color else None
+    if color and rgba and not all(0.0 <= component <= 1.0 for component in rgba):
+        message = f"rgba {rgba} is outside [0, 1]; clamped"
+        notes.append(Diagnostic("color-range", message, color.location))
+        red, green, blue, alpha = (min(max(component, 0.0), 1.0) for component in rgba)
+        rgba = (red, green, blue, alpha)
+    texture = node.first(g.TEXTURE)
+    uri = texture[g.IMAGE] if texture else None
+    if texture and uri is None:
+        message = "<texture> has no filename; omitted"
+        notes.append(Diagnostic("texture-unnamed", message, texture.location))
+    return Material(
+        name=node[g.OPTIONAL_NAME],
+        rgba=rgba,
+        texture_uri=uri,
+        texture_path=files[uri] if uri else None,
+    )
+
+
+def _definitions(
+    written: Iterable[_Written],
+    notes: list[Diagnostic],
+) -> Mapping[str | None, Material]:
+    defined: dict[str | None, Material] = {}
+    differing: set[str] = set()
+    for one in written:
+        name = one.material.name
+        if name is None or not one.defines:
+            continue
+        first = defined.setdefault(name, one.material)
+        if first != one.material and name not in differing:
+            differing.add(name)
+            message = f"material {name!r} differs from its first definition"
+            notes.append(Diagnostic("material-redefined", message, one.location))
+    return defined
+
+
+def _undefined(
+    written: Iterable[_Written], defined: Mapping[str | None, Material], notes: list[Diagnostic]
+) -> None:
+    uses: dict[str, list[Location]] = {}
+    for one in written:
+        name = one.material.name
+        if name is not None and not one.defines and name not in defined:
+            uses.setdefault(name, []).append(one.location)
+    for name, places in uses.items():
+        message = f"no <material name={name!r}> has rgba or a texture"
+        message += f" (used {times(len(places))})"
+        notes.append(Diagnostic("material-undefined", message, places[0]))
+
+
+def build_origin(parent: Node, notes: list[Diagnostic]) -> Pose:
+    """Build the pose of the ``<origin>`` of a node; identity without one."""
+    node = parent.first(g.ORIGIN)
+    if node is None:
+        return IDENTITY
+    quat_xyzw = node[g.QUAT_XYZW]
+    if quat_xyzw is None:
+        return Pose(node[g.XYZ], quat_wxyz_from_rpy(node[g.RPY]))
+    unit = normalise(quat_xyzw)
+    if g.RPY.name in node.written:
+        # Most parsers only read rpy, and urdfdom refuses files with both.
+        turned = quat_wxyz_from_rpy(node[g.RPY])
+        if unit and _alike(turned, unit):
+            message = "origin has both rpy and quat_xyzw, which agree"
+            notes.append(Diagnostic("rotation-repeated", message, node.location))
+        else:
+            message = "origin has both rpy and quat_xyzw, which disagree"
+            notes.append(Diagnostic("rotation-conflict", message, node.location))
+        return Pose(node[g.XYZ], turned)
+    if unit is None:
+        message = "quat_xyzw of <origin> is zero; read as no rotation"
+        notes.append(Diagnostic("number-invalid", message, node.location))
+        return Pose(node[g.XYZ])
+    x, y, z, w = unit
+    return Pose(node[g.XYZ], (w, x, y, z))
+
+
+def _alike(quat_wxyz: tuple[float, ...], unit_xyzw: tuple[float, ...]) -> bool:
+    """Return whether quaternions are equal up to rounding in the file."""
+    w, x, y, z = quat_wxyz
+    cosine = sum(a * b for a, b in zip((x, y, z, w), unit_xyzw, strict=True))
+    return abs(cosine) > math.cos(_SAME_ANGLE / 2)
+
+
+def unit_axis(axis: Vec3) -> Vec3 | None:
+    """Return the unit vector of a vector; None if it is zero."""
+    unit = normalise(axis)
+    return (unit[0], unit[1], unit[2]) if unit else None
+
+
+def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
+    """Divide a vector by its length; None if it is zero.
+
+    Exact for coordinate axes, without overflow or underflow: the vector is first scaled
+    by a power of two.
+    """
+    _, exponent = math.frexp(max(map(abs, vector)))
+    scaled = [math.ldexp(component, -exponent) for component in vector]
+    length = math.hypot(*scaled)
+    if length == 0.0:
+        return None
+    # Adding zero turns -0.0 into 0.0.
+    return tuple(component / length + 0.0 for component in scaled)

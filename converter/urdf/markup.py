@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
+from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.urdf.grammar import LINK, ROBOT
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.kinds import Name, Text
 from urdf_usd.converter.urdf.reader import walk
 from urdf_usd.converter.urdf.xacro.expansion import (
+    SUFFIX,
     Expansion,
     expand,
     is_xacro,
@@ -129,7 +134,7 @@ def _refuse_part(root: Element) -> None:
     Raises:
         SourceError: The file is part of another one.
     """
-    if root.tag != ROBOT.tag:
+    if root.tag != g.ROBOT.tag:
         return
     tags = {_local_name(child) for child in root.children if _is_xacro(child)}
     defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
@@ -158,7 +163,7 @@ def _find_xacro(root: Element, *, elements: bool = True, files: bool = True) -> 
         files: Whether substitutions in file references count.
     """
     has_links = _has_links(root)
-    for element, element_type in walk(root, ROBOT):
+    for element, element_type in walk(root, g.ROBOT):
         if element_type is None:
             unused = has_links and _local_name(element) in _DEFINITIONS
             if elements and _is_xacro(element) and not unused:
@@ -181,7 +186,7 @@ def _find_xacro(root: Element, *, elements: bool = True, files: bool = True) -> 
 
 
 def _has_links(root: Element) -> bool:
-    return any(child.tag == LINK.tag for child in root.children)
+    return any(child.tag == g.LINK.tag for child in root.children)
 
 
 def _local_name(element: Element) -> str:
@@ -191,3 +196,49 @@ def _local_name(element: Element) -> str:
 def _is_xacro(element: Element) -> bool:
     namespace = (element.namespace or "").rstrip("/")
     return element.tag.startswith(_PREFIX) or namespace.endswith(_NAMESPACE_END)
+
+
+def standalone_urdf(
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: Collection[str] = (),
+) -> bytes:
+    """Expand a xacro file to a URDF that does not depend on its folder.
+
+    Args:
+        file: Its path.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that it may read, besides those of
+            ROS.
+
+    Raises:
+        SourceError: It cannot be expanded.
+    """
+    expansion = expand(file, packages, arguments, environment=environment)
+    # Reports XML errors with locations in the xacro file.
+    expanded_markup(expansion, file, [])
+    return relocatable_urdf(expansion, file, packages)
+
+
+def relocatable_urdf(expansion: Expansion, file: str, packages: Mapping[str, str]) -> bytes:
+    """Return an expansion as a URDF that does not depend on its folder.
+
+    Resolved file references become absolute paths, and a robot without name is named
+    after the xacro file.
+
+    Args:
+        expansion: Well-formed.
+        file: Path of the xacro file.
+        packages: Folders of ROS packages, by name.
+    """
+    root = etree.fromstring(expansion.text)
+    resolver = FileResolver(Path(file), packages, os.environ)
+    for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
+        found = resolver.find(element.get(g.FILENAME.name, ""))
+        if found:
+            element.set(g.FILENAME.name, str(found.path))
+    if root.get(g.NAME.name) is None:
+        root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
+    return etree.tostring(root, encoding="utf-8", xml_declaration=True)

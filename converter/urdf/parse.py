@@ -34,16 +34,15 @@ from urdf_usd.converter.urdf.extensions import (
 )
 from urdf_usd.converter.urdf.files.uris import FileResolver
 from urdf_usd.converter.urdf.grammar import ROBOT, ElementType
-from urdf_usd.converter.urdf.joints import build_joint, drop_broken_mimics
-from urdf_usd.converter.urdf.links import build_link
-from urdf_usd.converter.urdf.markup import Markup, read_markup
-from urdf_usd.converter.urdf.materials import build_materials
-from urdf_usd.converter.urdf.reader import Node, read, walk
-from urdf_usd.converter.urdf.repairs import (
+from urdf_usd.converter.urdf.joints import (
+    build_joint,
     define_world,
+    drop_broken_mimics,
     drop_dangling,
-    drop_repeated,
 )
+from urdf_usd.converter.urdf.links import build_link, build_materials
+from urdf_usd.converter.urdf.markup import Markup, read_markup
+from urdf_usd.converter.urdf.reader import Node, read, walk
 from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
 from urdf_usd.converter.urdf.xml import Element, describe
 
@@ -142,7 +141,7 @@ def _robot(
     if fatal:
         raise SourceError((fatal,))
     version = _read_version(root, notes)
-    root = drop_repeated(root, notes)
+    root = _drop_repeated(root, notes)
     node = read(root, g.ROBOT, version, notes)
     element_notes(root, version, notes)
     meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
@@ -170,6 +169,26 @@ def _robot(
         message = f"{moving} moving joints; a check takes minutes and gigabytes"
         notes.append(Diagnostic("robot-large", message, robot.location))
     return robot
+
+
+def _drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
+    """Drop links and joints that are identical repeats.
+
+    Different links or joints with the same name are an error of the tree.
+    """
+    first: dict[tuple[str, str | None], Element] = {}
+    kept = []
+    for element in root.children:
+        key = element.tag, element.get("name")
+        is_part = element.tag in (g.LINK.tag, g.JOINT.tag)
+        original = first.setdefault(key, element) if is_part else element
+        if original is element or not element.same_text(original):
+            kept.append(element)
+            continue
+        line = original.location.line
+        message = f"{describe(element)} is written as in line {line}; one is kept"
+        notes.append(Diagnostic("part-repeated", message, element.location))
+    return structs.replace(root, children=tuple(kept))
 
 
 def _tree_below(robot: Robot, root: str, notes: list[Diagnostic]) -> Robot:

@@ -107,39 +107,46 @@ _LEAST, _MOST = -1e-4, 1.0 + 1e-4
 _RGB = 3
 
 
-class MeshFaces(Struct, frozen=True, eq=False, dict=True):
-    """The faces of a mesh."""
+class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
+    """The faces of a mesh, in units of the stage and in its own frame."""
 
-    points: Array  # (N, 3) in its own frame, in units of the stage
-    triangles: NDArray[np.integer]  # (M, 3) indices of points: its faces, as fans
-    counts: NDArray[np.integer]  # (F) number of corners of its faces
-    corners: NDArray[np.integer]  # Points of all corners of its faces
-    mirrored: bool  # Whether the corners of triangles are in reverse order
-    areas: Array  # (M) areas of the triangles [m^2]
-    to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
+    points: Array = np.zeros((0, 3))  # (N, 3)
+    triangles: NDArray[np.integer] = np.zeros((0, 3), np.int64)  # (M, 3) its faces, as fans
+    counts: NDArray[np.integer] = np.zeros(0, np.int64)  # (F) number of corners of its faces
+    corners: NDArray[np.integer] = np.zeros(0, np.int64)  # points of all corners of its faces
+    # Whether its faces are left-handed: the corners of triangles are in reverse order then.
+    mirrored: bool = False
 
     @cached_property
     def face_of(self) -> NDArray[np.integer]:
         """(M) index of the face of each triangle."""
         return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
 
+    @cached_property
+    def places(self) -> NDArray[np.integer]:
+        """(M, 3) places of corners of triangles in :attr:`corners`."""
+        found = fan_places(self.counts)
+        return found[:, ::-1] if self.mirrored else found
+
     def of_triangles(self, corners: CornerValues) -> NDArray[np.floating]:
         """Return (M, 3, D) values at the corners of triangles."""
         found: NDArray[np.floating] = corners.values[corners.indices[self.places]]
         return found
 
-    @cached_property
-    def places(self) -> NDArray[np.integer]:
-        """(M, 3) places of corners in lists of all corners of faces."""
-        found = fan_places(self.counts)
-        return found[:, ::-1] if self.mirrored else found
+
+class MeshFaces(Struct, frozen=True, eq=False):
+    """A mesh in the frame of a link."""
+
+    mesh: Mesh
+    areas: Array  # (M) areas of the triangles [m^2]
+    to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
 
 
 class CornerValues(Struct, frozen=True, eq=False):
     """Values at the corners of faces."""
 
     values: NDArray[np.floating]  # (K, D) values
-    indices: NDArray[np.integer]  # Value of each corner of :attr:`MeshFaces.corners`
+    indices: NDArray[np.integer]  # Value of each corner of :attr:`Mesh.corners`
 
 
 class MaterialLook(Struct, frozen=True, eq=False):
@@ -165,10 +172,10 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("normals")
     try:
         if primvar and primvar.HasValue():
-            corners = _primvar_corners(primvar, faces, _RGB)
+            corners = _primvar_corners(primvar, faces.mesh, _RGB)
         elif values := mesh.GetNormalsAttr().Get():
             corners = _corner_values(
-                np.array(values), str(mesh.GetNormalsInterpolation()), faces, _RGB
+                np.array(values), str(mesh.GetNormalsInterpolation()), faces.mesh, _RGB
             )
         else:
             corners = None
@@ -180,11 +187,11 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
             mean=(0.0, 0.0, 0.0),
             problem=f"normals {error}",
         )
-    normals = None if corners is None else faces.of_triangles(corners)
-    return measured_shading(faces.points, faces.triangles, normals, faces.to_link)
+    normals = None if corners is None else faces.mesh.of_triangles(corners)
+    return measured_shading(faces.mesh.points, faces.mesh.triangles, normals, faces.to_link)
 
 
-def _primvar_corners(primvar: UsdGeom.Primvar, faces: MeshFaces, width: int) -> CornerValues:
+def _primvar_corners(primvar: UsdGeom.Primvar, mesh: Mesh, width: int) -> CornerValues:
     """Return the (K, width) values of a primvar at the corners of faces.
 
     Raises:
@@ -197,13 +204,13 @@ def _primvar_corners(primvar: UsdGeom.Primvar, faces: MeshFaces, width: int) -> 
         chosen = np.array(primvar.GetIndices(), np.int64)
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(values):
             raise UnusableError("have indices out of range")
-    return _corner_values(values, str(primvar.GetInterpolation()), faces, width, chosen)
+    return _corner_values(values, str(primvar.GetInterpolation()), mesh, width, chosen)
 
 
 def _corner_values(
     values: NDArray[np.floating],
     interpolation: str,
-    faces: MeshFaces,
+    mesh: Mesh,
     width: int,
     chosen: NDArray[np.integer] | None = None,
 ) -> CornerValues:
@@ -212,7 +219,7 @@ def _corner_values(
     Args:
         values: The values.
         interpolation: Of USD.
-        faces: The faces.
+        mesh: The faces.
         width: D, the expected number of components.
         chosen: Indices of values; None for each of them in turn.
 
@@ -222,14 +229,14 @@ def _corner_values(
     places: NDArray[np.integer]
     match interpolation:
         case "constant":
-            count, places = 1, np.zeros(len(faces.corners), np.int64)
+            count, places = 1, np.zeros(len(mesh.corners), np.int64)
         case "uniform":
-            count = len(faces.counts)
-            places = np.repeat(np.arange(count), np.maximum(faces.counts, 0))
+            count = len(mesh.counts)
+            places = np.repeat(np.arange(count), np.maximum(mesh.counts, 0))
         case "vertex" | "varying":
-            count, places = len(faces.points), faces.corners
+            count, places = len(mesh.points), mesh.corners
         case "faceVarying":
-            count = len(faces.corners)
+            count = len(mesh.corners)
             places = np.arange(count)
         case _:
             raise UnusableError(f"have the unknown interpolation {interpolation!r}")
@@ -257,7 +264,7 @@ def state_appearances(
     looks: list[Appearance] = []
     rest = area
     subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    left = None if faces is None else np.ones(len(faces.triangles), dtype=bool)
+    left = None if faces is None else np.ones(len(faces.mesh.triangles), dtype=bool)
     for subset in subsets:
         chosen = _triangles_of(subset, faces)
         own = float(faces.areas[chosen].sum()) if faces else 0.0
@@ -277,9 +284,9 @@ def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np
     if faces is None:
         return np.zeros(0, dtype=bool)
     indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
-    within = np.zeros(len(faces.counts), dtype=bool)
+    within = np.zeros(len(faces.mesh.counts), dtype=bool)
     within[indices[(indices >= 0) & (indices < len(within))]] = True
-    chosen: NDArray[np.bool_] = within[faces.face_of]
+    chosen: NDArray[np.bool_] = within[faces.mesh.face_of]
     return chosen
 
 
@@ -316,7 +323,7 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
     faces, chosen = part.faces, part.chosen
     if faces is not None and chosen is not None and not chosen.all():
         center = surface_center(
-            faces.points, faces.triangles[chosen], faces.areas[chosen], faces.to_link
+            faces.mesh.points, faces.mesh.triangles[chosen], faces.areas[chosen], faces.to_link
         )
     properties = tuple(sorted((*look.properties, *others)))
     return structs.replace(look, properties=properties, center=center)
@@ -556,13 +563,13 @@ def _image_properties(
     mapping = coordinates = None
     try:
         if faces is not None and chosen is not None:
-            corners = texture_coordinates(image.node, part.gprim, faces)
-            coordinates = faces.of_triangles(corners)[chosen]
+            corners = texture_coordinates(image.node, part.gprim, faces.mesh)
+            coordinates = faces.mesh.of_triangles(corners)[chosen]
     except UnusableError as error:
         found.append((f"{name}.st", f"texture coordinates {error}"))
     if coordinates is not None and faces is not None and len(coordinates):
-        triangles = faces.triangles[chosen]
-        mapping = measured_mapping(faces.points, triangles, coordinates, faces.to_link)
+        triangles = faces.mesh.triangles[chosen]
+        mapping = measured_mapping(faces.mesh.points, triangles, coordinates, faces.to_link)
         # (2) by coordinate.
         low, high = coordinates.min(axis=(0, 1)), coordinates.max(axis=(0, 1))
         for axis, key in enumerate(("wrapS", "wrapT")):
@@ -572,7 +579,7 @@ def _image_properties(
     return mapping, found
 
 
-def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces) -> CornerValues:
+def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
     """Return the (K, 2) coordinates that an image, or a placement, receives.
 
     Raises:
@@ -585,9 +592,9 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces
     source = UsdShade.Shader(sources[0].GetPrim())
     identifier = str(source.GetShaderId()) if source else ""
     if identifier == _READER:
-        return read_coordinates(str(_value(source, "varname")), gprim, faces)
+        return read_coordinates(str(_value(source, "varname")), gprim, mesh)
     if identifier == _PLACEMENT:
-        given = texture_coordinates(source, gprim, faces)
+        given = texture_coordinates(source, gprim, mesh)
         scale = np.array(_value(source, "scale"), np.float64)
         moved = np.array(_value(source, "translation"), np.float64)
         angle = math.radians(float(str(_value(source, "rotation"))))
@@ -597,10 +604,10 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, faces: MeshFaces
     if value is None:
         raise UnusableError(f"come from the node {identifier}")
     constant = np.array([value], np.float64)
-    return _corner_values(constant, str(UsdGeom.Tokens.constant), faces, 2)
+    return _corner_values(constant, str(UsdGeom.Tokens.constant), mesh, 2)
 
 
-def read_coordinates(name: str, gprim: Usd.Prim, faces: MeshFaces) -> CornerValues:
+def read_coordinates(name: str, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
     """Return the (K, 2) texture coordinates in a primvar.
 
     Raises:
@@ -609,7 +616,7 @@ def read_coordinates(name: str, gprim: Usd.Prim, faces: MeshFaces) -> CornerValu
     primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
     if not primvar or not primvar.HasValue():
         raise UnusableError(f"are missing: there is no primvar {name!r}")
-    return _primvar_corners(primvar, faces, 2)
+    return _primvar_corners(primvar, mesh, 2)
 
 
 def _value(node: UsdShade.Shader, name: str) -> object:

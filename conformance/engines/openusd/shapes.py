@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from msgspec import Struct, structs
-from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.openusd.appearances import (
     Materials,
+    Mesh,
     MeshFaces,
     state_appearances,
     state_shading,
@@ -62,9 +62,6 @@ _PRIMITIVES = {
     "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
     "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
 }
-_NO_POINTS = np.zeros((0, 3))
-_NO_TRIANGLES = np.zeros((0, 3), np.int64)
-_NO_FACES = np.zeros(0, np.int64)
 # Approximations other than the surface and its convex hull.
 _BOUNDING = {
     UsdPhysics.Tokens.boundingCube: "collides as its bounding cube",
@@ -217,18 +214,12 @@ class _Measured(Struct, frozen=True):
     materials: Materials  # Materials, by path
 
 
-class Geometry(Struct, frozen=True, eq=False):
+class Geometry(Mesh, frozen=True, eq=False, kw_only=True):
     """Geometry of a Gprim, in units of the stage and in its own frame."""
 
-    kind: ShapeKind
-    size: tuple[float, ...]  # as in ShapeObservation; empty for meshes
-    turn: Array  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
-    points: Array = _NO_POINTS  # (N, 3) of a mesh
-    triangles: NDArray[np.integer] = _NO_TRIANGLES  # (M, 3) its faces, as fans
-    counts: NDArray[np.integer] = _NO_FACES  # (F) number of corners of its faces
-    corners: NDArray[np.integer] = _NO_FACES  # points of all corners of its faces
-    # Whether its faces are left-handed: the corners of triangles are in reverse order then.
-    mirrored: bool = False
+    kind: ShapeKind = ShapeKind.MESH
+    size: tuple[float, ...] = ()  # as in ShapeObservation; empty for meshes
+    turn: Array = np.eye(4)  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
     problem: str | None = None  # why it cannot be stated
 
 
@@ -242,9 +233,9 @@ def gprim_geometry(prim: Usd.Prim) -> Geometry:
     if sizes and axis:
         turn[:3, :3] = _UPRIGHT[axis.Get()]
     return Geometry(
-        kind,
-        tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
-        turn,
+        kind=kind,
+        size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
+        turn=turn,
         problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
     )
 
@@ -291,14 +282,18 @@ def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
         and corners.max(initial=-1) < len(points)
     )
     if not sound:
-        problem = "its points and faces are inconsistent"
-        return Geometry(ShapeKind.MESH, (), np.eye(4), problem=problem)
+        return Geometry(problem="its points and faces are inconsistent")
     triangles = fans(counts, corners)
     mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
     if mirrored:
         triangles = triangles[:, ::-1]
-    placed = points.astype(np.float64)
-    return Geometry(ShapeKind.MESH, (), np.eye(4), placed, triangles, counts, corners, mirrored)
+    return Geometry(
+        points=points.astype(np.float64),
+        triangles=triangles,
+        counts=counts,
+        corners=corners,
+        mirrored=mirrored,
+    )
 
 
 def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:
@@ -352,19 +347,6 @@ def _hull_volume(placed: _Placed, measured: _Measured) -> float:
     return known[id(geometry)] * abs(float(np.linalg.det(placed.to_link[:3, :3])))
 
 
-def _faces(placed: _Placed, areas: Array) -> MeshFaces:
-    geometry = placed.geometry
-    return MeshFaces(
-        points=geometry.points,
-        triangles=geometry.triangles,
-        counts=geometry.counts,
-        corners=geometry.corners,
-        mirrored=geometry.mirrored,
-        areas=areas,
-        to_link=placed.to_link,
-    )
-
-
 def _in_role(
     placed: _Placed, stated: ShapeObservation, role: Role, measured: _Measured
 ) -> ShapeObservation:
@@ -375,7 +357,7 @@ def _in_role(
         faces = None
         if placed.geometry.kind is ShapeKind.MESH:
             found = _measured(placed, measured)
-            faces = _faces(placed, found[1]) if found else None
+            faces = MeshFaces(placed.geometry, found[1], placed.to_link) if found else None
         return structs.replace(
             stated,
             appearances=state_appearances(prim, stated.surface.area, faces, measured.materials),

@@ -46,44 +46,46 @@ def observe_simulation(
         links: The candidates for links.
         joints: The joints that connect something.
     """
-    single = [
-        (joint.name, physics.stage.GetPrimAtPath(joint.path), freedom)
-        for joint in joints
-        if joint.mobility.type is not None
-        and (
-            freedom := freedom_of(
-                physics.stage.GetPrimAtPath(joint.path),
-                joint.mobility.type,
-                joint.mobility.axis,
-            )
-        )
-    ]
-    newton = SchemaFamily.NEWTON in used_families(physics)
-    drives = (_drive(name, prim, freedom, physics) for name, prim, freedom in single)
-    armatures = ((name, _armature(prim, freedom, physics)) for name, prim, freedom in single)
-    positions = (
-        (name, _position(prim, freedom, physics, newton=newton)) for name, prim, freedom in single
-    )
-    # Without Newton's schemas, limits are hard.
-    springs = {
-        part: tuple(
-            (name, value)
-            for name, prim, freedom in single
-            if (value := _spring(prim, freedom, physics, part)) is not None
-        )
-        for part in (("Stiffness", "Damping") if newton else ())
-    }
+    families = used_families(physics)
+    newton = SchemaFamily.NEWTON in families
+    drives, armatures, positions = [], [], []
+    springs: dict[str, list[tuple[str, float]]] = {"Stiffness": [], "Damping": []}
+    for joint in joints:
+        prim = physics.stage.GetPrimAtPath(joint.path)
+        kind, axis = joint.mobility.type, joint.mobility.axis
+        freedom = freedom_of(prim, kind, axis) if kind else None
+        if freedom is None:
+            continue
+        if drive := _drive(joint.name, prim, freedom, physics):
+            drives.append(drive)
+        if (armature := _armature(prim, freedom, physics)) is not None:
+            armatures.append((joint.name, armature))
+        if position := _position(prim, freedom, physics, newton=newton):
+            positions.append((joint.name, position))
+        for part, gains in springs.items():
+            if (gain := number_attribute(prim, f"newton:limit{part}")) is not None:
+                gains.append((joint.name, _gain(gain, freedom, physics)))
     parts = Parts(physics, links)
     return SimulationObservation(
-        drives=tuple(drive for drive in drives if drive),
-        armatures=tuple((n, value) for n, value in armatures if value is not None),
-        positions=tuple((n, value) for n, value in positions if value),
+        drives=tuple(drives),
+        armatures=tuple(armatures),
+        positions=tuple(positions),
         filtered_pairs=tuple(sorted(set(_pairs(parts)))),
-        self_collision=_self_collision(physics),
+        self_collision=_self_collision(physics, families),
         contact_materials=tuple(_contact_materials(parts)),
-        limit_stiffnesses=springs.get("Stiffness"),
-        limit_dampings=springs.get("Damping"),
+        # Without Newton's schemas, limits are hard.
+        limit_stiffnesses=tuple(springs["Stiffness"]) if newton else None,
+        limit_dampings=tuple(springs["Damping"]) if newton else None,
     )
+
+
+def _place_unit(freedom: Freedom, physics: Physics) -> float:
+    return math.radians(1.0) if freedom.angular else physics.units.length
+
+
+def _gain(value: float, freedom: Freedom, physics: Physics) -> float:
+    """Return force over position in SI units."""
+    return value * physics.units.effort(angular=freedom.angular) / _place_unit(freedom, physics)
 
 
 def _drive(
@@ -91,22 +93,20 @@ def _drive(
 ) -> DriveObservation | None:
     if f"PhysicsDriveAPI:{freedom.instance}" not in applied_schemas(prim):
         return None
-    force = physics.units.effort(angular=freedom.angular)
-    place = math.radians(1.0) if freedom.angular else physics.units.length
     begin = f"drive:{freedom.instance}:physics"
+    place = _place_unit(freedom, physics)
 
     def stated(attribute: str) -> float:
         # Without a value, that of the schema.
         return number_attribute(prim, f"{begin}:{attribute}") or 0.0
 
-    kind = prim.GetAttribute(f"{begin}:type").Get()
     return DriveObservation(
         joint=name,
-        stiffness=stated("stiffness") * force / place,
-        damping=stated("damping") * force / place,
+        stiffness=_gain(stated("stiffness"), freedom, physics),
+        damping=_gain(stated("damping"), freedom, physics),
         target_position=stated("targetPosition") * place,
         target_velocity=stated("targetVelocity") * place,
-        acceleration=kind == UsdPhysics.Tokens.acceleration,
+        acceleration=prim.GetAttribute(f"{begin}:type").Get() == UsdPhysics.Tokens.acceleration,
     )
 
 
@@ -123,20 +123,10 @@ def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | Non
     return _agreed([number_attribute(prim, name) for name in names], unit)
 
 
-def _spring(prim: Usd.Prim, freedom: Freedom, physics: Physics, part: str) -> float | None:
-    """Return a gain of the spring at the limits of a joint, which Newton reads."""
-    value = number_attribute(prim, f"newton:limit{part}")
-    if value is None:
-        return None
-    force = physics.units.effort(angular=freedom.angular)
-    place = math.radians(1.0) if freedom.angular else physics.units.length
-    return value * force / place
-
-
 def _position(prim: Usd.Prim, freedom: Freedom, physics: Physics, *, newton: bool) -> float | None:
     """Return the initial position, NaN if PhysX and Newton start elsewhere."""
     instance = freedom.instance
-    unit = math.radians(1.0) if freedom.angular else physics.units.length
+    unit = _place_unit(freedom, physics)
     state = None
     if f"PhysicsJointStateAPI:{instance}" in applied_schemas(prim):
         state = number_attribute(prim, f"state:{instance}:physics:position")
@@ -185,7 +175,7 @@ def _contact_materials(parts: Parts) -> Iterator[ContactMaterialObservation]:
             yield ContactMaterialObservation(name, *values, source=path)
 
 
-def _self_collision(physics: Physics) -> bool | None:
+def _self_collision(physics: Physics, families: frozenset[SchemaFamily]) -> bool | None:
     stated = {
         bool(value)
         for path in physics.articulations
@@ -194,7 +184,7 @@ def _self_collision(physics: Physics) -> bool | None:
         and (value := prim.GetAttribute(name).Get()) is not None
         and prim.GetAttribute(name).HasAuthoredValue()
     }
-    if not stated and SchemaFamily.MUJOCO in used_families(physics):
+    if not stated and SchemaFamily.MUJOCO in families:
         # MuJoCo has no such setting: all links collide but those of a joint.
         return True
     return stated.pop() if len(stated) == 1 else None

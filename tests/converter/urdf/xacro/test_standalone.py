@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from urdf_usd.converter.urdf.markup import standalone_urdf
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.xacro.standalone import standalone_urdf
 
 NAMESPACE = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 
