@@ -93,7 +93,7 @@ _MODULES = {
     "urdf_usd.converter.options": ("Profile",),
     "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.simulation.description": ("load_description",),
-    "urdf_usd.converter.simulation.plan": ("Description",),
+    "urdf_usd.converter.simulation.description": ("Description",),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.conformance.export.reading": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),

@@ -2,7 +2,7 @@
 
 Drives, initial pose, collision filters, contact materials, base and profile of one
 robot, in SI units (N m and rad for revolute joints, N and m for prismatic ones). The
-structures here are the format; ``urdf-usd schema description`` prints their JSON
+structures here are the format; ``urdf-usd doctor --schema description`` prints their JSON
 Schema.
 """
 

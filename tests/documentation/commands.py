@@ -10,7 +10,7 @@ import click
 from tests.documentation.text import escaped, fenced, page, table
 from urdf_usd.cli.main import main
 
-_CONTEXT = click.Context(main, info_name="urdf-usd")
+_CONTEXT = click.Context(main, info_name="urdf-usd", help_option_names=["-h", "--help"])
 COMMANDS = tuple(main.list_commands(_CONTEXT))
 
 

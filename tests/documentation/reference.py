@@ -83,7 +83,7 @@ def records_page() -> str:
         "# Schemas of records",
         "Files that other programs can read: `results/<id>.json` has a *robot*, "
         "`summary.json` a *summary*, the folder of `--history` a *history*, and the "
-        "feature suite a *case*. `urdf-usd schema KIND` prints the JSON Schema. "
+        "feature suite a *case*. `urdf-usd doctor --schema KIND` prints the JSON Schema. "
         "Numbers that are not finite are the texts `inf`, `-inf` and `nan`.",
         table(("kind", "type", "JSON Schema"), rows),
         *(block for name in sorted(types) for block in _type(name, types[name])),

@@ -3,93 +3,65 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import click
 
-from urdf_usd.cli.options.defaults import (
-    find_defaults,
-    read_defaults,
-    require_commands,
-    values_of,
-)
-from urdf_usd.cli.options.parameters import HelpfulGroup
-from urdf_usd.cli.output.failures import EXIT_CODES, explained_failures
+from urdf_usd.cli.commands import COMMANDS, CORPUS_HELP, HELP_EPILOG
+from urdf_usd.cli.failures import explained_failures
+from urdf_usd.cli.parameters import Command, click_command, read_defaults
 from urdf_usd.reports.records.environment import DISTRIBUTION
 
-# Names of modules in commands/. Each imports only what its options need until it is
-# called with valid arguments.
-_COMMANDS = (
-    "check",
-    "convert",
-    "corpus",
-    "diff",
-    "doctor",
-    "expand",
-    "export",
-    "init",
-    "inspect",
-    "joints",
-    "lint",
-    "reduce",
-    "run",
-    "schema",
-    "view",
-)
 
-
-class _Program(HelpfulGroup):
-    """The group of all commands; it turns exceptions into messages and exit codes."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        del ctx
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command."""
-        del ctx
-        if cmd_name not in _COMMANDS:
-            return None
-        # Without it, importing numpy starts a thread per processor, which nothing uses.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        module = import_module(f"urdf_usd.cli.commands.{cmd_name}")
-        command = getattr(module, f"{cmd_name}_command")
-        assert isinstance(command, click.Command)  # noqa: S101  # a module of commands/
-        return command
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand."""
-        with explained_failures(debug=bool(ctx.params["debug"])):
-            return super().invoke(ctx)
+class _Group(click.Group):
+    """A group that suggests similar names for an unknown command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, and its default values."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name and command and not ctx.resilient_parsing:
-            ctx.default_map = _default_map(ctx, name, command)
-        return name, command, rest
+        """Find a command by the first argument.
+
+        Raises:
+            UsageError: The command is unknown; the message lists similar names.
+        """
+        name = args[0]
+        if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        close = get_close_matches(name, self.commands)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
 
 
-def _default_map(ctx: click.Context, name: str, command: click.Command) -> dict[str, Any] | None:
-    if ctx.params["isolated"]:
-        return None
-    file = ctx.params["config"]
-    defaults = read_defaults(file) if file else find_defaults(Path.cwd())
-    if defaults is None:
-        return None
-    require_commands(defaults, list(_COMMANDS))
-    return {name: values_of(defaults, name, command)}
+class _Program(_Group):
+    """The group of all commands; it turns exceptions into messages and exit codes."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        # Without it, importing numpy starts a thread per processor, which nothing uses.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        with explained_failures(debug=bool(ctx.params["debug"])):
+            if not ctx.params["isolated"]:
+                ctx.default_map = read_defaults(ctx.params["config"], self.commands)
+            return super().invoke(ctx)
+
+
+def _click_commands(
+    definitions: Mapping[str, Command | dict[str, Command]],
+) -> dict[str, click.Command]:
+    return {
+        name: click_command(name, definition)
+        if isinstance(definition, Command)
+        else _Group(name, _click_commands(definition), help=CORPUS_HELP)
+        for name, definition in definitions.items()
+    }
 
 
 @click.group(
     cls=_Program,
+    commands=_click_commands(COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
-    epilog=f"The --help of each command shows examples. {EXIT_CODES}",
+    epilog=HELP_EPILOG,
 )
 @click.version_option(None, "--version", package_name=DISTRIBUTION, prog_name="urdf-usd")
 @click.option("--debug", is_flag=True, help="Show the traceback of failures.")

@@ -50,7 +50,7 @@ def test_suite_has_150_cases_in_chapters() -> None:
 
 
 def test_cases_follow_the_published_schema() -> None:
-    """That of ``urdf-usd schema case``."""
+    """That of ``urdf-usd doctor --schema case``."""
     validator = jsonschema.Draft202012Validator(record_schema("case"))
     for robot in all_cases():
         assert robot.source.case is not None

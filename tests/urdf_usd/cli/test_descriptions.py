@@ -127,7 +127,7 @@ def test_contradictory_profiles_are_refused(tmp_path: Path) -> None:
 
 def test_schema_of_descriptions_is_printed() -> None:
     """It names the tables of the file."""
-    printed = _urdf_usd("schema", "description")
+    printed = _urdf_usd("doctor", "--schema", "description")
 
     schema = json.loads(printed.stdout)
     assert set(schema["$defs"]["DescriptionTable"]["properties"]) == {

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
+from urdf_usd.cli.failures import explained_failures
 from urdf_usd.cli.main import main
-from urdf_usd.cli.output.failures import explained_failures
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.usd_limits import compose
 

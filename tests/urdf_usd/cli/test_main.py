@@ -158,7 +158,7 @@ def test_version_is_that_of_the_package() -> None:
             "--arg requires a .xacro file",
         ),
         (["check", "arm.urdf", "arm.urdf", "--arg", "x:=1"], "the source is arm.urdf"),
-        (["expand", "arm.urdf"], "arm.urdf is not a .xacro file"),
+        (["inspect", "--expand", "arm.urdf"], "arm.urdf is not a .xacro file"),
         (["check", "arm.urdf", "missing.usda"], "'missing.usda' does not exist"),
         (["check", "arm.urdf", "arm.urdf", "--engine", "x"], "no engine is called"),
         (["run"], "Missing option '--out'"),
@@ -521,7 +521,7 @@ def test_interrupted_run_writes_a_report_of_finished_robots(
 
         yield show
 
-    monkeypatch.setattr("urdf_usd.cli.output.run_report.shown_progress", interrupting)
+    monkeypatch.setattr("urdf_usd.cli.run_report.shown_progress", interrupting)
     result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
     assert result.exit_code == 130
@@ -566,7 +566,7 @@ def test_bug_asks_for_a_report_without_traceback(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
+    monkeypatch.setattr("urdf_usd.cli.convert.convert_robot", fail)
     plain = _invoke("convert", "arm.urdf", "out")
     debug = _invoke("--debug", "convert", "arm.urdf", "out")
 
@@ -585,7 +585,7 @@ def test_write_error_is_not_reported_as_a_bug(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "out/arm.usda")
 
-    monkeypatch.setattr("urdf_usd.converter.conversion.convert", fail)
+    monkeypatch.setattr("urdf_usd.cli.convert.convert_robot", fail)
     result = _invoke("convert", "arm.urdf", "out")
 
     assert result.exit_code == 2
@@ -661,7 +661,7 @@ def test_colours_follow_the_terminal_and_no_color() -> None:
     plain = _command("convert", "missing.urdf", "out", FORCE_COLOR="1", NO_COLOR="1")
 
     # SGR 31 is red, 1 is bold.
-    assert re.search(r"\x1b\[31m\x1b\[1m ?error:", coloured.stderr)
+    assert "\x1b[1;31merror:" in coloured.stderr
     assert click.unstyle(coloured.stderr) == plain.stderr
     assert plain.stderr.startswith("missing.urdf:1:1: error: ")
 

@@ -61,6 +61,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")
+_MEASURE = ("doctor", "--sensitivity")
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,8 @@ _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")
         (*_CHECK, "--html", "x", "--json", "usd/../x"),
         ("view", "a.urdf", "--html", "a.urdf"),
         ("view", "a.urdf", "usd/a.usda", "--html", "usd/a.usda"),
-        ("joints", "a.urdf", "--numpy", "link.urdf"),
-        ("joints", "a.urdf", "usd/a.usda", "--numpy", "usd/a.usda"),
+        ("inspect", "--joints", "a.urdf", "--numpy", "link.urdf"),
+        ("inspect", "--joints", "a.urdf", "usd/a.usda", "--numpy", "usd/a.usda"),
         ("lint", "a.urdf", "--fix", "--output", "hard.urdf"),
         ("lint", "a.urdf", "--fix", "--output", "base.obj"),
         ("export", "usd/a.usda", "usd/a.usda", "--force"),
@@ -88,6 +89,7 @@ _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")
         ("reduce", "a.urdf", "usd"),
         ("run", "a.urdf", "--out", "usd"),
         ("run", "a.urdf", "--out", "new", "--history", "usd/../new"),
+        (*_MEASURE, "--json", "a.urdf"),
     ],
 )
 def test_input_is_not_overwritten(arguments: tuple[str, ...], folder: Path) -> None:
@@ -112,7 +114,7 @@ def test_output_of_the_same_command_is_replaced() -> None:
         assert Path("a.html").read_text().startswith("<!DOCTYPE html>")
         assert Path("a.json").read_text().startswith('{\n "schema_version"')
     for _ in range(2):
-        result = urdf_usd("joints", "a.urdf", "usd/a.usda", "--numpy", "a.npz")
+        result = urdf_usd("inspect", "--joints", "a.urdf", "usd/a.usda", "--numpy", "a.npz")
         assert result.exit_code == 0
 
 
@@ -121,7 +123,7 @@ def test_output_may_be_a_pipe() -> None:
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
 
-    result = urdf_usd("joints", "a.urdf", "usd/a.usda", "--numpy", "pipe")
+    result = urdf_usd("inspect", "--joints", "a.urdf", "usd/a.usda", "--numpy", "pipe")
 
     content = os.read(reader, 1 << 16)
     os.close(reader)

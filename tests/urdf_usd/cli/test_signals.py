@@ -51,7 +51,7 @@ _WRITING = "urdf_usd.converter.conversion:_move_into_place"
         (_WAITING, ("export", "r.usda", "new.urdf")),
         (":", ("inspect", "r.xacro")),
         (":", ("lint", "r.xacro")),
-        (":", ("expand", "r.xacro")),
+        (":", ("inspect", "--expand", "r.xacro")),
     ],
 )
 def test_interrupted_command_leaves_no_files_and_processes(

@@ -1,0 +1,1 @@
+"""Seeds from the schema registry of OpenUSD, and why some of them are harmless."""

@@ -1,0 +1,1 @@
+"""Faults in joints: frames, axes, limits, drives and couplings."""

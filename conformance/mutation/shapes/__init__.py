@@ -1,0 +1,1 @@
+"""Faults in colliders and visuals: geometry, meshes, materials and textures."""

@@ -1,0 +1,205 @@
+"""What terminals and pipes get: progress of a run, the status line, meshes."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import pytest
+from msgspec import structs
+
+from tests.reports import samples
+from urdf_usd.cli.terminal import (
+    Pace,
+    StatusLine,
+    duration,
+    shown_meshes,
+    shown_progress,
+    shown_status,
+)
+from urdf_usd.reports.records.record import Verdict
+
+
+def _paced(total: int, times: list[float]) -> str:
+    pace = Pace(total, 100.0)
+    for time in times:
+        pace.finish(100.0 + time)
+    return str(pace)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([], ""),
+        # Four in two seconds; six remain.
+        ([0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
+        # One in eight seconds; nine remain.
+        ([8.0], "8.0 s each, 72 s left"),
+        ([600.0], "600.0 s each, 90 min left"),
+        ([float(n) for n in range(1, 11)], "1.0 s each"),
+    ],
+)
+def test_pace_shows_rate_and_time_left(times: list[float], expected: str) -> None:
+    """Of ten robots."""
+    assert _paced(10, times) == expected
+
+
+def test_pace_is_that_of_the_latest_robots() -> None:
+    """Reused results do not distort it."""
+    kept = [0.001 * n for n in range(1000)]
+    made = [1.0 + 2.0 * n for n in range(1, 400)]
+
+    assert _paced(1499, kept + made) == "2.0 s each, 3 min left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
+)
+def test_durations_are_rounded_to_a_suitable_unit(seconds: float, expected: str) -> None:
+    """Seconds, minutes or hours."""
+    assert duration(seconds) == expected
+
+
+def test_pipe_gets_a_line_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also for the first, the last, and every robot that does not conform."""
+    # Two seconds per reading.
+    ticks = itertools.count(0, 2)
+    monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
+    good = samples.robot(Verdict.EXACT)
+    bad = structs.replace(good, id="bad", verdict=Verdict.FAILS)
+    with shown_progress(20) as show:
+        for number in range(1, 21):
+            show(bad if number == 3 else good)
+
+    lines = capsys.readouterr().err.splitlines()
+    numbers = [int(line[1:3]) for line in lines]
+    assert numbers == [1, 3, 8, 13, 18, 20]
+    assert lines[1] == "[ 3/20] ✗ fails: bad (2.0 s each, 34 s left)"
+    assert lines[-1].endswith("(2.0 s each)")
+
+
+class Terminal(io.StringIO):
+    """Text that was written to a terminal."""
+
+    def isatty(self) -> bool:
+        """Return that it is a terminal."""
+        return True
+
+    def lines(self) -> list[str]:
+        """Return the visible lines: after a carriage return, a line is overwritten."""
+        return [self._visible(line) for line in self.getvalue().split("\n")]
+
+    @staticmethod
+    def _visible(line: str) -> str:
+        cells = ""
+        for part in line.split("\r"):
+            cells = part + cells[len(part) :]
+        return cells.rstrip()
+
+
+def as_terminal(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
+    """Make stderr a terminal of 40 columns.
+
+    In the test itself, since pytest replaces the streams once fixtures are made.
+    """
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setenv("COLUMNS", "40")
+    return stream
+
+
+def test_status_line_is_cleared_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing of it is left before the next line."""
+    terminal = as_terminal(monkeypatch)
+    with shown_status("Loading engines ...") as status:
+        assert terminal.lines() == ["Loading engines ..."]
+
+        status.show("Comparing ...")
+
+        assert terminal.lines() == ["Comparing ..."]
+    assert terminal.lines() == [""]
+
+
+def test_status_line_is_cleared_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Messages start in the first column."""
+    terminal = as_terminal(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), shown_status("Loading engines ..."):
+        raise KeyboardInterrupt
+
+    assert terminal.lines() == [""]
+
+
+def test_other_lines_are_written_above_the_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as announcements of downloads."""
+    terminal = as_terminal(monkeypatch)
+    with shown_status("Looking for robots ...") as status:
+        status.say("downloading panda")
+
+        assert terminal.lines() == ["downloading panda", "Looking for robots ..."]
+
+
+def test_status_line_is_cut_to_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A wrapped line could not be cleared."""
+    terminal = as_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "10")
+
+    StatusLine().show("Loading engines ...")
+
+    assert terminal.lines() == ["Loading e"]
+
+
+def test_pipe_gets_no_status_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """It is for terminals only."""
+    with shown_status("Loading engines ...") as status:
+        status.say("downloading panda")
+
+    assert capfd.readouterr() == ("", "downloading panda\n")
+
+
+def test_dumb_terminal_gets_no_status_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It could not clear the line."""
+    terminal = as_terminal(monkeypatch, "dumb")
+    with shown_status("Loading engines ..."):
+        pass
+
+    assert terminal.getvalue() == ""
+
+
+def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its number, and the bar is removed at the end."""
+    terminal = as_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    with shown_meshes() as progress:
+        progress("base.stl", 1, 3)
+        progress("arm.stl", 2, 3)
+
+    shown = terminal.getvalue()
+    assert "0/3" in shown
+    assert "base.stl" in shown
+    assert shown.index("1/3") < shown.index("arm.stl")
+    assert "3/3" not in shown
+
+
+def test_meshes_are_not_shown_without_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Logs have diagnostics alone."""
+    with shown_meshes() as progress:
+        progress("base.stl", 1, 3)
+
+    assert capsys.readouterr() == ("", "")

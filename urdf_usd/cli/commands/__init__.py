@@ -1,1 +1,0 @@
-"""Subcommands of ``urdf-usd``, one module each."""

@@ -1,0 +1,286 @@
+"""``urdf-usd corpus``: list the robots of corpora, show the details of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+from msgspec import Struct, structs
+from rich import box
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from urdf_usd.cli.commands import CorpusList, CorpusShow, ListFormat, TextFormat
+from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.terminal import print_lines, say, stdout
+from urdf_usd.converter import (
+    ConversionError,
+    Diagnostic,
+    Parsed,
+    Robot,
+    Severity,
+    read_urdf,
+)
+from urdf_usd.converter.inputs import input_files
+from urdf_usd.converter.inspection import freedom
+from urdf_usd.corpus import (
+    WHOLE_CORPORA,
+    Candidate,
+    Download,
+    Origin,
+    RobotSource,
+    UnavailableSource,
+    candidate,
+    list_corpora,
+)
+from urdf_usd.reports.text import plain
+
+# xacro files are expanded in child processes, for which threads only wait.
+_THREADS = 4
+# Columns of the table that are left out, in this order, until it fits the terminal.
+_LEAST_NEEDED = ("commit", "source", "cached", "tags", "maker", "license", "dof")
+# Most characters in a line of the other columns, if the terminal is narrow.
+_FOLDED = {"reference": 44, "note": 24}
+UNKNOWN = "unknown"
+_SHORT_COMMIT = 10
+
+
+def list_robots(options: CorpusList) -> None:
+    robots = list_corpora(
+        options.corpus or tuple(map(str, WHOLE_CORPORA)),
+        say,
+        selection=options.selected.selection,
+        mirror=options.selected.mirror,
+    )
+    with ThreadPoolExecutor(_THREADS) as threads:
+        rows = tuple(threads.map(robot_row, robots))
+    for robot in robots:
+        # A source that is not installed has no robots to list.
+        if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
+            say(f"{robot.reference}: {robot.reason}")
+    default = ListFormat.TABLE if stdout().is_terminal else ListFormat.TSV
+    match options.output_format or default:
+        case ListFormat.JSON:
+            click.echo(json.dumps([row.as_plain() for row in rows], indent=1))
+        case ListFormat.TSV:
+            click.echo("\t".join(COLUMNS))
+            for row in rows:
+                click.echo("\t".join(row_cells(row)))
+        case ListFormat.TABLE:
+            _print_table(rows)
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    console = stdout()
+    cells = [dict(zip(COLUMNS, row_cells(row, short=True), strict=True)) for row in rows]
+    shown = [name for name in COLUMNS if any(row[name] for row in cells)]
+
+    # Of a column with its gap; only references and notes take several lines.
+    widths = {
+        name: 3 + max(cell_len(text) for text in (name, *(row[name] for row in cells)))
+        for name in shown
+    }
+    widths |= {name: min(widths.get(name, 0), most) for name, most in _FOLDED.items()}
+    left_out = []
+    for name in _LEAST_NEEDED:
+        if sum(widths[one] for one in shown) <= console.width:
+            break
+        if name in shown:
+            shown.remove(name)
+            left_out.append(name)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        table.add_column(name, no_wrap=name in _LEAST_NEEDED, overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(row[name]) for name in shown))
+    console.print(table)
+    here = sum(row.cached for row in rows)
+    click.echo(f"{len(rows)} robots, {here} of them available locally")
+    if left_out:
+        names = ", ".join(left_out)
+        click.echo(f"without {names}; --format tsv has all")
+
+
+def show_robot(options: CorpusShow) -> None:
+    found = candidate(options.reference, mirror=options.mirror)
+    if isinstance(found, Download):
+        facts = download_description(found)
+        say(f"{options.reference} is not downloaded; commands that read it download it")
+    else:
+        facts = description(existing_robot(options.reference, mirror=options.mirror))
+    if options.output_format is TextFormat.JSON:
+        click.echo(json.dumps(facts, indent=1))
+    else:
+        print_lines(description_lines(facts))
+
+
+class Row(Struct, frozen=True):
+    """One robot of a list; unknown values are None."""
+
+    reference: str
+    maker: str | None
+    degrees_of_freedom: int | None  # sum over joints without mimic, if it is available locally
+    license: str | None  # SPDX identifier
+    commit: str | None  # of its files in their repository
+    cached: bool  # whether it is available locally
+    tags: tuple[str, ...]
+    source: str  # distribution, or scheme of the reference
+    note: str | None = None  # why it is not available, or not readable
+
+    def as_plain(self) -> dict[str, object]:
+        """Return the row for JSON."""
+        return {**structs.asdict(self), "license": self.license or UNKNOWN}
+
+
+COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
+
+
+def robot_row(robot: Candidate) -> Row:
+    """Return the row of a robot; its URDF is read if it is available locally."""
+    freedoms, note = None, None
+    if isinstance(robot, RobotSource):
+        try:
+            freedoms = _freedoms(_parse(robot).robot)
+        except ConversionError as error:
+            note = _first_error(error.diagnostics)
+    elif not isinstance(robot, Download):
+        note = robot.reason
+    origin = robot.origin
+    return Row(
+        reference=robot.reference,
+        maker=origin.maker,
+        degrees_of_freedom=freedoms,
+        license=origin.license,
+        commit=origin.commit,
+        cached=isinstance(robot, RobotSource),
+        tags=origin.tags,
+        source=origin.distribution or robot.reference.partition(":")[0],
+        note=note,
+    )
+
+
+def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
+    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
+    return (errors or list(diagnostics))[0].message
+
+
+def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
+    """Return a row as text, in the order of the columns.
+
+    Args:
+        row: The row.
+        short: Whether to abbreviate the commit.
+    """
+    commit = row.commit or ""
+    texts = (
+        row.reference,
+        row.maker or "",
+        "" if row.degrees_of_freedom is None else str(row.degrees_of_freedom),
+        row.license or UNKNOWN,
+        commit[:_SHORT_COMMIT] if short else commit,
+        "yes" if row.cached else "no",
+        ", ".join(row.tags),
+        row.source,
+        row.note or "",
+    )
+    return tuple(" ".join(plain(text).split()) for text in texts)
+
+
+def description(robot: RobotSource) -> dict[str, object]:
+    """Return the details of a robot for JSON.
+
+    Raises:
+        ConversionError: The robot cannot be read.
+    """
+    parsed = _parse(robot)
+    read = parsed.robot
+    names = [str(robot.path)]
+    if parsed.markup.expansion:
+        names += parsed.markup.expansion.files
+    return {
+        "reference": robot.reference,
+        "id": robot.id,
+        "name": read.name,
+        "path": str(robot.path.absolute()),
+        **_origin_facts(robot.origin),
+        "arguments": _arguments(robot),
+        "packages": {name: str(Path(path)) for name, path in robot.packages},
+        "links": len(read.links),
+        "joints": len(read.joints),
+        "degrees_of_freedom": _freedoms(read),
+        "downloaded": True,
+        "files": [
+            {"sha256": file.sha256, "size": file.size, "path": file.path}
+            for file in input_files(names, read)
+        ],
+    }
+
+
+def download_description(robot: Download) -> dict[str, object]:
+    """Return what the catalogue of a robot states that is not downloaded, for JSON."""
+    return {
+        "reference": robot.reference,
+        "id": robot.id,
+        **_origin_facts(robot.origin),
+        "downloaded": False,
+    }
+
+
+def _origin_facts(origin: Origin) -> dict[str, object]:
+    return {
+        "robot": origin.robot,
+        "maker": origin.maker,
+        "tags": list(origin.tags),
+        "license": origin.license or UNKNOWN,
+        "repository": origin.repository,
+        "commit": origin.commit,
+        "distribution": origin.distribution,
+    }
+
+
+def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
+    """Yield lines of ``name: value``; unknown values are left out."""
+    width = max(map(len, facts)) + 1
+    for name, value in facts.items():
+        label = f"{name.replace('_', ' ')}:"
+        match value:
+            case None | []:
+                continue
+            case [dict(), *_]:
+                yield label
+                yield from map(_file_line, value)
+            case dict():
+                if not value:
+                    continue
+                yield label
+                yield from (f"  {key}: {plain(str(item))}" for key, item in value.items())
+            case list():
+                yield f"{label:{width}} {', '.join(map(str, value))}"
+            case _:
+                yield f"{label:{width}} {plain(str(value))}"
+
+
+def _file_line(file: object) -> str:
+    items = file.values() if isinstance(file, dict) else ()
+    return "  " + "  ".join(plain(str(item)) for item in items)
+
+
+def _parse(robot: RobotSource) -> Parsed:
+    packages, arguments = _packages(robot), _arguments(robot)
+    return read_urdf(robot.path, packages=packages, arguments=arguments)
+
+
+def _packages(robot: RobotSource) -> dict[str, str]:
+    return {name: str(folder) for name, folder in robot.packages}
+
+
+def _arguments(robot: RobotSource) -> dict[str, str]:
+    return dict(robot.arguments)
+
+
+def _freedoms(robot: Robot) -> int:
+    return sum(freedom(joint.kind) for joint in robot.joints if joint.mimic is None)

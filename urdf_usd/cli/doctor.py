@@ -1,0 +1,98 @@
+"""``urdf-usd doctor``: what is installed, JSON Schemas, and a test of the harness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+from rich.text import Text
+
+from urdf_usd.cli.commands import Doctor, Schema
+from urdf_usd.cli.failures import ExitCode
+from urdf_usd.cli.files import RECORD, require_outputs
+from urdf_usd.cli.main import main
+from urdf_usd.cli.parameters import defaults_schema
+from urdf_usd.cli.sensitivity import run_sensitivity
+from urdf_usd.cli.terminal import print_lines, shown_status
+from urdf_usd.conformance.engines.protocol import Available, Crashed
+from urdf_usd.conformance.execution.engine_set import list_engines
+from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.converter.simulation.description import schema as description_schema
+from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
+from urdf_usd.reports.records.environment import environment
+from urdf_usd.reports.records.schema import schema_text
+
+
+def doctor(options: Doctor) -> ExitCode:
+    if options.schema:
+        _print_schema(options.schema)
+    elif options.sensitivity:
+        require_outputs([(options.json_file, RECORD)])
+        passed = run_sensitivity(
+            full=options.full,
+            simulators=options.simulators,
+            jobs=options.jobs,
+            json_file=options.json_file,
+        )
+        return ExitCode.DONE if passed else ExitCode.DOES_NOT_CONFORM
+    else:
+        for title, status, rows in (
+            ("Versions", "Reading versions ...", _versions()),
+            ("\nEngines", "Loading engines ...", _engines()),
+            ("\nCorpora", "Looking for robots ...", _corpora()),
+        ):
+            with shown_status(status):
+                lines = list(rows)
+            width = max(len(name) for _, name, _ in lines)
+            print_lines([Text(title, style="bold")])
+            # Lines rather than a table, so that commands can be copied in one piece.
+            print_lines(
+                Text.assemble(
+                    "  ",
+                    ("✓", "green") if available else ("✗", "yellow"),
+                    f"  {name:{width}}  {detail}",
+                )
+                for available, name, detail in lines
+            )
+    return ExitCode.DONE
+
+
+def _print_schema(kind: Schema) -> None:
+    match kind:
+        case Schema.DESCRIPTION:
+            document = description_schema()
+        case Schema.DEFAULTS:
+            document = defaults_schema(main.commands)
+        case _:
+            click.echo(schema_text(kind.value), nl=False)
+            return
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def _versions() -> Iterator[tuple[bool, str, str]]:
+    for name, version in environment().items():
+        yield True, name, version
+
+
+def _engines() -> Iterator[tuple[bool, str, str]]:
+    # In a child process, which discards what engines print as they are imported.
+    with WorkerPool() as pool:
+        engines = list_engines(pool)
+    for engine in engines:
+        reads = f"reads {engine.side.upper()}" if engine.side else "crashes"
+        match engine.availability:
+            case Crashed(reason):
+                yield False, engine.name, f"{reads}: {reason}"
+            case Available(version):
+                yield True, engine.name, f"{reads}, {version}"
+            case absent:
+                yield False, engine.name, f"{reads}: {absent.reason}; {absent.remedy}"
+
+
+def _corpora() -> Iterator[tuple[bool, str, str]]:
+    for scheme in WHOLE_CORPORA:
+        try:
+            yield True, scheme, f"{len(robot_names(scheme))} robots"
+        except UnavailableError as error:
+            yield False, scheme, str(error)

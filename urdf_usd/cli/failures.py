@@ -1,0 +1,243 @@
+"""Exit codes, and messages for failures.
+
+A user error prints a message. Any other exception is reported as a bug of urdf-usd.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from importlib import metadata
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from urdf_usd.cli.terminal import say, say_error, show_diagnostics
+from urdf_usd.conformance.engines.registry import MissingEngineError, UnknownEngineError
+from urdf_usd.conformance.execution.errors import ClusterError
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.diagnostics.messages import truncate, write_failure
+from urdf_usd.corpus import CorpusError
+from urdf_usd.reports.records.environment import DISTRIBUTION
+
+
+class ExitCode(IntEnum):
+    """Exit status of a command."""
+
+    DONE = 0
+    DOES_NOT_CONFORM = 1
+    NOT_DONE = 2
+    INTERRUPTED = 130
+    # 128 + SIGPIPE, as a shell reports a program that this signal ends.
+    PIPE_CLOSED = 141
+
+
+EXIT_CODES = (
+    "Exit status: 0 done; 1 does not conform; 2 input not readable or command failed "
+    "(nothing was changed); 130 interrupted."
+)
+
+
+# Characters of the message of an exception that is shown.
+_LONGEST = 1000
+# With 2 processors, OpenUSD 26.11 was measured to need 1.2 GB for a robot of one link;
+# each further processor adds a thread, with 8 MiB of stack and 64 MiB of heap.
+_ENOUGH_ADDRESSES = 4096 << 20
+
+
+class CommandError(Exception):
+    """A command failed; the message states the cause and a remedy."""
+
+
+@contextmanager
+def explained_failures(*, debug: bool) -> Iterator[None]:
+    """Turn exceptions into messages on stderr and exit codes.
+
+    SIGTERM and SIGHUP, of batch systems and closed terminals, end a command as Ctrl-C
+    does: it removes its temporary files.
+    """
+    try:
+        with _stop_signals_as_interrupt():
+            yield
+    except BrokenPipeError as error:
+        # As of 'urdf-usd ... | head -1'. At its end, Python writes what is left.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(ExitCode.PIPE_CLOSED) from error
+    except OSError as error:
+        say_error(_system_error(error))
+        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+    except KeyboardInterrupt as error:
+        say("interrupted")
+        raise _exit(ExitCode.INTERRUPTED, debug=debug) from error
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except MemoryError as error:
+        say_error("not enough memory; free some, or raise the limit of this process")
+        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+    except Exception as error:  # reported as a bug
+        _explain(error, debug=debug)
+        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+
+
+def _explain(error: Exception, *, debug: bool) -> None:
+    match error:
+        case ConversionError():
+            show_diagnostics(error.diagnostics)
+            if reason := refused_warnings(error):
+                say_error(f"not converted: {reason}")
+        case (
+            ClusterError()
+            | CommandError()
+            | CorpusError()
+            | MissingEngineError()
+            | UnknownEngineError()
+        ):
+            say_error(str(error))
+        case _:
+            text = truncate(" ".join(str(error).split()), _LONGEST)
+            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
+            say(_report_hint(debug=debug))
+
+
+def refused_warnings(error: ConversionError) -> str:
+    """Return why warnings ended a conversion; empty if there are errors."""
+    severities = [one.severity.value for one in error.diagnostics]
+    if "error" in severities:
+        return ""
+    count = len(severities)
+    return (
+        f"--strict treats {count} warning{'s' if count > 1 else ''} "
+        f"as error{'s' if count > 1 else ''}"
+    )
+
+
+def _system_error(error: OSError) -> str:
+    """Describe an error of the system in one line, with the remedy."""
+    place = f"{error.filename}: " if error.filename else ""
+    reason = error.strerror or str(error)
+    remedies = {
+        errno.ENOSPC: "free space, or write to another file system",
+        errno.EDQUOT: "free space, or write to another file system",
+        errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+        errno.ENOMEM: "free memory, or raise the limit of this process",
+        errno.EROFS: "write to another folder, or set TMPDIR to one",
+        errno.EMFILE: "raise the limit of open files (ulimit -n)",
+        errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+    }
+    remedy = remedies.get(error.errno or 0)
+    if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename:
+        return f"{write_failure(Path(error.filename), reason)}; {remedy}"
+    if error.errno == errno.ENOENT and "temporary directory" in reason:
+        remedy = "set TMPDIR to a folder that can be written"
+    return f"{place}{reason}; {remedy}" if remedy else f"{place}{reason}"
+
+
+def warn_of_address_limit() -> None:
+    """Warn before OpenUSD is loaded where the address space is limited.
+
+    OpenUSD does not check whether it gets the address space that it reserves: without,
+    it ends the process with a segmentation fault, which nothing in Python can catch.
+    """
+    try:
+        import resource  # not available on Windows
+    except ImportError:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _ENOUGH_ADDRESSES:
+        say(
+            f"warning: the address space is limited to {limit >> 20} MiB (ulimit -v): "
+            "OpenUSD may end with a segmentation fault; allow at least "
+            f"{_ENOUGH_ADDRESSES >> 20} MiB"
+        )
+
+
+@contextmanager
+def _stop_signals_as_interrupt() -> Iterator[None]:
+    with _handled(_interrupt, lambda handler: handler is not signal.SIG_IGN):
+        yield
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    # Another signal must not interrupt the removal of temporary files. A function
+    # instead of SIG_IGN, which programs that are started would inherit.
+    for other in _stop_signals():
+        if signal.getsignal(other) is _interrupt:
+            signal.signal(other, lambda *_: None)
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Defer Ctrl-C, SIGTERM and SIGHUP until the end of the block.
+
+    Some libraries swallow the exception while they are imported.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    received: list[int] = []
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        # Not blocked: processes that are started inherit what is blocked.
+        with _handled(
+            lambda number, _: received.append(number),
+            lambda handler: handler is _interrupt,
+        ):
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+        for number in received[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _handled(
+    handler: Callable[[int, FrameType | None], None],
+    replaces: Callable[[object], bool],
+) -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP in the block, where a former handler is replaced."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.getsignal(number) for number in _stop_signals()}
+    # With nohup, SIGHUP is ignored.
+    replaced = {number: one for number, one in former.items() if replaces(one)}
+    for number in replaced:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, one in replaced.items():
+            signal.signal(number, one)
+
+
+def _stop_signals() -> list[signal.Signals]:
+    # Windows has no SIGHUP.
+    return [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
+
+
+def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
+    if debug:
+        click.echo(traceback.format_exc(), err=True, nl=False)
+    return click.exceptions.Exit(code)
+
+
+def _report_hint(*, debug: bool) -> str:
+    versions = (
+        f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "
+        f"Python {platform.python_version()}, {platform.system()}"
+    )
+    if debug:
+        return f"Please report it with the traceback below ({versions})."
+    return f"Please report it ({versions}) with the traceback from 'urdf-usd --debug …'."

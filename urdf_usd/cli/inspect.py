@@ -1,0 +1,173 @@
+"""``urdf-usd inspect``: the parts of a robot, its joint orders, an expanded xacro file."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+from rich.text import Text
+
+from urdf_usd.cli.commands import Inspect, RobotFormat
+from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
+from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
+from urdf_usd.cli.robot_views import robot_dot, robot_json, robot_mermaid, tree_lines
+from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
+from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.execution.usd_limits import call_on_usd
+from urdf_usd.conformance.export.reading import inspect_usd
+from urdf_usd.converter.conversion import convert
+from urdf_usd.converter.inspection import inspect as inspect_robot
+from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.scratch import temporary_folder
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand, is_xacro
+from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.summary import JointOrders, joint_orders
+from urdf_usd.reports.text import one_line
+
+# Names of joints in the order in which an engine numbers them, by engine.
+Orders: TypeAlias = Mapping[str, Sequence[str]]
+
+# Lines are wrapped on terminals only.
+_UNWRAPPED = 10_000
+_LONGEST = 60
+_ABSENT = -1
+
+
+def inspect(options: Inspect) -> None:
+    robot = existing_robot(options.source)
+    sources, reading = options.sources, options.reading
+    is_usd = robot.path.suffix.lower() in USD_SUFFIXES
+    if (reading.variants or reading.strict) and not (is_usd and not options.joints):
+        option = "--variant" if reading.variants else "--strict"
+        raise click.UsageError(f"{option} requires a USD, but SOURCE is {options.source}")
+    if options.expand:
+        _print_expansion(robot, options)
+        return
+    arguments = sources.arguments_of(robot)
+    if options.joints:
+        _show_joints(robot, arguments, options)
+        return
+    if is_usd:
+        read = partial(inspect_usd, variants=reading.variants, strict=reading.strict)
+        inspection, diagnostics = call_on_usd(read, robot.path, limits=options.limits.limits)
+        show_diagnostics(diagnostics)
+    else:
+        parsed = parse(
+            robot.path,
+            packages=dict(sources.packages_of(robot)),
+            arguments=dict(arguments),
+            environment=sources.environment,
+        )
+        inspection = inspect_robot(parsed.robot)
+    match options.output_format:
+        case RobotFormat.JSON:
+            click.echo(robot_json(inspection))
+        case RobotFormat.DOT:
+            click.echo(robot_dot(inspection))
+        case RobotFormat.MERMAID:
+            click.echo(robot_mermaid(inspection))
+        case RobotFormat.TEXT:
+            console = long_stdout()
+            width = console.width if console.is_terminal else _UNWRAPPED
+            print_lines(tree_lines(inspection, console, width))
+
+
+def _print_expansion(robot: RobotSource, options: Inspect) -> None:
+    file = str(robot.path)
+    if not is_xacro(file):
+        raise CommandError(f"{Path(file).name} is not a {SUFFIX} file")
+    expansion = expand(
+        file,
+        dict(options.sources.packages_of(robot)),
+        dict(options.sources.arguments_of(robot)),
+        environment=options.sources.environment,
+    )
+    show_diagnostics(expansion.diagnostics)
+    click.echo('<?xml version="1.0" encoding="utf-8"?>')
+    click.echo(expansion.text)
+
+
+def _show_joints(
+    robot: RobotSource, arguments: tuple[tuple[str, str], ...], options: Inspect
+) -> None:
+    require_outputs([(options.numpy_file, ARRAYS)], (robot.path, options.usd))
+    packages, environment = options.sources.packages_of(robot), options.sources.environment
+    with shown_status("Reading joints ..."), temporary_folder() as folder:
+        usd = options.usd
+        if usd is None:
+            conversion = ConvertOptions(
+                packages=packages, arguments=arguments, environment=environment
+            )
+            usd = convert(robot.path, folder / "usd", conversion).root_layer
+        comparison = CheckOptions(
+            packages=packages,
+            arguments=arguments,
+            environment=environment,
+            engines=options.engines.names,
+            limits=options.limits.limits,
+        )
+        record = check(robot.path, usd, comparison, name=robot.id)
+    orders = joint_orders(record)
+    if orders is None:
+        click.echo(f"{record.name}: no joint moves", err=True)
+        return
+    names = {engine.name: engine.joint_order for engine in record.engines}
+    numbered = {engine: names[engine] for engine in orders.engines}
+    maps = index_maps(numbered)
+    if options.numpy_file:
+        stream = io.BytesIO()
+        np.savez(stream, allow_pickle=False, **maps)
+        write_output(options.numpy_file, stream.getvalue())
+    if options.output_format is RobotFormat.JSON:
+        document = {
+            "robot": record.name,
+            "joints": {engine: list(joints) for engine, joints in numbered.items()},
+            "maps": {name: indices.tolist() for name, indices in maps.items()},
+        }
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        long_stdout().print(_joint_table(orders))
+
+
+def _joint_table(orders: JointOrders) -> Table:
+    """Return a row per joint, a column per engine; what differs from the first is yellow."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("joint")
+    for engine in orders.engines:
+        table.add_column(engine, justify="right")
+    for name, indices in orders.rows:
+        cells = (
+            Text("-" if one is None else str(one), style="" if one == indices[0] else "yellow")
+            for one in indices
+        )
+        table.add_row(one_line(name, _LONGEST), *cells)
+    return table
+
+
+def index_maps(orders: Orders) -> dict[str, NDArray[np.int64]]:
+    """Return an index map for every ordered pair of engines.
+
+    Returns:
+        By ``<from>_to_<to>`` the (n,) indices with which ``q_to = q_from[map]``, where
+        q has one entry per joint in the order of an engine. An entry is -1 where the
+        first engine lacks the joint.
+    """
+    maps = {}
+    for source, names in orders.items():
+        indices = {name: index for index, name in enumerate(names)}
+        for target, others in orders.items():
+            if source != target:
+                maps[f"{source}_to_{target}"] = np.array(
+                    [indices.get(name, _ABSENT) for name in others], dtype=np.int64
+                )
+    return maps

@@ -1,0 +1,294 @@
+"""``urdf-usd lint``: report likely mistakes in URDF files, and repair some."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from importlib import metadata
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote
+
+import click
+from msgspec import Struct, structs
+from rich.text import Text
+
+from urdf_usd.cli.commands import Lint, LintFormat
+from urdf_usd.cli.failures import CommandError, ExitCode
+from urdf_usd.cli.files import URDF, require_outputs, write_output
+from urdf_usd.cli.options import Sources
+from urdf_usd.cli.terminal import SEVERITY_STYLES, print_lines, say
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics.messages import Alike, group_alike
+from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
+from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
+from urdf_usd.converter.lint.linting import lint as lint_file
+from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
+from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.reports.text import one_line
+
+Json: TypeAlias = dict[str, object]
+
+JSON_VERSION = "1.0"
+_SARIF_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_SARIF_VERSION = "2.1.0"
+_LONGEST = 1000
+
+
+class LintedFile(Struct, frozen=True):
+    """The findings in one file, in its order."""
+
+    reference: str  # by which a user gets the file
+    path: Path
+    is_urdf: bool  # whether it could be read as a robot at all
+    findings: tuple[Diagnostic, ...]
+
+
+def lint(options: Lint) -> ExitCode:
+    rules = _matching(options.select, "--select") or frozenset(ALL_RULES)
+    rules -= _matching(options.ignore, "--ignore")
+    if options.list_rules:
+        print_lines(_rule_lines(rules))
+        return ExitCode.DONE
+    resolved = resolve_corpora(options.named, say)
+    robots = tuple(one for one in resolved if isinstance(one, RobotSource))
+    for one in resolved:
+        if not isinstance(one, RobotSource):
+            say(f"{one.reference}: {one.reason}")
+    if options.fix:
+        (robot,) = robots
+        require_outputs([(options.output, URDF)], (robot.path,))
+        repaired = options.output or robot.path
+        _write_repaired(robot, repaired, rules, options.sources)
+        robots = (structs.replace(robot, reference=str(repaired), path=repaired),)
+    linted = (_lint_robot(robot, options.sources, rules) for robot in robots)
+    files = [file for file in linted if file is not None]
+    match options.output_format:
+        case LintFormat.JSON:
+            click.echo(_findings_json(files))
+        case LintFormat.SARIF:
+            click.echo(_findings_sarif(files, rules))
+        case LintFormat.TEXT:
+            print_lines(_finding_lines(files))
+    if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
+        return ExitCode.NOT_DONE
+    severities = list(Severity)
+    counted = severities[: severities.index(options.fail_on) + 1]
+    found = any(one.severity in counted for file in files for one in file.findings)
+    return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
+
+
+def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
+    """Expand patterns such as ``joint-*`` to identifiers of rules."""
+    found: set[str] = set()
+    for value in values:
+        for pattern in filter(None, value.split(",")):
+            matching = {rule for rule in ALL_RULES if fnmatchcase(rule, pattern)}
+            if not matching:
+                close = get_close_matches(pattern, ALL_RULES, n=3)
+                hint = f"; did you mean {' or '.join(close)}?" if close else ""
+                raise click.BadParameter(f"no rule {pattern!r}{hint}", param_hint=flag)
+            found |= matching
+    return frozenset(found)
+
+
+def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) -> LintedFile | None:
+    """Lint a file; None for a xacro file in a folder that is only part of a robot."""
+    report = lint_file(
+        robot.path,
+        packages=dict(sources.packages_of(robot)),
+        arguments=dict(sources.arguments_of(robot)),
+        environment=sources.environment,
+    )
+    found = [one.rule for one in report.findings]
+    if robot.searched and is_xacro(str(robot.path)) and is_part(found, included=robot.included):
+        say(f"{robot.reference}: skipped, only part of a robot")
+        return None
+    kept = tuple(one for one in report.findings if one.rule in rules)
+    return LintedFile(robot.reference, robot.path, report.is_urdf, kept)
+
+
+def _write_repaired(
+    robot: RobotSource, target: Path, rules: Collection[str], sources: Sources
+) -> None:
+    """Write a repaired copy of a file, and print each repair."""
+    folders = dict(sources.packages_of(robot))
+    if is_xacro(str(robot.path)):
+        raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
+    broken = {finding.rule for finding in lint_file(robot.path, packages=folders).findings}
+    try:
+        content, fixes = fix_file(robot.path, folders, frozenset(broken.intersection(rules)))
+    except FixError as error:
+        raise CommandError(f"{robot.path} cannot be repaired: {error}") from error
+    write_output(target, content)
+    for fix in fixes:
+        place = f"{_shown_path(fix.location.file)}:{fix.location.line}"
+        say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
+    noun = "repair" if len(fixes) == 1 else "repairs"
+    say(f"{len(fixes)} {noun}; written to {_shown_path(str(target))}")
+
+
+def _counts(files: Iterable[LintedFile]) -> dict[Severity, int]:
+    """Count the findings of each severity, shown or not."""
+    found = Counter(f.severity for file in files for f in file.findings)
+    return {severity: found[severity] for severity in Severity}
+
+
+def _shown_path(file: str) -> str:
+    """Return a path, relative to the working folder if the file is inside."""
+    path = Path(file).absolute()
+    folder = Path.cwd()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
+
+
+def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
+    """Yield a line per finding, the remedy of each rule once, and the counts."""
+    explained: set[str] = set()
+    for file in files:
+        for alike in _grouped(file):
+            finding = alike.one
+            yield _line(file, alike)
+            if finding.rule not in explained:
+                yield Text(f"    {finding.remedy}", style="dim")
+            explained.add(finding.rule)
+    found = [
+        f"{count} {severity}{'' if count == 1 else 's'}"
+        for severity, count in _counts(files).items()
+        if count
+    ]
+    noun = "file" if len(files) == 1 else "files"
+    yield Text(f"{', '.join(found) or 'no findings'} in {len(files)} {noun}")
+
+
+def _grouped(file: LintedFile) -> tuple[Alike, ...]:
+    return group_alike(file.findings)
+
+
+def _line(file: LintedFile, alike: Alike) -> Text:
+    finding = alike.one
+    location = finding.location
+    place = _shown_path(location.file if location else str(file.path))
+    if location:
+        place += f":{location.line}:{location.column}"
+    return Text.assemble(
+        (f"{one_line(place, _LONGEST)}: ", "bold"),
+        (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
+        f" {one_line(alike.described(finding.message), _LONGEST)} ",
+        (f"[{finding.rule}]", "dim"),
+    )
+
+
+def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
+    """Yield the id, severity and summary of each rule, and whether --fix repairs it."""
+    width = max(map(len, rules))
+    for name in sorted(rules):
+        rule = ALL_RULES[name]
+        yield Text.assemble(
+            (f"{name:{width}}", "bold"),
+            f"  {'fix' if name in FIXES else '   '}  ",
+            (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity]),
+            f"  {rule.summary}",
+        )
+
+
+def _findings_json(files: Sequence[LintedFile]) -> str:
+    """Encode findings as one JSON object."""
+    document = {
+        "schema_version": JSON_VERSION,
+        "counts": {str(severity): count for severity, count in _counts(files).items()},
+        "files": [
+            {
+                "reference": file.reference,
+                "file": _shown_path(str(file.path)),
+                "is_urdf": file.is_urdf,
+                "findings": [_json_finding(file, alike) for alike in _grouped(file)],
+            }
+            for file in files
+        ],
+    }
+    return json.dumps(document, indent=1)
+
+
+def _json_finding(file: LintedFile, alike: Alike) -> Json:
+    finding = alike.one
+    location = finding.location
+    return {
+        "rule": finding.rule,
+        "severity": str(finding.severity),
+        "message": alike.described(finding.message),
+        "count": alike.count,
+        "remedy": finding.remedy,
+        "file": _shown_path(location.file if location else str(file.path)),
+        "line": location.line if location else None,
+        "column": location.column if location else None,
+    }
+
+
+def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
+    """Encode findings as SARIF 2.1.0, which code hosts and editors display.
+
+    https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+
+    Args:
+        files: What was found.
+        rules: Identifiers of the rules that were checked, with or without findings.
+    """
+    order = sorted(rules)
+    index = {rule: number for number, rule in enumerate(order)}
+    run = {
+        "tool": {
+            "driver": {
+                "name": "urdf-usd lint",
+                "version": metadata.version(DISTRIBUTION),
+                "rules": [
+                    {
+                        "id": rule.id,
+                        "shortDescription": {"text": rule.summary},
+                        "help": {"text": rule.remedy},
+                        "defaultConfiguration": {"level": str(rule.severity)},
+                    }
+                    for rule in map(ALL_RULES.__getitem__, order)
+                ],
+            }
+        },
+        "columnKind": "unicodeCodePoints",
+        "artifacts": [{"location": {"uri": _uri(str(file.path))}} for file in files],
+        "results": [
+            _sarif_result(file, alike, index[alike.one.rule])
+            for file in files
+            for alike in _grouped(file)
+        ],
+    }
+    document = {"$schema": _SARIF_SCHEMA, "version": _SARIF_VERSION, "runs": [run]}
+    return json.dumps(document, indent=1)
+
+
+def _sarif_result(file: LintedFile, alike: Alike, rule_index: int) -> Json:
+    finding = alike.one
+    location = finding.location
+    physical: Json = {
+        "artifactLocation": {"uri": _uri(location.file if location else str(file.path))}
+    }
+    if location:
+        start: Json = {"startLine": location.line, "startColumn": location.column}
+        physical["region"] = start
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": str(finding.severity),
+        "message": {"text": alike.described(finding.message)},
+        "occurrenceCount": alike.count,
+        "locations": [{"physicalLocation": physical}],
+    }
+
+
+def _uri(file: str) -> str:
+    """Return a URI, relative to the working folder if the file is inside."""
+    shown = Path(_shown_path(file))
+    return shown.absolute().as_uri() if shown.is_absolute() else quote(shown.as_posix())

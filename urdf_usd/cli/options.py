@@ -1,0 +1,455 @@
+"""Options that several commands share, and the robots that they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import click
+from msgspec import Struct
+
+from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.parameters import PACKAGE, Option
+from urdf_usd.cli.terminal import say
+from urdf_usd.conformance.engines.registry import require
+from urdf_usd.conformance.execution.workers.limits import (
+    DEFAULT_MEMORY,
+    DEFAULT_TIMEOUT,
+    Limits,
+)
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    DEFAULT_TOLERANCE,
+    BodyNesting,
+    ColliderRule,
+    ColliderTolerance,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+    Profile,
+    VariantChoice,
+)
+from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, is_xacro
+from urdf_usd.corpus import RobotSource, Selection, resolve_robot
+
+Texts: TypeAlias = tuple[tuple[str, str], ...]
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING = click.Path(path_type=Path, exists=True)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+AT_LEAST_ONE = click.IntRange(min=1)
+USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
+# Of modules that import OpenUSD, too slow for a help text. A test compares them.
+METADATA = (
+    *("author", "asset_license", "asset_name", "asset_type", "category", "qcode"),
+    *("source_file", "usd_date_generated"),
+)
+ISAAC_METADATA = ("robot_type", "asset_license")
+ROBOT_TYPES = (
+    *("End Effector", "Manipulator", "Humanoid", "Wheeled", "Holonomic", "Quadruped"),
+    *("Mobile Manipulators", "Aerial"),
+)
+
+
+def _read_package(text: str) -> tuple[str, Path]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"{text!r} is not NAME=PATH")
+    if not Path(path).is_dir():
+        raise ValueError(f"{path!r} is not a folder")
+    return name, Path(path)
+
+
+def _read_argument(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition(":=")
+    if not (name and sign):
+        raise ValueError(f"{text!r} is not NAME:=VALUE")
+    return name, value
+
+
+def _read_metadata(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    names = dict.fromkeys((*METADATA, *ISAAC_METADATA))
+    if not equals or name not in names:
+        raise ValueError(f"{text!r} is not NAME=VALUE with one of the names {', '.join(names)}")
+    return name, value
+
+
+class Sources(Struct, frozen=True, kw_only=True):
+    """How URDF and xacro files are read."""
+
+    packages: Annotated[
+        tuple[tuple[str, Path], ...],
+        Option(
+            "Folder of the ROS package NAME, for package:// URIs. Repeatable.",
+            "--package",
+            PACKAGE,
+            parse=_read_package,
+        ),
+    ] = ()
+    arguments: Annotated[
+        Texts,
+        Option(
+            "Value of the xacro argument NAME. Repeatable.",
+            "--arg",
+            "NAME:=VALUE",
+            parse=_read_argument,
+        ),
+    ] = ()
+    environment: Annotated[
+        tuple[str, ...],
+        Option(
+            "Environment variable that xacro may read by $(env NAME), besides those of ROS. "
+            "Repeatable.",
+            "--env",
+            "NAME",
+        ),
+    ] = ()
+
+    def packages_of(self, robot: RobotSource) -> Texts:
+        """Return names and folders of packages; the last one of a name counts, the user's."""
+        return tuple((name, str(path)) for name, path in (*robot.packages, *self.packages))
+
+    def arguments_of(self, robot: RobotSource) -> Texts:
+        """Return the robot's xacro arguments, overridden by those of the user.
+
+        Raises:
+            CommandError: Arguments are given, but the robot is not a xacro file.
+        """
+        if self.arguments and not is_xacro(str(robot.path)):
+            raise CommandError(
+                f"--arg requires a {SUFFIX} file, but the source is {robot.path.name}"
+            )
+        return tuple({**dict(robot.arguments), **dict(self.arguments)}.items())
+
+
+class RobotOptions(Struct, frozen=True, kw_only=True):
+    """What a USD has to have of a robot."""
+
+    base: Annotated[
+        BaseOption,
+        Option(
+            "Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
+        ),
+    ] = BaseOption.AUTO
+    description: Annotated[
+        Path | None,
+        Option(
+            "Robot description file (TOML) with drives, initial pose, collision filters, base "
+            "and profile; see `urdf-usd doctor --schema description`.",
+            "--with",
+            "FILE",
+            FILE,
+        ),
+    ] = None
+    inertia: Annotated[
+        InertiaOption,
+        Option(
+            "Missing and impossible mass properties. keep: those of the URDF, and a negligible "
+            "mass where a body needs one; geometry: those of the shapes of the link, which are "
+            "marked as estimated.",
+        ),
+    ] = InertiaOption.KEEP
+    mass_density: Annotated[
+        float,
+        Option(
+            "Density of links without mass, for --inertia geometry.",
+            metavar="KG_PER_M3",
+            type=click.FloatRange(min=0.0, min_open=True, max=1e6),
+        ),
+    ] = DEFAULT_DENSITY
+    colliders: Annotated[
+        tuple[ColliderRule, ...],
+        Option(
+            "Replace colliders by their convex hull (hull), convex pieces by CoACD "
+            "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
+            "their triangles (mesh) or nothing (none); of all links, or of those that match a "
+            "pattern such as 'left_*=none'. Repeatable.  "
+            "[default: a convex hull of each mesh, or of each group of an OBJ file]",
+            metavar="[LINK_PATTERN=]KIND",
+            parse=ColliderRule.parse,
+        ),
+    ] = ()
+    collider_tolerance: Annotated[
+        ColliderTolerance,
+        Option(
+            "Largest distance of a fitted primitive from the convex hull: metres, or a "
+            "percentage of the size of the mesh.",
+            metavar="METRES|PERCENT",
+            parse=ColliderTolerance.parse,
+        ),
+    ] = DEFAULT_TOLERANCE
+    sources: Sources = Sources()
+
+
+class Conversion(Struct, frozen=True, kw_only=True):
+    """How a robot is converted."""
+
+    profile: Annotated[
+        Profile,
+        Option(
+            "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
+            "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
+            "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
+            "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
+            "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
+        ),
+    ] = Profile.GENERIC
+    physics_variants: Annotated[
+        bool,
+        Option(
+            "Write variants of the physics in one asset: newton (the default), physx, mujoco, "
+            "physics (UsdPhysics alone) and none. With --profile simready, variant sets "
+            "Newton, PhysX and MuJoCo that are disabled by default; with isaac none for MuJoCo.",
+        ),
+    ] = False
+    layout: Annotated[
+        Layout,
+        Option(
+            "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
+            "package.",
+        ),
+    ] = Layout.LAYERED
+    bodies: Annotated[
+        BodyNesting | None,
+        Option(
+            "Nest rigid bodies along the kinematic tree, or write them as siblings.  [default: "
+            "flat for physx, isaac and --physics-variants, else nested]",
+        ),
+    ] = None
+    massless: Annotated[
+        MasslessOption,
+        Option("Give moving links without mass a negligible mass, or refuse the robot."),
+    ] = MasslessOption.REGULARISE
+    materials: Annotated[
+        MaterialNetworks,
+        Option("UsdPreviewSurface only, or with an additional MaterialX OpenPBR network."),
+    ] = MaterialNetworks.PREVIEW
+    merge_fixed: Annotated[
+        bool,
+        Option(
+            "Merge links that fixed joints connect into one body, except at joints with "
+            'dont_collapse="true".',
+        ),
+    ] = False
+    keep_chains: Annotated[
+        bool,
+        Option(
+            "Keep the joints that export wrote for one joint of several axes, which are put "
+            "together otherwise; `check` compares them one by one, so that `run` always keeps "
+            "them.",
+        ),
+    ] = False
+    metadata: Annotated[
+        Texts,
+        Option(
+            "Metadata for --profile simready: author, asset_license, usd_date_generated and "
+            "others that its standard requires; for isaac: asset_license; for both: robot_type "
+            "(Manipulator, Humanoid, ...). Repeatable.",
+            metavar="NAME=VALUE",
+            parse=_read_metadata,
+        ),
+    ] = ()
+    robot: RobotOptions = RobotOptions()
+
+    def __post_init__(self) -> None:
+        """Refuse options that contradict each other."""
+        profile, nested = self.profile, self.bodies is BodyNesting.NESTED
+        isaac = profile is Profile.ISAAC
+        contradictions = [
+            (
+                nested and profile.is_for_physx,
+                f"--bodies nested cannot be combined with --profile {profile}: PhysX does not "
+                "simulate nested bodies reliably",
+            ),
+            (
+                nested and self.physics_variants,
+                "--bodies nested cannot be combined with --physics-variants, one of which is for "
+                "PhysX, which does not simulate nested bodies reliably",
+            ),
+            (
+                self.physics_variants and profile is Profile.USDPHYSICS,
+                "--physics-variants cannot be combined with --profile usdphysics, which has no "
+                "schemas of simulators",
+            ),
+            (
+                profile.needs_layers and self.layout is not Layout.LAYERED,
+                f"--layout {self.layout} cannot be combined with --profile {profile}, which "
+                "prescribes layers",
+            ),
+            *(
+                (
+                    isaac and name not in ISAAC_METADATA,
+                    f"--metadata {name} cannot be combined with --profile isaac, which has "
+                    f"{' and '.join(ISAAC_METADATA)}",
+                )
+                for name, _ in self.metadata
+            ),
+            *(
+                (
+                    name == "robot_type" and text not in ROBOT_TYPES,
+                    f"--metadata robot_type={text} is none of {', '.join(ROBOT_TYPES)}",
+                )
+                for name, text in self.metadata
+            ),
+            (
+                self.metadata and profile not in {Profile.SIMREADY, Profile.ISAAC},
+                "--metadata requires --profile simready or isaac",
+            ),
+        ]
+        for contradicts, message in contradictions:
+            if contradicts:
+                raise click.UsageError(message)
+
+
+class WorkerLimits(Struct, frozen=True, kw_only=True):
+    """Limits of the processes that work on a robot."""
+
+    timeout: Annotated[
+        float,
+        Option(
+            "Time limit for each step on a robot: reading, converting, one engine.",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0, min_open=True),
+        ),
+    ] = DEFAULT_TIMEOUT
+    memory: Annotated[
+        int,
+        Option(
+            "Memory limit of a process that works on a robot, and of each file that it writes; "
+            "0: unlimited. Linux only.",
+            metavar="MIB",
+            type=click.IntRange(min=0),
+        ),
+    ] = DEFAULT_MEMORY
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.timeout, self.memory or None)
+
+
+class Engines(Struct, frozen=True, kw_only=True):
+    """Engines to use."""
+
+    names: Annotated[
+        tuple[str, ...],
+        Option(
+            "Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
+            "[default: all that are installed]",
+            "--engine",
+            "NAME",
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse engines that are not installed."""
+        for name in self.names:
+            require(name)
+
+
+VARIANT_HELP = "Select variant NAME of variant set SET {} Repeatable."
+
+
+class UsdOptions(Struct, frozen=True, kw_only=True):
+    """How a USD is read."""
+
+    variants: Annotated[
+        tuple[VariantChoice, ...],
+        Option(
+            VARIANT_HELP.format(
+                "of the prim with path PRIM: by default the default prim or, if it has no such "
+                "set, the only prim that has one."
+            ),
+            "--variant",
+            "[PRIM:]SET=NAME",
+            parse=VariantChoice.parse,
+        ),
+    ] = ()
+    strict: Annotated[
+        bool,
+        Option(
+            "Refuse a USD that refers to files outside the folder of its root layer: by an "
+            "absolute path, '..', a symbolic link or a URI. Otherwise these are warnings.",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse a variant set that is named twice."""
+        require_distinct(self.variants)
+
+
+def require_distinct(variants: tuple[VariantChoice, ...]) -> None:
+    """Refuse a variant set that is named twice."""
+    named = [(choice.prim, choice.variant_set) for choice in variants]
+    for prim, variant_set in named:
+        if named.count((prim, variant_set)) > 1:
+            raise click.UsageError(f"variant set {variant_set!r} is named twice")
+
+
+MIRROR = Option(
+    "Folder with clones of the repositories of robot_descriptions; nothing is downloaded then.  "
+    "[default: environment variable URDF_USDMIRROR]",
+    type=EXISTING_FOLDER,
+)
+
+
+class CorpusOptions(Struct, frozen=True, kw_only=True):
+    """Which robots of corpora are taken."""
+
+    tags: Annotated[
+        tuple[str, ...],
+        Option(
+            "Only robots with this tag, such as arm or quadruped. Repeatable; one match is enough.",
+            "--tag",
+            "TEXT",
+        ),
+    ] = ()
+    makers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Only robots whose maker's name contains this text. Repeatable; one match is enough.",
+            "--maker",
+            "TEXT",
+        ),
+    ] = ()
+    licenses: Annotated[
+        tuple[str, ...],
+        Option(
+            "Only robots under this licence, by SPDX identifier. Repeatable; one match is enough.",
+            "--license",
+            "TEXT",
+        ),
+    ] = ()
+    mirror: Annotated[Path | None, MIRROR] = None
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.tags, self.makers, self.licenses)
+
+
+def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
+    """Resolve a reference to one robot, whose file exists.
+
+    Args:
+        text: The reference.
+        mirror: Folder with the repositories of robot_descriptions.
+
+    Raises:
+        CorpusError: The text is not a reference, or its robot is not available.
+        SourceError: The file does not exist.
+    """
+    robot = resolve_robot(text, say, mirror=mirror)
+    try:
+        robot.path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # ValueError: the path contains a null character
+        file = str(robot.path)
+        missing = Diagnostic("file-missing", f"{file} does not exist", Location(file, 1, 1))
+        raise SourceError((missing,)) from None
+    except OSError:
+        # The code that opens the file reports this error with its context.
+        pass
+    return robot

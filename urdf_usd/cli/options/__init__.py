@@ -1,1 +1,0 @@
-"""Options and arguments of the subcommands."""

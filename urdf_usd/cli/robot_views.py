@@ -1,0 +1,449 @@
+"""A robot as a tree of lines, as JSON, and as a graph."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias, assert_never
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from urdf_usd.converter.extents import Bounds, MeshExtent
+from urdf_usd.converter.inspection import Inspection, Totals, kind_name
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Box,
+    Capsule,
+    Continuous,
+    Cylinder,
+    Geometry,
+    Joint,
+    Link,
+    Material,
+    MeshFile,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Shape,
+    Sphere,
+    Vec3,
+    Visual,
+)
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
+from urdf_usd.reports.text import one_line
+
+Json: TypeAlias = dict[str, object]
+
+SCHEMA_VERSION = "1.0"
+# Where a file is, and totals of other values.
+_NO_VALUES = frozenset({"schema_version", "totals", "uri", "found"})
+_LONGEST_LABEL = 120
+# Characters that end a quoted label, start an entity or count as markup.
+_MERMAID = re.compile(r"[\"#&<>`\\|;]")
+
+_INFINITY = float("inf")
+_LONGEST = 300
+# Links below this depth are not indented further; their depth is written instead.
+_DEEPEST = 40
+# Lines are not wrapped to less than this.
+_NARROWEST = 24
+
+
+def tree_lines(inspection: Inspection, console: Console, width: int) -> Iterator[Text]:
+    """Yield the tree, then the totals.
+
+    Args:
+        inspection: The robot.
+        console: Wraps the lines.
+        width: Number of columns.
+    """
+    yield Text.assemble("robot ", (_shown(inspection.robot.name), "bold"))
+    tree = inspection.tree
+    # Prefix of the first line of a link, and of its further lines.
+    guides = {tree.root: ("", "")}
+    depths = {tree.root: 0}
+    for name in tree.links:
+        first, rest = guides[name]
+        joints = tree.child_joints[name]
+        own = "│ " if joints else "  "
+        lines = list(_link_lines(inspection, tree.link[name], depths[name]))
+        for number_, line in enumerate(lines):
+            lead = first if number_ == 0 else rest + own
+            available = max(_NARROWEST, width - len(lead))
+            for part, wrapped in enumerate(line.wrap(console, available)):
+                yield Text.assemble((rest + own if part else lead, "dim"), wrapped)
+        for joint in joints:
+            is_last = joint is joints[-1]
+            depths[joint.child] = depths[name] + 1
+            guides[joint.child] = (
+                (rest + ("└─" if is_last else "├─"), rest + ("  " if is_last else "│ "))
+                if depths[joint.child] <= _DEEPEST
+                else guides[name]
+            )
+    yield Text()
+    yield from _total_lines(inspection.totals)
+
+
+def _link_lines(inspection: Inspection, link: Link, depth: int) -> Iterator[Text]:
+    mass = f"  {number(link.mass)} kg" if link.inertial else ""
+    deep = f"  (depth {depth})" if depth > _DEEPEST else ""
+    yield Text.assemble((_shown(link.name), "bold"), mass, (deep, "dim"))
+    joint = inspection.tree.parent_joint.get(link.name)
+    if joint:
+        summary = ", ".join((joint_summary(joint), *joint_details(joint)))
+        yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
+    for shape in link.shapes:
+        role = "visual" if isinstance(shape, Visual) else "collision"
+        what = shape_summary(shape.geometry, inspection.meshes.by_path)
+        place = "".join(f", {one}" for one in placement(shape.origin))
+        line = Text.assemble((role, "green"), f" {_shown(what + place)}")
+        if isinstance(shape, Visual) and shape.material:
+            line.append_text(_material(shape.material))
+        yield line
+
+
+def _material(material: Material) -> Text:
+    text = Text(", ")
+    if material.rgba:
+        red, green, blue = (round(255 * part) for part in material.rgba[:3])
+        hexadecimal = f"#{red:02x}{green:02x}{blue:02x}"
+        text.append("■", hexadecimal).append(f" {hexadecimal}")
+        if material.rgba[3] < 1.0:
+            text.append(f" opacity {number(material.rgba[3])}")
+        text.append(" ")
+    if material.texture_uri:
+        text.append(f"texture {_shown(material.texture_uri)} ")
+    return text.append(_shown(material.name or "")) if material.name else text
+
+
+def _total_lines(totals: Totals) -> Iterator[Text]:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in totals.joints.items())
+    freedom = str(totals.degrees_of_freedom)
+    if totals.independent != totals.degrees_of_freedom:
+        freedom += f", {totals.independent} of them independent"
+    meshes = f"{totals.meshes} files, {totals.triangles} triangles"
+    rows = (
+        ("links", str(totals.links)),
+        ("joints", f"{sum(totals.joints.values())}{f' ({kinds})' if kinds else ''}"),
+        ("degrees of freedom", freedom),
+        ("mass", f"{number(totals.mass)} kg"),
+        ("shapes", f"{totals.visuals} visual, {totals.collisions} collision"),
+        ("meshes", meshes if totals.meshes else "none"),
+        ("bounds (zero pose)", _bounds(totals.bounds)),
+    )
+    width = max(len(title) for title, _ in rows)
+    for title, value in rows:
+        yield Text.assemble((f"{title:{width}}", "bold"), f"  {value}")
+
+
+def _bounds(bounds: Bounds | None) -> str:
+    if bounds is None:
+        return "no shapes"
+    edges = " x ".join(map(number, bounds.size))
+    corners = (", ".join(map(number, end)) for end in (bounds.lower, bounds.upper))
+    return f"{edges} m, from ({') to ('.join(corners)})"
+
+
+def _shown(text: str) -> str:
+    return one_line(text, _LONGEST)
+
+
+def joint_summary(joint: Joint) -> str:
+    """Describe the type, axis and position limits of a joint."""
+    kind = joint.kind
+    name = kind_name(kind)
+    match kind:
+        case Revolute(axis, allowed):
+            return f"{name} about {direction(axis)}, {_range(allowed, 'rad')}"
+        case Prismatic(axis, allowed):
+            return f"{name} along {direction(axis)}, {_range(allowed, 'm')}"
+        case Continuous(axis):
+            return f"{name} about {direction(axis)}"
+        case Planar(axis):
+            return f"{name} normal to {direction(axis)}"
+        case _:
+            return name
+
+
+def joint_details(joint: Joint) -> tuple[str, ...]:
+    """Describe effort, velocity, dynamics, mimic coupling and origin of a joint."""
+    turns = isinstance(joint.kind, Revolute | Continuous)
+    force, speed = ("N m", "rad/s") if turns else ("N", "m/s")
+    details = []
+    if joint.effort is not None:
+        details.append(f"{number(joint.effort)} {force}")
+    if joint.velocity is not None:
+        details.append(f"{number(joint.velocity)} {speed}")
+    if joint.dynamics:
+        for name in ("damping", "friction"):
+            value = getattr(joint.dynamics, name)
+            if value:
+                details.append(f"{name} {number(value)}")
+    if joint.mimic:
+        mimic = joint.mimic
+        factor = f" x {number(mimic.multiplier)}" if mimic.multiplier != 1.0 else ""
+        offset = f" + {number(mimic.offset)}" if mimic.offset else ""
+        details.append(f"follows {mimic.joint}{factor}{offset}")
+    return (*details, *placement(joint.origin))
+
+
+def placement(pose: Pose) -> tuple[str, ...]:
+    """Describe position and rotation of a frame, unless they are zero."""
+    parts = []
+    if pose.position != IDENTITY.position:
+        parts.append(f"at {vector(pose.position)}")
+    if pose.quat_wxyz != IDENTITY.quat_wxyz:
+        roll, pitch, yaw = rpy_from_rotation(rotation_from_quat_wxyz(pose.quat_wxyz))
+        # Removes the rounding of an angle of zero that was stored as a quaternion.
+        rpy = (round(roll, 12), round(pitch, 12), round(yaw, 12))
+        parts.append(f"rpy {vector(rpy)}")
+    return tuple(parts)
+
+
+def shape_summary(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
+    """Describe type and size of a shape."""
+    match geometry:
+        case Box(size):
+            return f"box {' x '.join(map(number, size))} m"
+        case Sphere(radius):
+            return f"sphere r {number(radius)} m"
+        case Cylinder(radius, length):
+            return f"cylinder r {number(radius)} m, l {number(length)} m"
+        case Capsule(radius, length):
+            return f"capsule r {number(radius)} m, l {number(length)} m"
+        case MeshFile(uri, path, scale):
+            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {_scale(scale)}"
+            name = PurePosixPath(uri.replace("\\", "/")).name
+            return f"mesh {name}{scaled} ({_content(path, meshes)})"
+        case _:
+            assert_never(geometry)
+
+
+def direction(axis: Vec3) -> str:
+    """Name an axis: a letter with a sign, or its components."""
+    for index, letter in enumerate("XYZ"):
+        if abs(axis[index]) == 1.0:
+            return letter if axis[index] > 0.0 else f"-{letter}"
+    return vector(axis)
+
+
+def vector(values: Vec3) -> str:
+    """Write three numbers."""
+    return f"({', '.join(map(number, values))})"
+
+
+def number(value: float) -> str:
+    """Write a number with at most five digits."""
+    return f"{value + 0.0:.5g}"
+
+
+def _range(allowed: Range, unit: str) -> str:
+    if (allowed.lower, allowed.upper) == (-_INFINITY, _INFINITY):
+        return "unlimited"
+    return f"{number(allowed.lower)} to {number(allowed.upper)} {unit}"
+
+
+def _scale(scale: Vec3) -> str:
+    return number(scale[0]) if len(set(scale)) == 1 else vector(scale)
+
+
+def _content(path: str | None, meshes: Mapping[str, MeshExtent]) -> str:
+    if path is None:
+        return "not found"
+    if path not in meshes:
+        return "not readable"
+    return f"{meshes[path].triangles} triangles"
+
+
+def robot_values(inspection: Inspection) -> dict[str, str]:
+    """Return each value as text, by the names of its part, such as ``link arm mass``.
+
+    Numbers have six significant digits, fewer than float32.
+    """
+    document = _document(inspection)
+    values = {"robot": str(document["robot"]), "root": str(document["root"])}
+    for kind in ("link", "joint"):
+        for part in document[f"{kind}s"]:
+            values |= _flat(part, f"{kind} {part.pop('name')}")
+    return values
+
+
+def _flat(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401  # any JSON
+    match value:
+        case dict():
+            items = ((k, v) for k, v in value.items() if k not in _NO_VALUES)
+        case [dict(), *_]:
+            items = ((str(number), v) for number, v in enumerate(value, start=1))
+        case list():
+            return {name: f"({', '.join(f'{one:.6g}' for one in value)})"}
+        case float():
+            return {name: f"{value + 0.0:.6g}"}
+        case None:
+            return {}
+        case _:
+            return {name: str(value)}
+    return {key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()}
+
+
+def robot_json(inspection: Inspection) -> str:
+    """Encode a robot; links and joints in tree order."""
+    return json.dumps(_document(inspection), indent=1, allow_nan=False)
+
+
+def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
+    tree = inspection.tree
+    joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
+    document: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "robot": inspection.robot.name,
+        "root": tree.root,
+        "totals": msgspec.to_builtins(inspection.totals),
+        "links": [_link_json(tree.link[name], inspection) for name in tree.links],
+        "joints": [_joint_json(joint) for joint in joints],
+    }
+    return _plain(document)
+
+
+def _link_json(link: Link, inspection: Inspection) -> Json:
+    inertial = link.inertial
+    return {
+        "name": link.name,
+        "mass": inertial.mass if inertial else None,
+        "inertial_origin": _pose_json(inertial.origin) if inertial else None,
+        "inertia": inertial.inertia if inertial else None,
+        "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
+        "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
+    }
+
+
+def _shape_json(shape: Shape, inspection: Inspection) -> Json:
+    geometry = shape.geometry
+    described: Json = {
+        "name": shape.name,
+        "origin": _pose_json(shape.origin),
+        "type": "mesh" if isinstance(geometry, MeshFile) else kind_name(geometry),
+    }
+    if isinstance(geometry, MeshFile):
+        extent = inspection.meshes.by_path.get(geometry.path or "")
+        described |= {
+            "uri": geometry.uri,
+            "found": geometry.path is not None,
+            "scale": geometry.scale,
+            "triangles": extent.triangles if extent else None,
+        }
+    else:
+        described |= msgspec.to_builtins(geometry)
+    if isinstance(shape, Visual):
+        material = shape.material
+        described["material"] = material and {
+            "name": material.name,
+            "rgba": material.rgba,
+            "texture": material.texture_uri,
+        }
+    return described
+
+
+def _joint_json(joint: Joint) -> Json:
+    allowed = getattr(joint.kind, "range", None)
+    return {
+        "name": joint.name,
+        "type": kind_name(joint.kind),
+        "parent": joint.parent,
+        "child": joint.child,
+        "origin": _pose_json(joint.origin),
+        "axis": getattr(joint.kind, "axis", None),
+        "lower": allowed.lower if allowed else None,
+        "upper": allowed.upper if allowed else None,
+        "effort": joint.effort,
+        "velocity": joint.velocity,
+        "damping": joint.dynamics.damping if joint.dynamics else None,
+        "friction": joint.dynamics.friction if joint.dynamics else None,
+        "mimic": msgspec.to_builtins(joint.mimic) if joint.mimic else None,
+    }
+
+
+def _pose_json(pose: Pose) -> Json:
+    return {"position": pose.position, "quat_wxyz": pose.quat_wxyz}
+
+
+def _plain(value: object) -> object:
+    """Replace infinity, which JSON lacks, by null, as for absent values."""
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value
+
+
+def robot_dot(inspection: Inspection) -> str:
+    """Return a directed graph in DOT: links as boxes, joints as edges."""
+    lines = [
+        f"digraph {_dot(inspection.robot.name)} {{",
+        '  node [shape=box, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif", fontsize=10];',
+    ]
+    for identifier, link in _links(inspection):
+        label = "\\n".join(map(_dot_text, _link_label(link)))
+        lines.append(f'  {identifier} [label="{label}"];')
+    for parent, child, joint in _edges(inspection):
+        label = "\\n".join(map(_dot_text, _joint_label(joint)))
+        lines.append(f'  {parent} -> {child} [label="{label}"];')
+    return "\n".join([*lines, "}"])
+
+
+def robot_mermaid(inspection: Inspection) -> str:
+    """Return a Mermaid flowchart, which Markdown viewers render."""
+    lines = ["flowchart TD"]
+    for identifier, link in _links(inspection):
+        label = "<br/>".join(map(_mermaid_text, _link_label(link)))
+        lines.append(f'  {identifier}["{label}"]')
+    for parent, child, joint in _edges(inspection):
+        label = "<br/>".join(map(_mermaid_text, _joint_label(joint)))
+        lines.append(f'  {parent} -->|"{label}"| {child}')
+    return "\n".join(lines)
+
+
+def _links(inspection: Inspection) -> Iterator[tuple[str, Link]]:
+    """Yield the links in tree order, each with an identifier valid in both."""
+    for index, name in enumerate(inspection.tree.links):
+        yield f"link{index}", inspection.tree.link[name]
+
+
+def _edges(inspection: Inspection) -> Iterator[tuple[str, str, Joint]]:
+    tree = inspection.tree
+    identifiers = {link.name: identifier for identifier, link in _links(inspection)}
+    for name in tree.links:
+        for joint in tree.child_joints[name]:
+            yield identifiers[name], identifiers[joint.child], joint
+
+
+def _link_label(link: Link) -> tuple[str, ...]:
+    mass = (f"{number(link.mass)} kg",) if link.inertial else ()
+    return (link.name, *mass)
+
+
+def _joint_label(joint: Joint) -> tuple[str, ...]:
+    return (joint.name, joint_summary(joint))
+
+
+def _dot(text: str) -> str:
+    return f'"{_dot_text(text)}"'
+
+
+def _dot_text(text: str) -> str:
+    return one_line(text, _LONGEST_LABEL).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _mermaid_text(text: str) -> str:
+    return _MERMAID.sub(lambda found: f"#{ord(found[0])};", one_line(text, _LONGEST_LABEL))

@@ -1,0 +1,155 @@
+"""``urdf-usd run``: convert and check the robots of corpora."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from urdf_usd.cli.commands import Converters, Run
+from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.failures import CommandError, ExitCode
+from urdf_usd.cli.files import require_outputs
+from urdf_usd.cli.run_report import PreviousRun, Report, load_baseline, run_and_report
+from urdf_usd.cli.terminal import say, shown_status
+from urdf_usd.conformance.converters.candidates import (
+    OURS,
+    OWN,
+    Candidate,
+    CandidateError,
+    parse_candidates,
+)
+from urdf_usd.conformance.execution.changed import RevisionError, changed_robots
+from urdf_usd.conformance.execution.errors import RunFolderError
+from urdf_usd.conformance.execution.run import (
+    RunOptions,
+    places,
+    require_scheduler,
+    started_run,
+)
+from urdf_usd.conformance.execution.run_folder import claim_run_folder
+from urdf_usd.conformance.execution.workers.limits import processors
+from urdf_usd.corpus import parse_reference, resolve_corpora
+from urdf_usd.reports.records.history import HistoryError, HistoryOptions, read_history
+from urdf_usd.reports.records.results import StoredRunError, read_run
+
+DEFAULT_CORPUS = "pybullet"
+
+
+def run(options: Run) -> ExitCode:
+    candidates, gated = parse_converters(options.converters)
+    only_ours = candidates == (OWN,)
+    if options.variants and only_ours:
+        raise click.UsageError("--variant needs --converter with another converter")
+    if options.scheduler and not (options.shared or only_ours):
+        raise click.UsageError("--scheduler needs --shared for other converters")
+    baseline = load_baseline(options.gate)
+    # Read before its folder may be emptied for this run.
+    previous = _previous_run(options.compare) if options.compare else None
+    history = _history(options)
+    texts = options.corpus or (DEFAULT_CORPUS,)
+    selected = options.selected
+    settings = RunOptions(
+        convert=convert_options(options.conversion),
+        engines=options.engines.names,
+        limits=options.limits.limits,
+        jobs=options.jobs,
+        resume=options.resume,
+        retry=options.retry,
+        scheduler=options.scheduler,
+        shared=options.shared,
+        timed=options.timings,
+        converters=candidates,
+        gated=gated,
+        variants=options.variants,
+    )
+    with shown_status("Looking for robots ...") as status:
+        named = tuple(parse_reference(text).portable for text in texts)
+        sources = resolve_corpora(
+            texts, status.say, selection=selected.selection, mirror=selected.mirror
+        )
+        if options.changed_since is not None:
+            status.show("Looking for changed robots ...")
+            try:
+                sources = changed_robots(
+                    sources,
+                    options.changed_since,
+                    settings.convert,
+                    settings.limits,
+                    options.jobs or processors(),
+                )
+            except RevisionError as error:
+                raise CommandError(str(error)) from error
+            if not sources:
+                say(f"no robot changed since {options.changed_since}")
+                return ExitCode.DONE
+        if settings.scheduler is not None:
+            require_scheduler(settings.scheduler)
+    try:
+        with (
+            started_run(sources, options.out, settings) as started,
+            claim_run_folder(
+                options.out, places(sources, settings), resume=settings.resume, announce=say
+            ) as folder,
+        ):
+            report = Report(
+                folder=folder,
+                corpus=(*named, *selected.selection.words),
+                gate=options.gate,
+                baseline=baseline,
+                previous=previous,
+                history=history,
+            )
+            records = run_and_report(sources, started, settings, report)
+            return report.decide(records, settings)
+    except RunFolderError as error:
+        raise CommandError(str(error)) from error
+
+
+def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
+    """Return the converters under test, and the name of that which decides the exit status.
+
+    Raises:
+        BadParameter: A value is malformed or names an unknown converter.
+    """
+    versions = {}
+    for text in choices.versions:
+        name, equals, version = text.partition("=")
+        if not (name and equals and version):
+            raise click.BadParameter(
+                f"{text!r} is not NAME=VERSION", param_hint="--converter-version"
+            )
+        versions[name] = version
+    try:
+        candidates = parse_candidates(choices.texts, versions)
+    except CandidateError as error:
+        raise click.BadParameter(str(error), param_hint="--converter") from error
+    names = [candidate.name for candidate in candidates]
+    if choices.gated is None:
+        return candidates, OURS if OURS in names else names[0]
+    if choices.gated not in names:
+        raise click.BadParameter(
+            f"{choices.gated!r} is not a converter of this run; choose from {', '.join(names)}",
+            param_hint="--gate",
+        )
+    return candidates, choices.gated
+
+
+def _previous_run(folder: Path) -> PreviousRun:
+    try:
+        return PreviousRun(folder.resolve().name, read_run(folder))
+    except StoredRunError as error:
+        raise CommandError(str(error)) from error
+
+
+def _history(options: Run) -> HistoryOptions | None:
+    """Return where the run is added, if anywhere; a damaged history is reported before it."""
+    require_outputs([(options.out, None), (options.history, None)])
+    if options.history is None:
+        return None
+    try:
+        if options.history.exists():
+            read_history(options.history)
+    except HistoryError as error:
+        raise CommandError(str(error)) from error
+    return HistoryOptions(options.history, options.label or "")

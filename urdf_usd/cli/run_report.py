@@ -1,0 +1,423 @@
+"""Run over robots, write the files of the report, print the summary, apply the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import click
+from msgspec import Struct, structs
+from rich.text import Text
+
+from urdf_usd.cli.commands import Gate as GateOptions
+from urdf_usd.cli.failures import CommandError, ExitCode
+from urdf_usd.cli.files import write_output
+from urdf_usd.cli.terminal import print_lines, say, say_error, shown_progress, stdout
+from urdf_usd.conformance.execution.errors import ClusterError
+from urdf_usd.conformance.execution.run import (
+    RunOptions,
+    StartedRun,
+    run_in_folder,
+    summarise,
+)
+from urdf_usd.conformance.execution.run_folder import RunFolder
+from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
+from urdf_usd.conformance.gate.decision import (
+    FailOn,
+    Gate,
+    GateResult,
+    apply_gate,
+    baseline_record,
+    failures,
+    updated_baseline,
+)
+from urdf_usd.corpus import Resolved
+from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.changes import former_record
+from urdf_usd.reports.html.comparison_page import CONVERTERS, write_comparison
+from urdf_usd.reports.html.history_page import write_history
+from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.html.suite_page import write_suite
+from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.markdown import write_comparison_markdown, write_markdown
+from urdf_usd.reports.records.history import (
+    HistoryEntry,
+    HistoryOptions,
+    append_entry,
+    read_history,
+)
+from urdf_usd.reports.records.record import (
+    BaselineRecord,
+    ConverterRecord,
+    FormerRunRecord,
+    RobotRecord,
+    RunSummary,
+)
+from urdf_usd.reports.records.results import (
+    StoredRun,
+    read_seconds,
+    write_record,
+)
+from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.summary import most_urgent_first, readable
+from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
+from urdf_usd.reports.text import one_line
+
+# Limits for CI logs; the report lists everything.
+_SHOWN = 50
+_LONGEST = 200
+
+
+class PreviousRun(Struct, frozen=True):
+    """A previous run, read before its folder may be emptied for the next.
+
+    Attributes:
+        name: Name of its folder.
+        run: Its records.
+    """
+
+    name: str
+    run: StoredRun
+
+
+class Report(Struct, frozen=True):
+    """How the records of a run are reported and judged.
+
+    Attributes:
+        folder: Target folder, locked.
+        corpus: The references that led to the robots.
+        gate: What makes the run fail.
+        baseline: Known failures.
+        previous: The run to compare with.
+        history: Where the run is added to earlier ones, if that is wanted.
+    """
+
+    folder: RunFolder
+    corpus: tuple[str, ...]
+    gate: GateOptions
+    baseline: Baseline | None
+    previous: PreviousRun | None
+    history: HistoryOptions | None = None
+
+    def write(
+        self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
+    ) -> tuple[RunSummary, Path]:
+        """Write all files; return the summary as written, and the first page."""
+        gated = gated_records(records, options)
+        summary = structs.replace(
+            summary,
+            baseline=compare_with_baseline(self.gate, gated, self.baseline),
+            converters=tuple(
+                self._with_baseline(one, summary, records) for one in summary.converters
+            ),
+        )
+        if previous := self.previous:
+            run = StoredRun.of(summary, records)
+            changes = former_record(previous.name, previous.run, run)
+            summary = structs.replace(summary, former=changes)
+        try:
+            history = self._extended_history(summary, records)
+            out = self.folder.path
+            return summary, write_reports(summary, records, out, history)
+        except OSError as error:
+            if error.filename is None:
+                # As of a full disk.
+                error.filename = str(self.folder.path)
+            raise
+
+    def _extended_history(
+        self, summary: RunSummary, records: Sequence[RobotRecord]
+    ) -> tuple[HistoryEntry, ...]:
+        """Add a run to the history, unless it is incomplete, and return all runs."""
+        if self.history is None:
+            return ()
+        folder = self.history.folder
+        if summary.complete:
+            seconds = _conversion_times(records, self.folder.path)
+            append_entry(folder, summary, self.history.label, seconds)
+        return read_history(folder)
+
+    def _with_baseline(
+        self,
+        converter: ConverterRecord,
+        summary: RunSummary,
+        records: Sequence[RobotRecord],
+    ) -> ConverterRecord:
+        """Compare one of several converters with its part of the baseline.
+
+        A converter without entries is left out: all of its failures would be new.
+        """
+        known = self.baseline and self.baseline.about((converter.name,))
+        if len(summary.converters) == 1 or not (known or converter.gated):
+            return converter
+        own = [record for record in records if record.candidate == converter.name]
+        compared = compare_with_baseline(self.gate, own, self.baseline)
+        return structs.replace(converter, baseline=compared)
+
+    def decide(self, records: Sequence[RobotRecord], options: RunOptions) -> ExitCode:
+        """Print the result of the gate, and return the exit status."""
+        return decide(self.gate, gated_records(records, options), self.baseline)
+
+
+def gated_records(records: Sequence[RobotRecord], options: RunOptions) -> list[RobotRecord]:
+    """Return the records of the converter that decides the exit status."""
+    return [record for record in records if record.candidate == options.gated]
+
+
+def run_and_report(
+    sources: Sequence[Resolved],
+    started: StartedRun,
+    options: RunOptions,
+    report: Report,
+) -> list[RobotRecord]:
+    """Run, write the report, and print a summary.
+
+    An interrupted run writes the report of the robots that are finished.
+
+    Args:
+        sources: The robots.
+        started: Processes of the run.
+        options: Options of the run.
+        report: How it is reported.
+
+    Raises:
+        CommandError: The cluster failed.
+    """
+    records: list[RobotRecord] = []
+    out = report.folder.path
+    expected = len(sources) * len(options.converters)
+    try:
+        with shown_progress(expected, named=len(options.converters) > 1) as show:
+
+            def finished(record: RobotRecord) -> None:
+                records.append(record)
+                show(record)
+
+            summary = run_in_folder(
+                sources,
+                report.folder,
+                started,
+                options,
+                corpus=report.corpus,
+                progress=finished,
+                announce=say,
+            )
+    except (KeyboardInterrupt, ClusterError) as error:
+        _sort(records, options)
+        missing = expected - len(records)
+        partial = summarise(records, options, report.corpus, missing)
+        report.write(partial, _robots(records), options)
+        say(f"{len(records)} of {expected} robots are finished; report in {out}")
+        say("Run the same command with --resume to continue.")
+        if isinstance(error, ClusterError):
+            raise CommandError(str(error)) from error
+        raise
+    _sort(records, options)
+    records = _robots(records)
+    summary, index = report.write(summary, records, options)
+    if len(summary.converters) <= 1:
+        stdout().print(terminal_summary(summary, records))
+    else:
+        seconds = _conversion_times(records, out)
+        stdout().print(terminal_comparison(summary, records, seconds))
+        click.echo(f"\nThe exit status is that of {options.gated}; --gate NAME selects another.")
+    click.echo(f"\n{_what_to_open(summary, records, out, index)}")
+    return records
+
+
+def _robots(records: Iterable[RobotRecord]) -> list[RobotRecord]:
+    """Leave out files that are only parts of robots; the summary lists them."""
+    return [record for record in records if not record.part]
+
+
+def _sort(records: list[RobotRecord], options: RunOptions) -> None:
+    """Sort records by robot, then in the order of converters."""
+    converters = [candidate.name for candidate in options.converters]
+    records.sort(key=lambda one: (one.id, converters.index(one.candidate)))
+
+
+def write_reports(
+    summary: RunSummary,
+    records: Sequence[RobotRecord],
+    out: Path,
+    history: Sequence[HistoryEntry] = (),
+) -> Path:
+    """Write all reports of a run into its folder, and return its first page."""
+    if history:
+        write_history(history, out)
+    write_record(summary, out / "summary.json")
+    write_junit(records, out / "junit.xml", summary)
+    gated = next(one.name for one in summary.converters if one.gated)
+    gated_summary, gated_part = part_of(summary, records, gated)
+    write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
+    write_badge(gated_summary, out / "badge.svg")
+    cases = write_suite(summary, records, out) is not None
+    if len(summary.converters) <= 1:
+        write_markdown(summary, out / "summary.md")
+        return write_site(summary, records, out, history=history, cases=cases)
+    seconds = _conversion_times(records, out)
+    for converter in summary.converters:
+        part, own = part_of(summary, records, converter.name)
+        folder = out / CONVERTERS / converter.name
+        folder.mkdir(parents=True, exist_ok=True)
+        write_site(part, own, folder, out / "scenes" / converter.name)
+    write_comparison_markdown(summary, records, seconds, out / "summary.md")
+    return write_comparison(summary, records, seconds, out, has_history=bool(history))
+
+
+def part_of(
+    summary: RunSummary, records: Sequence[RobotRecord], converter: str
+) -> tuple[RunSummary, list[RobotRecord]]:
+    """Return the part of a run that concerns one converter."""
+    own = next(one for one in summary.converters if one.name == converter)
+    part = structs.replace(
+        summary,
+        converters=(own,),
+        verdicts=own.verdicts,
+        baseline=own.baseline or (summary.baseline if own.gated else None),
+        robots=tuple(r for r in summary.robots if r.candidate == converter),
+        former=_changes_of(summary, converter),
+        suite=tuple(one for one in summary.suite if one.candidate == converter),
+    )
+    return part, [record for record in records if record.candidate == converter]
+
+
+def _changes_of(summary: RunSummary, converter: str) -> FormerRunRecord | None:
+    """Select the changes of one of several converters; subjects become robot ids."""
+    former = summary.former
+    if former is None or len(summary.converters) <= 1:
+        return former
+    prefix = f"{converter}/"
+    changes = (
+        structs.replace(one, subject=one.subject.removeprefix(prefix))
+        for one in former.changes
+        if one.subject.startswith(prefix)
+    )
+    return structs.replace(former, changes=tuple(changes))
+
+
+def _conversion_times(records: Sequence[RobotRecord], out: Path) -> dict[tuple[str, str], float]:
+    """Read the times of conversions [s], by converter and robot."""
+    keys = [(record.candidate, record.id) for record in records]
+    times = {key: read_seconds(out, "/".join(key)) for key in keys}
+    return {key: seconds for key, seconds in times.items() if seconds is not None}
+
+
+def _what_to_open(
+    summary: RunSummary, records: Sequence[RobotRecord], out: Path, index: Path
+) -> str:
+    """Name the report, and the page of the most urgent robot."""
+    lines = [f"Report: {index}"]
+    wrong = [one for one in most_urgent_first(readable(records)) if not one.verdict.conforms]
+    if wrong and len(summary.converters) <= 1:
+        lines.append(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
+    return "\n".join(lines)
+
+
+def load_baseline(gate: GateOptions) -> Baseline | None:
+    """Read the baseline if there is one, and print warnings about its entries.
+
+    Raises:
+        TableError: The file is not a baseline.
+    """
+    file = gate.baseline
+    if file is None:
+        return None
+    if gate.update_baseline and not file.exists():
+        return Baseline()
+    baseline = read_baseline(file)
+    for warning in baseline.unexplained:
+        say(warning)
+    return baseline
+
+
+def compare_with_baseline(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> BaselineRecord | None:
+    """Return what is new, worse or fixed, if there is a baseline.
+
+    Args:
+        gate: What makes the run fail.
+        records: One per robot.
+        baseline: As returned by :func:`load_baseline`.
+    """
+    if baseline is None:
+        return None
+    return baseline_record(_rule(gate, records, baseline), baseline)
+
+
+def decide(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> ExitCode:
+    """Print what fails the run, update the baseline if requested.
+
+    Args:
+        gate: What makes the run fail.
+        records: One per robot.
+        baseline: As returned by :func:`load_baseline`.
+    """
+    file = gate.baseline
+    if gate.update_baseline and baseline is not None and file is not None:
+        baseline = _update(gate, records, baseline, file)
+    result = _rule(gate, records, baseline)
+    if baseline is not None or gate.fail_on is not FailOn.FAILS:
+        print_lines(_lines(result, file))
+    if result.gate is Gate.NOTHING_READ:
+        say_error("no robot could be read, so nothing was compared")
+    passes = result.gate is Gate.PASSES
+    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
+
+
+def _rule(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
+) -> GateResult:
+    return apply_gate(
+        records,
+        fail_on=gate.fail_on,
+        strict=gate.strict,
+        baseline=baseline,
+    )
+
+
+def _update(
+    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline, file: Path
+) -> Baseline:
+    found = failures(records, fail_on=gate.fail_on, strict=gate.strict, unreadable=True)
+    updated = updated_baseline(records, baseline, found)
+    write_output(file, updated.as_toml().encode())
+    added = {one.place for one in updated.expectations}
+    added -= {one.place for one in baseline.expectations}
+    if added:
+        noun = "new entry needs" if len(added) == 1 else "new entries need"
+        say(f"{file}: {len(added)} {noun} a reason and an owner")
+    return updated
+
+
+def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
+    new = [(failure, f"{failure.grade}, not expected") for failure in result.new]
+    worse = [(failure, f"{failure.grade}, expected {grade}") for failure, grade in result.worse]
+    expired = [
+        (failure, f"{failure.grade}, no longer expected: the entry has expired")
+        for failure in result.expired
+    ]
+    counts = (
+        f"{len(new)} new",
+        f"{len(worse)} worse",
+        *([f"{len(expired)} expired"] if expired else []),
+        f"{len(result.expected)} expected",
+        f"{len(result.passing)} no longer failing",
+    )
+    yield Text()
+    against = f" against {file}" if file else ""
+    yield Text(f"Gate{against}: {', '.join(counts)}", style="bold")
+    wrong = (*new, *worse, *expired)
+    for failure, what in wrong[:_SHOWN]:
+        message = one_line(failure.message, _LONGEST)
+        yield Text.assemble(("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}")
+    if len(wrong) > _SHOWN:
+        yield Text(f"  and {len(wrong) - _SHOWN} more")
+    for expectation in result.passing:
+        place = f"{expectation.robot} {expectation.check}"
+        yield Text.assemble(("  ✓", "green"), f" {place}: passes now; --update-baseline removes it")
+    if result.absent:
+        yield Text(f"  {result.absent} entries of robots that are not in this run")

@@ -1,0 +1,267 @@
+"""Output to the terminal: results on stdout; messages and progress on stderr.
+
+Colours are used on terminals only, and not if ``NO_COLOR`` is set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from urdf_usd.converter.diagnostics.messages import group_alike
+from urdf_usd.reports.appearance import VERDICTS
+from urdf_usd.reports.text import plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from urdf_usd.converter.diagnostics import Diagnostic
+    from urdf_usd.reports.records.record import RobotRecord
+
+# Keyed by the value of a severity.
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_PIPE_WIDTH = 120
+# Seconds between lines of progress without a terminal.
+_PERIOD = 10.0
+# Number of latest robots from which the rate is computed.
+_WINDOW = 200
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would exit with status 1, which means that a robot does not conform.
+        raise BrokenPipeError
+
+
+def stderr() -> Console:
+    return _Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def stdout() -> Console:
+    """Return a console on the current stdout; in a pipe, wide enough for tables."""
+    console = _Console(highlight=False)
+    return console if console.is_terminal else _Console(highlight=False, width=_PIPE_WIDTH)
+
+
+def long_stdout() -> Console:
+    """Return a console on the current stdout that never wraps a line."""
+    return _Console(highlight=False, soft_wrap=True)
+
+
+def print_lines(lines: Iterable[Text | str]) -> None:
+    """Write lines to stdout, whatever their length."""
+    console = long_stdout()
+    for line in lines:
+        console.print(line, markup=False)
+
+
+def say(line: str) -> None:
+    """Write one line to stderr."""
+    click.echo(plain(line), err=True)
+
+
+def say_error(message: str) -> None:
+    """Write ``error: message`` to stderr."""
+    stderr().print(Text.assemble(("error:", SEVERITY_STYLES["error"]), f" {message}"))
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``.
+
+    Errors include their remedy. Of each rule, 100 are written, and the last one with
+    the number of all others.
+    """
+    console = stderr()
+    for alike in group_alike(tuple(diagnostics)):
+        diagnostic = alike.one
+        console.print(
+            Text.assemble(
+                (plain(f"{diagnostic.location}: ") if diagnostic.location else "", "bold"),
+                (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
+                f" {plain(alike.described(diagnostic.advice))} ",
+                (f"[{diagnostic.rule}]", "dim"),
+            )
+        )
+
+
+def _stderr_is_terminal() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+class StatusLine:
+    """The last line of stderr if that is a terminal; otherwise nothing."""
+
+    def __init__(self) -> None:
+        self._text = ""
+
+    def show(self, text: str) -> None:
+        """Replace the line.
+
+        Args:
+            text: In ASCII, so that each character takes one column.
+        """
+        self.clear()
+        if _stderr_is_terminal():
+            # A wrapped line could not be cleared.
+            self._text = text[: shutil.get_terminal_size().columns - 1]
+            click.echo(self._text, nl=False, err=True)
+
+    def clear(self) -> None:
+        if self._text:
+            click.echo(f"\r{' ' * len(self._text)}\r", nl=False, err=True)
+        self._text = ""
+
+    def say(self, line: str) -> None:
+        """Write a permanent line to stderr above the status line."""
+        text = self._text
+        self.clear()
+        say(line)
+        self.show(text)
+
+
+@contextmanager
+def shown_status(text: str) -> Iterator[StatusLine]:
+    """Show a status line until the end of the block."""
+    status = StatusLine()
+    status.show(text)
+    try:
+        yield status
+    finally:
+        status.clear()
+
+
+@contextmanager
+def shown_meshes() -> Iterator[Callable[[str, int, int], None]]:
+    """Show the decomposition of meshes, each of which may take minutes, on terminals.
+
+    Call the result before each mesh, with its name, its number from one on, and the
+    number of meshes.
+    """
+    if not _stderr_is_terminal():
+        yield lambda *_: None
+        return
+    bar = _bar()
+    task = bar.add_task("", pace="decomposing")
+
+    def show(mesh: str, number: int, total: int) -> None:
+        bar.start()
+        bar.update(task, completed=number - 1, total=total, description=mesh, refresh=True)
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[RobotRecord], None]]:
+    """Show progress of a run on stderr; call the result once per robot.
+
+    A bar on terminals; otherwise a line every ten seconds, and one for each robot that
+    does not conform.
+
+    Args:
+        total: Number of records: robots times converters.
+        named: Whether to prefix the robot with its converter.
+    """
+    console, pace = stderr(), Pace(total, time.monotonic())
+    if console.is_terminal:
+        with _bar() as bar:
+            task = bar.add_task("", total=total, pace="")
+
+            def advance(record: RobotRecord) -> None:
+                pace.finish(time.monotonic())
+                name = _name(record, named=named)
+                bar.update(task, advance=1, description=name, pace=f"{pace}", refresh=True)
+
+            yield advance
+        return
+
+    count, due = 0, 0.0
+
+    def show(record: RobotRecord) -> None:
+        nonlocal count, due
+        count, now = count + 1, time.monotonic()
+        pace.finish(now)
+        if now < due and record.verdict.conforms and count < total:
+            return
+        due = now + _PERIOD
+        result = "part of a robot" if record.part else record.verdict
+        rate = f" ({pace})" if f"{pace}" else ""
+        sign = VERDICTS[record.verdict].sign
+        start = Text(f"[{count:{len(str(total))}}/{total}] {sign} {result}: ")
+        console.print(start + Text(f"{_name(record, named=named)}{rate}"))
+
+    yield show
+
+
+def _name(record: RobotRecord, *, named: bool) -> str:
+    return f"{record.candidate}/{record.id}" if named else record.id
+
+
+def _bar() -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    return Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TextColumn("{task.description}", style="dim"),
+        console=stderr(),
+        transient=True,
+    )
+
+
+class Pace:
+    """Rate at which robots are finished, and the time left: ``2.5/s, 40 s left``.
+
+    Args:
+        total: Number of robots.
+        start: Start time [s].
+    """
+
+    def __init__(self, total: int, start: float) -> None:
+        self._left = total
+        self._times = deque([start], maxlen=_WINDOW)
+
+    def finish(self, now: float) -> None:
+        """Count one robot that finished at a time [s]."""
+        self._left -= 1
+        self._times.append(now)
+
+    def __str__(self) -> str:
+        seconds = self._times[-1] - self._times[0]
+        finished = len(self._times) - 1
+        if not finished or seconds <= 0:
+            return ""
+        each = seconds / finished
+        rate = f"{1 / each:.1f}/s" if each < 1 else f"{each:.1f} s each"
+        return f"{rate}, {duration(self._left * each)} left" if self._left else rate
+
+
+def duration(seconds: float) -> str:
+    """Format a duration as seconds, minutes or hours."""
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h"
