@@ -246,10 +246,11 @@ def compare(session: nox.Session) -> None:
 def sensitivity(session: nox.Session) -> None:
     """Seed faults into good USDs; fails if one is not caught.
 
-    Arguments go to `urdf-usd doctor --sensitivity`, `--full` for all places.
+    Arguments go to tests/faults/sensitivity.py: `--full` for all places, `--simulators` to
+    show which installed simulators a fault changes, `--json FILE`, or robots.
     """
     install(session)
-    session.run("urdf-usd", "doctor", "--sensitivity", *session.posargs)
+    session.run("python", "-m", "tests.faults.sensitivity", *session.posargs)
 
 
 @nox.session

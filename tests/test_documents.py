@@ -45,7 +45,6 @@ NOT_RUN = {
     "nox -s simready -- erd --physics-variants --robot-type Humanoid": _SESSION,
     "nox -s isaac -- pybullet erd": _SESSION,
     "nox -s mujoco -- pybullet erd": _SESSION,
-    "urdf-usd doctor --sensitivity": "minutes; the sensitivity session runs it",
 }
 # Corpora that are downloaded or installed separately, and their replacements here.
 SMALL = {"rd": "dir:my_robots", "erd": "dir:my_robots"}

@@ -70,7 +70,7 @@ class Motion(Struct, frozen=True):
     # Instance name of multiple-apply schemas, such as ``rotX``, and type of each joint. Axes are in
     # the joint frame, except that of the last joint, which is in the child body
     axes: tuple[tuple[str, JointKind], ...]
-    backwards: bool = False  # Whether the child is on side 0
+    backwards: bool = False  # whether the child is on side 0
     # Angles of the cone limit of a spherical joint [deg]; None for others
     cone: tuple[float, float] | None = None
 

@@ -63,10 +63,10 @@ _STANDING = np.array(
 class StageLink(Struct, frozen=True):
     """A prim that is a link."""
 
-    path: str  # The prim
+    path: str
     name: str  # URDF name
     body: str  # Body that carries it: its own path for a body, WORLD for none
-    above: str | None  # Nearest ancestor that is a link, if any
+    above: str | None  # nearest ancestor that is a link, if any
 
     @property
     def is_body(self) -> bool:
@@ -77,12 +77,12 @@ class StageLink(Struct, frozen=True):
 class Mechanism(Struct, frozen=True, eq=False):
     """The links of one robot and its joints."""
 
-    links: tuple[StageLink, ...]  # Links that are prims, in stage order
-    world: str | None  # Name of an added link that represents the world, if any
-    joints: tuple[Joint, ...]  # Joints in stage order, then those of frames
+    links: tuple[StageLink, ...]  # links that are prims, in stage order
+    world: str | None  # name of an added link that represents the world, if any
+    joints: tuple[Joint, ...]  # joints in stage order, then those of frames
     moved: Mapping[str, Array]  # (4, 4) frame of a link in the frame of its prim, if they differ
-    intermediate: tuple[Link, ...]  # Links without prim and mass, between the joints of chains
-    loops: tuple[LoopJoint, ...]  # Joints that close loops; they are not in ``joints``
+    intermediate: tuple[Link, ...]  # links without prim and mass, between the joints of chains
+    loops: tuple[LoopJoint, ...]  # joints that close loops; they are not in ``joints``
 
 
 def nearest(path: str, among: Container[str]) -> str | None:
@@ -194,9 +194,9 @@ class _StageRobot(Struct, frozen=True):
 
     # A prim that belongs to this robot alone: its articulation root, or else its first body
     path: str
-    bodies: tuple[str, ...]  # Paths of the bodies, in stage order
-    joints: tuple[str, ...]  # Paths of the joints
-    roots: tuple[str, ...]  # Paths of the articulation roots at or above bodies or joints
+    bodies: tuple[str, ...]  # paths of the bodies, in stage order
+    joints: tuple[str, ...]  # paths of the joints
+    roots: tuple[str, ...]  # paths of the articulation roots at or above bodies or joints
 
     def has(self, path: str) -> bool:
         """Return whether a prim is a body or a joint."""

@@ -66,7 +66,7 @@ _REPEATING = {"repeat", "useMetadata"}
 class Texture(Struct, frozen=True, eq=False):
     """An image that gives the colour of a mesh."""
 
-    material: str  # Name of the material
+    material: str  # name of the material
     reference: str  # The path in the stage
     location: str  # The path that it resolves to, perhaps inside a package
     node: UsdShade.Shader | None  # The shader that reads the image; None for MDL surfaces
@@ -82,9 +82,9 @@ class LinkShapes(Struct, frozen=True, eq=False):
 class Shapes(Struct, frozen=True, eq=False):
     """All shapes of a robot."""
 
-    by_link: Mapping[str, LinkShapes]  # Shapes by link prim, of links that have some
-    meshes: Mapping[str, PolygonMesh]  # Surface of every mesh, by the URI in the shapes
-    textures: Mapping[str, Texture]  # Texture of the colour of a visual mesh, by its URI
+    by_link: Mapping[str, LinkShapes]  # shapes by link prim, of links that have some
+    meshes: Mapping[str, PolygonMesh]  # surface of every mesh, by the URI in the shapes
+    textures: Mapping[str, Texture]  # texture of the colour of a visual mesh, by its URI
 
 
 NO_SHAPES = Shapes({}, {}, {})
@@ -306,8 +306,8 @@ def _surface(
 class _Source(Struct, frozen=True, eq=False):
     """The material of most faces of a gprim."""
 
-    name: str  # Its name
-    path: Sdf.Path  # Its prim
+    name: str
+    path: Sdf.Path
     shader: UsdShade.Shader | None  # Its surface; None without one
     count: int  # Number of materials of the gprim
 

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from tests.conformance.miniatures import ROBOT, Miniature, usd_reading
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.converter.robot.model import Capsule, Cylinder, Geometry, MeshFile, Robot
 
 
@@ -128,14 +128,6 @@ def _miniatures(role: Role) -> tuple[Miniature, ...]:
     )
 
 
-def _flipped_normals() -> Observation:
-    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
-        shading = Shading(True, -1.0, 1.0, (0.0, 0.0, 0.0))
-        return [structs.replace(own[0], shading=shading)]
-
-    return restating_shapes(usd_reading(), "arm", Role.VISUAL, edit)
-
-
 def _flipped_mapping() -> Observation:
     """Let v of the texture coordinates of the wedge point down."""
 
@@ -179,46 +171,10 @@ _LOOKS = (
         "is (0.55, 0.25, 0.1) linear",
     ),
     Miniature(
-        "colour lost",
-        lambda: _with_appearance(color=None),
-        {"visual.colour": "link base"},
-        "is not stated",
-    ),
-    Miniature(
-        "opacity lost",
-        lambda: _with_appearance(opacity=1.0),
-        {"visual.opacity": "link base"},
-        "is 1, not 0.6",
-    ),
-    Miniature(
-        "texture of no material in the file",
-        lambda: _with_appearance(texture="0123456789", image="moss.png"),
-        {"visual.texture": "link base"},
-        "is moss.png (01234567), not none",
-    ),
-    Miniature(
-        "emission added",
-        lambda: _with_appearance(properties=(("emissiveColor", (0.5, 0.0, 0.0)),)),
-        {"visual.material": "link base"},
-        "is 0.5, 0, 0, not 0, 0, 0",
-    ),
-    Miniature(
-        "normals flipped",
-        _flipped_normals,
-        {"visual.normals": "link arm"},
-        "mean cosine -1 to the faces",
-    ),
-    Miniature(
         "texture coordinates flipped",
         _flipped_mapping,
         {"visual.mapping": "link arm"},
         "texture coordinates of mesh",
-    ),
-    Miniature(
-        "opacity of an image not in the file",
-        lambda: _with_appearance(mask="0123456789"),
-        {"visual.opacity": "link base"},
-        "is 0.6 times that of an image (01234567), not 0.6",
     ),
 )
 SHAPE_MINIATURES = (

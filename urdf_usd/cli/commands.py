@@ -219,33 +219,10 @@ class Doctor(Struct, frozen=True, kw_only=True):
     JSON Schema of a kind of file instead. robot: results/<id>.json of a run, and the file
     of check --json. summary: summary.json of a run. history: a run in the folder of
     --history. case: a case of the feature suite. Infinite values and NaN are the strings
-    inf, -inf and nan. description: the TOML file of --with. defaults: urdf-usd.toml. With
-    --sensitivity, the harness itself is tested: a seeded fault that no check catches is a
-    failure.
+    inf, -inf and nan. description: the TOML file of --with. defaults: urdf-usd.toml.
     """
 
     schema: Annotated[Schema | None, Option("Print the JSON Schema of a kind of file.")] = None
-    sensitivity: Annotated[
-        bool,
-        Option("Test the harness instead: seed faults into good USDs; each must be caught."),
-    ] = False
-    full: Annotated[
-        bool, Option("With --sensitivity: at every place of every robot, not one per kind.")
-    ] = False
-    simulators: Annotated[
-        bool,
-        Option("With --sensitivity: also show which installed simulators a fault changes."),
-    ] = False
-    json_file: Annotated[
-        Path | None,
-        Option("With --sensitivity: also write the result as JSON.", "--json", type=FILE),
-    ] = None
-    jobs: Annotated[int, Option("With --sensitivity: number of processes.", type=AT_LEAST_ONE)] = 2
-
-    def __post_init__(self) -> None:
-        """Refuse options of another one that is absent."""
-        if not self.sensitivity and (self.full or self.simulators or self.json_file):
-            raise click.UsageError("--full, --simulators and --json need --sensitivity")
 
 
 class Export(Struct, frozen=True, kw_only=True):
@@ -729,9 +706,6 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         (
             "urdf-usd doctor",
             "urdf-usd doctor --schema robot > robot.schema.json",
-            "urdf-usd doctor --sensitivity",
-            "urdf-usd doctor --sensitivity --simulators",
-            "urdf-usd doctor --sensitivity --full --json sensitivity.json",
         ),
     ),
     "export": Command(

@@ -1,4 +1,4 @@
-"""``urdf-usd doctor``: what is installed, JSON Schemas, and a test of the harness."""
+"""``urdf-usd doctor``: what is installed, and JSON Schemas."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import msgspec
 from rich.text import Text
 
 from urdf_usd.cli.commands import Doctor, Schema
-from urdf_usd.cli.failures import ExitCode
-from urdf_usd.cli.files import RECORD, require_outputs
 from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
-from urdf_usd.cli.sensitivity import run_sensitivity
 from urdf_usd.cli.terminal import print_lines, shown_status
 from urdf_usd.conformance.engines.protocol import Available, Crashed
 from urdf_usd.conformance.execution.engine_set import list_engines
@@ -24,18 +21,9 @@ from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.schema import schema_text
 
 
-def doctor(options: Doctor) -> ExitCode:
+def doctor(options: Doctor) -> None:
     if options.schema:
         _print_schema(options.schema)
-    elif options.sensitivity:
-        require_outputs([(options.json_file, RECORD)])
-        passed = run_sensitivity(
-            full=options.full,
-            simulators=options.simulators,
-            jobs=options.jobs,
-            json_file=options.json_file,
-        )
-        return ExitCode.DONE if passed else ExitCode.DOES_NOT_CONFORM
     else:
         for title, status, rows in (
             ("Versions", "Reading versions ...", _versions()),
@@ -55,7 +43,6 @@ def doctor(options: Doctor) -> ExitCode:
                 )
                 for available, name, detail in lines
             )
-    return ExitCode.DONE
 
 
 def _print_schema(kind: Schema) -> None:

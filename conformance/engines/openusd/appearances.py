@@ -146,16 +146,16 @@ class CornerValues(Struct, frozen=True, eq=False):
     """Values at the corners of faces."""
 
     values: NDArray[np.floating]  # (K, D) values
-    indices: NDArray[np.integer]  # Value of each corner of :attr:`Mesh.corners`
+    indices: NDArray[np.integer]  # value of each corner of :attr:`Mesh.corners`
 
 
 class MaterialLook(Struct, frozen=True, eq=False):
     """What a preview surface shows on any Gprim."""
 
-    look: Appearance  # Without area
-    properties: tuple[Property, ...]  # Inputs and outputs with another effect
-    texture: _Texture | None  # Image of the colour
-    mask: _Texture | None  # Image of the opacity
+    look: Appearance  # without area
+    properties: tuple[Property, ...]  # inputs and outputs with another effect
+    texture: _Texture | None  # image of the colour
+    mask: _Texture | None  # image of the opacity
 
 
 Materials: TypeAlias = dict[str, MaterialLook | None]
@@ -294,8 +294,8 @@ class _Part(Struct, frozen=True, eq=False):
     """A part of a Gprim with one material."""
 
     gprim: Usd.Prim  # The Gprim, which holds the primvars
-    area: float  # Of the part [m^2]
-    faces: MeshFaces | None  # Of the Gprim, if it is a mesh
+    area: float  # of the part [m^2]
+    faces: MeshFaces | None  # of the Gprim, if it is a mesh
     chosen: NDArray[np.bool_] | None  # (M) which of its triangles belong to the part
 
 
@@ -652,13 +652,13 @@ def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
 class _Texture(Struct, frozen=True):
     """A texture that an input is connected to."""
 
-    name: str  # Of its file
+    name: str  # of its file
     # By :func:`image_digest`; of the bytes of what is no image, of no bytes if it is not found or
     # too large
     digest: str
-    sha256: str  # Of its bytes
+    sha256: str  # of its bytes
     factors: tuple[float, ...]  # Scale of red, green, blue and alpha
-    bias: tuple[float, ...]  # What is added to them
+    bias: tuple[float, ...]  # what is added to them
     color_space: str  # ``sRGB`` or ``raw``
     output: str  # The connected output
     node: UsdShade.Shader  # The node that reads it

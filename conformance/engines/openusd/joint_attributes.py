@@ -94,7 +94,7 @@ _SMALLEST = 2.0**-126
 class Freedom(Struct, frozen=True):
     """The degree of freedom of a joint that has exactly one."""
 
-    angular: bool  # Whether it is a rotation; schemas use degrees then
+    angular: bool  # whether it is a rotation; schemas use degrees then
     # Instance name in multiple-apply schemas: ``angular``, or ``transY`` of an untyped joint
     instance: str
 

@@ -47,25 +47,25 @@ LINEAR = frozenset({JointType.PRISMATIC})
 class Mobility(Struct, frozen=True):
     """Motion that a joint allows its second side relative to its first."""
 
-    type: JointType | None  # Kind of motion; None if URDF has no such type
-    axis: int | None = None  # Coordinate axis of the joint frame about or along which it moves
-    lower: float | None = None  # Lower limit [rad or m]; None where the type has none
-    upper: float | None = None  # Upper limit likewise
-    note: str | None = None  # What is unusual about it
+    type: JointType | None  # kind of motion; None if URDF has no such type
+    axis: int | None = None  # coordinate axis of the joint frame about or along which it moves
+    lower: float | None = None  # lower limit [rad or m]; None where the type has none
+    upper: float | None = None  # upper limit likewise
+    note: str | None = None  # what is unusual about it
 
 
 class Connection(Struct, frozen=True, eq=False):
     """A joint as the parser resolves it; frames in metres."""
 
     name: str  # URDF name
-    path: str  # Path of the prim that states the joint
+    path: str  # path of the prim that states the joint
     # Paths of the bodies on side 0 and 1; WORLD for the world and static colliders
     bodies: tuple[str, str]
-    targets: tuple[str, str]  # Authored targets of the joint; empty for none
+    targets: tuple[str, str]  # authored targets of the joint; empty for none
     anchors: tuple[Array, Array]  # (4, 4) joint frame in the frame of the body on each side
-    mobility: Mobility  # Motion of side 1 relative to side 0
-    articulated: bool  # Whether it may be part of an articulation's tree
-    reversed: bool = False  # Whether side 1 is the parent, seen from the base
+    mobility: Mobility  # motion of side 1 relative to side 0
+    articulated: bool  # whether it may be part of an articulation's tree
+    reversed: bool = False  # whether side 1 is the parent, seen from the base
 
     @property
     def parent(self) -> int:
@@ -110,9 +110,9 @@ _NOTES = {
 class JointNote(Struct, frozen=True):
     """A joint that connects nothing, or less than it states."""
 
-    problem: str  # Key of ``_NOTES``
-    path: str  # Its prim
-    name: str  # Its URDF name
+    problem: str  # key of ``_NOTES``
+    path: str
+    name: str
     target: str = ""  # The prim that is concerned
 
     def message(self, joint: str) -> str:

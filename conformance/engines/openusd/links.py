@@ -40,10 +40,10 @@ class Weld(Struct, frozen=True):
 class LinkPrim(Struct, frozen=True):
     """A prim that is a candidate for a link."""
 
-    path: str  # Path of the prim
+    path: str  # path of the prim
     name: str  # URDF name
-    body: str  # Path of the body that carries it: its own for a body, WORLD if none
-    above: str | None  # Name of the nearest candidate above it, or None
+    body: str  # path of the body that carries it: its own for a body, WORLD if none
+    above: str | None  # name of the nearest candidate above it, or None
     weld: Weld | None  # The joint in its custom attributes, if any
 
     @property
@@ -55,9 +55,9 @@ class LinkPrim(Struct, frozen=True):
 class LinkPrims(Struct, frozen=True):
     """The candidates, one per URDF name, in the order of the stage."""
 
-    by_name: Mapping[str, LinkPrim]  # Candidates by URDF name
+    by_name: Mapping[str, LinkPrim]  # candidates by URDF name
     by_path: Mapping[str, LinkPrim]  # The same by prim path
-    shadowed: tuple[str, ...]  # Paths of bodies whose name is taken by another body
+    shadowed: tuple[str, ...]  # paths of bodies whose name is taken by another body
 
 
 def find_links(physics: Physics) -> LinkPrims:

@@ -56,15 +56,15 @@ _TENSOR_VALUES = 6
 class BodyMass(Struct, frozen=True):
     """One body's mass properties, in SI units and in its own frame."""
 
-    properties: MassProperties  # What a simulator uses
-    departures: tuple[Departure, ...]  # Inertias that OpenUSD's utility replaces
+    properties: MassProperties  # what a simulator uses
+    departures: tuple[Departure, ...]  # inertias that OpenUSD's utility replaces
     restated: Restatement | None  # The inertia, if it is authored twice
-    invented: bool  # Whether no mass is authored
-    notes: tuple[str, ...]  # On colliders, and on invented values
+    invented: bool  # whether no mass is authored
+    notes: tuple[str, ...]  # on colliders, and on invented values
     moments: Array  # (3) principal moments [kg m^2]
     axes: Array  # (3, 3) rotation of the principal axes in the body
-    computed: tuple[str, ...]  # Which of mass, centre of mass and inertia are not authored
-    is_empty: bool  # Whether neither a mass nor a collider is authored
+    computed: tuple[str, ...]  # which of mass, centre of mass and inertia are not authored
+    is_empty: bool  # whether neither a mass nor a collider is authored
 
 
 def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
@@ -274,7 +274,7 @@ def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
 class Solid(Struct, frozen=True, eq=False):
     """A solid of density one; lengths in units of the stage."""
 
-    volume: float  # Volume
+    volume: float
     center: Array  # (3,) centre of mass in the solid's own frame
     inertia: Array  # (3, 3) about the centre of mass, along the axes of that frame
 

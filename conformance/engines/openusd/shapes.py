@@ -155,10 +155,10 @@ def _solid(placed: _Placed, body: Array) -> Solid:
 class _Placed(Struct, frozen=True, eq=False):
     """A shape in the frame of one of the candidates above it."""
 
-    prim: Usd.Prim  # Its prim
-    roles: tuple[Role, ...]  # Its roles
-    geometry: Geometry  # Its geometry
-    link: str  # Name of the candidate
+    prim: Usd.Prim
+    roles: tuple[Role, ...]
+    geometry: Geometry
+    link: str
     to_link: Array  # (4, 4) from the prim's frame to the candidate's [m]
 
 
@@ -211,7 +211,7 @@ class _Measured(Struct, frozen=True):
     surfaces: dict[tuple[int, bytes], tuple[Surface, Array] | None]
     # Volumes of convex hulls in the mesh's own frame, in units of the stage
     hulls: dict[int, float]
-    materials: Materials  # Materials, by path
+    materials: Materials
 
 
 class Geometry(Mesh, frozen=True, eq=False, kw_only=True):

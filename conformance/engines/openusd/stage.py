@@ -80,19 +80,19 @@ class Units(Struct, frozen=True):
 class Physics(Struct, frozen=True, eq=False):
     """Descriptors of the parser below the default prim; keys are prim paths."""
 
-    stage: Usd.Stage  # The open stage
-    default: Usd.Prim  # Its default prim
-    units: Units  # Units of the stage
+    stage: Usd.Stage
+    default: Usd.Prim
+    units: Units
     # Descriptors of rigid bodies, in the parser's order
     bodies: Mapping[str, UsdPhysics.RigidBodyDesc]
-    joints: Mapping[str, UsdPhysics.JointDesc]  # Descriptors of joints
+    joints: Mapping[str, UsdPhysics.JointDesc]
     # Descriptors of the colliders whose volume can be computed
     shapes: Mapping[str, UsdPhysics.ShapeDesc]
-    articulations: Mapping[str, UsdPhysics.ArticulationDesc]  # Descriptors of articulations
-    missing: tuple[str, ...]  # Layers, references and payloads that are missing, or cyclic
+    articulations: Mapping[str, UsdPhysics.ArticulationDesc]
+    missing: tuple[str, ...]  # layers, references and payloads that are missing, or cyclic
     # Prims of the whole stage with their properties, unless its values were known to be usable
     authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]]
-    notes: tuple[str, ...] = ()  # On colliders that are no Gprims
+    notes: tuple[str, ...] = ()  # on colliders that are no Gprims
 
 
 @contextmanager

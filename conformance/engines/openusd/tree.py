@@ -44,8 +44,8 @@ class BodyTree(Struct, frozen=True):
     # Joints of the tree, parent before child, reversed where needed so that their parent side is
     # nearer to the root
     joints: tuple[Connection, ...]
-    loops: tuple[Connection, ...]  # Joints that close a loop
-    roots: tuple[str, ...]  # Bodies that are no child of a joint, at their authored poses
+    loops: tuple[Connection, ...]  # joints that close a loop
+    roots: tuple[str, ...]  # bodies that are no child of a joint, at their authored poses
 
     @property
     def base(self) -> str | None:

@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.direct import examine_here
+from tests.faults.fault import ROBOTS
 from urdf_usd.cli.main import main
-from urdf_usd.conformance import mutation
 from urdf_usd.conformance.execution.run import RunOptions, run
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import BodyNesting
@@ -19,7 +19,7 @@ from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 # Oblique axes, chained couplings, couplings between kinds, a massless base.
-ARM = Path(mutation.__file__).parent / "robots" / "oblique_arm.urdf"
+ARM = ROBOTS / "oblique_arm.urdf"
 
 
 def _invoke(*arguments: str) -> Result:

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,26 +86,6 @@ _COMMANDS = (
     "run arm.urdf two_roots.urdf --out report --strict",
     "run dir:no_such_folder --out report",
 )
-# Runs in the version: its seeded faults, by id, as JSON on stdout.
-_FAULTS = """
-import json, sys
-from urdf_usd.conformance.mutation.sensitivity import ROBOTS, measure
-robots = ("oblique_arm",) if sys.argv[1] == "sample" else ROBOTS
-result = measure(robots=robots, jobs=int(sys.argv[2]))
-missed = lambda places: [" ".join(place) for place in places]
-print(json.dumps({
-    "raised": {robot: list(checks) for robot, checks in result.raised},
-    "faults": [
-        {"id": kind.fault, "seeded": kind.seeded, "caught": kind.caught,
-         "equivalent": kind.equivalent, "checks": dict(kind.checks),
-         "missed": missed(kind.missed)} for kind in result.kinds
-    ] + [
-        {"id": schema.schema, "seeded": schema.seeded, "caught": schema.caught,
-         "checks": dict(schema.checks), "missed": missed(schema.missed)}
-        for schema in result.schemas
-    ],
-}))
-"""
 
 
 @dataclass(frozen=True)
@@ -217,14 +198,43 @@ def _run_cli(version: Version, folder: Path, *arguments: str) -> int:
 
 
 def _seed_faults(version: Version, place: Path, _: Path, sample: bool, __: Path | None) -> None:
-    size = "sample" if sample else "whole"
-    done = subprocess.run(
-        (str(version.python), "-c", _FAULTS, size, str(os.cpu_count() or 1)),
-        cwd=version.tree,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
-    (place / "faults.json").write_text(done.stdout, encoding="utf-8")
+    """Write the seeded faults by id; none of a version that seeded them otherwise."""
+    trials = []
+    raised = {}
+    if (version.tree / "tests/faults/sensitivity.py").exists():
+        file = place / "trials.json"
+        robots = ("oblique_arm",) if sample else ()
+        options = ("--jobs", str(os.cpu_count() or 1), "--json", str(file))
+        done = subprocess.run(
+            (str(version.python), "-m", "tests.faults.sensitivity", *robots, *options),
+            cwd=version.tree,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not file.exists():
+            raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
+        document = json.loads(file.read_text(encoding="utf-8"))
+        file.unlink()
+        raised = dict(document["raised"])
+        trials = [*document["trials"], *document["schema_trials"]]
+    faults = []
+    for fault in dict.fromkeys(trial["fault"] for trial in trials):
+        own = [trial for trial in trials if trial["fault"] == fault]
+        outcomes = Counter(trial["outcome"] for trial in own)
+        faults.append(
+            {
+                "id": fault,
+                "seeded": outcomes["caught"] + outcomes["missed"],
+                "caught": outcomes["caught"],
+                "equivalent": outcomes["equivalent"],
+                "checks": Counter(check for trial in own for check in trial["failed"]),
+                "missed": [
+                    " ".join((trial["robot"], trial["subject"], trial["title"])).strip()
+                    for trial in own
+                    if trial["outcome"] == "missed"
+                ],
+            }
+        )
+    outcome = json.dumps({"raised": raised, "faults": faults})
+    (place / "faults.json").write_text(outcome, encoding="utf-8")

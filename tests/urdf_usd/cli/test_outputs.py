@@ -61,7 +61,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")
-_MEASURE = ("doctor", "--sensitivity")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,6 @@ _MEASURE = ("doctor", "--sensitivity")
         ("reduce", "a.urdf", "usd"),
         ("run", "a.urdf", "--out", "usd"),
         ("run", "a.urdf", "--out", "new", "--history", "usd/../new"),
-        (*_MEASURE, "--json", "a.urdf"),
     ],
 )
 def test_input_is_not_overwritten(arguments: tuple[str, ...], folder: Path) -> None:

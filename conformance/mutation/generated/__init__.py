@@ -1,1 +1,0 @@
-"""Seeds from the schema registry of OpenUSD, and why some of them are harmless."""

@@ -1,1 +1,0 @@
-"""Faults in joints: frames, axes, limits, drives and couplings."""

@@ -1,1 +1,0 @@
-"""Faults in colliders and visuals: geometry, meshes, materials and textures."""

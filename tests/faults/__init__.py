@@ -1,0 +1,1 @@
+"""Seeded faults: mistakes of converters in good USDs, each of which a check must catch."""

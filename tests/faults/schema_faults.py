@@ -1,0 +1,552 @@
+"""Wrong values of every property of the registered physics schemas.
+
+They are generated from the schema registry of OpenUSD, so that a new property, or a new
+schema of :data:`FAMILIES`, is seeded without a change here:
+
+- every property of every schema is set to several wrong values of its type, on prims that
+  have the schema, else on prims to which it can be applied, else on an added prim;
+- every applied schema is removed, and every API schema is applied to one prim of each kind
+  without it, once with its fallbacks and once with other values;
+- prims of every concrete type are added, and joints become joints of other types;
+- prims of every kind are deactivated, are made instanceable, and become scopes;
+- units and up axis of the stage are changed;
+- properties of applied schemas that are not registered, such as those of PhysX, are changed
+  where they are authored.
+
+A kind of prims is their type and their physics schemas; all shapes are of one type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from msgspec import Struct, structs
+from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+
+from tests.faults.fault import STRANGER
+from urdf_usd.conformance.engines.openusd.settings.coverage import plugin_schemas
+from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
+    harmless_reason,
+    schema_attribute,
+)
+
+FAMILIES = ("usdPhysics", "newton", "physx")
+"""Beginnings of the names of the plugins whose schemas are seeded."""
+
+# Groups of changes that concern no schema.
+STAGE, PRIM = "stage metadata", "prim metadata"
+# Plugins of the types of prims that are deactivated, and of the metadata of stages.
+_PLUGINS = ("usdGeom", "usdPhysics")
+# Instances of the schemas of joints: of typed joints, and two of untyped ones.
+_INSTANCES = ("angular", "linear", "distance", "rotX", "transZ")
+_INSTANCE = "__INSTANCE_NAME__"
+_TURN = Gf.Quatd(math.cos(0.2), math.sin(0.2) * Gf.Vec3d(2, -3, 6) / 7)
+
+_Edit: TypeAlias = Callable[[Usd.Prim], object]
+# Edits by title, each with the value that it authors; None for a relationship.
+_Wrong: TypeAlias = dict[str, tuple[_Edit, object]]
+
+
+class SchemaFault(Struct, frozen=True, eq=False):
+    """One wrong value, or another change of one prim."""
+
+    schema: str
+    title: str
+    path: str
+    apply: Callable[[Usd.Stage], None]
+    # The changed properties, with `*` for an instance, and their values.
+    values: tuple[tuple[str, object], ...] = ()
+    # Whether the prim had the schema before.
+    held: bool = False
+
+    @property
+    def key(self) -> str:
+        """Identifies the change on all robots."""
+        return f"{self.schema}: {self.title}"
+
+
+class _Property(Struct, frozen=True, eq=False):
+    name: str
+    type: Sdf.ValueTypeName | None  # None for a relationship
+    fallback: object
+    allowed: tuple[str, ...] = ()
+
+    def of(self, instance: str) -> _Property:
+        name = self.name.replace(_INSTANCE, instance)
+        return _Property(name, self.type, self.fallback, self.allowed)
+
+
+# The schema registry.
+
+
+@cache
+def family_schemas() -> tuple[str, ...]:
+    """Return the registered schemas of :data:`FAMILIES`, by plugin and name."""
+    plugins = sorted(
+        plugin.name
+        for plugin in Plug.Registry().GetAllPlugins()
+        if plugin.name.startswith(FAMILIES) and "Types" in plugin.metadata
+    )
+    return tuple(schema for plugin in plugins for schema in sorted(plugin_schemas(plugin)))
+
+
+def _definition(schema: str) -> Usd.PrimDefinition:
+    registry = Usd.SchemaRegistry()
+    return registry.FindConcretePrimDefinition(schema) or registry.FindAppliedAPIPrimDefinition(
+        schema
+    )
+
+
+@cache
+def _all_properties(schema: str) -> tuple[_Property, ...]:
+    """Return the properties of a schema but those of any type that is drawn or placed."""
+    definition = _definition(schema)
+    names = definition.GetPropertyNames() if definition else ()
+    found = []
+    for name in names:
+        if name not in _definition("Xform").GetPropertyNames():
+            spec = definition.GetSchemaAttributeSpec(name)
+            allowed = tuple(spec.allowedTokens or ()) if spec else ()
+            kind, fallback = (spec.typeName, spec.default) if spec else (None, None)
+            found.append(_Property(name, kind, fallback, allowed))
+    return tuple(found)
+
+
+def _ancestors(schema: str) -> set[str]:
+    types = Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema).GetAllAncestorTypes()
+    infos = map(Usd.SchemaRegistry.FindSchemaInfo, types)
+    return {str(info.identifier) for info in infos if info} & {*family_schemas()}
+
+
+@cache
+def _own_properties(schema: str) -> tuple[_Property, ...]:
+    """Return the properties of a schema that no schema has from which it derives."""
+    if not _definition(schema):
+        return ()
+    bases = _ancestors(schema) | {*_definition(schema).GetAppliedAPISchemas()}
+    inherited = {
+        name
+        for base in (bases - {schema}) & {*family_schemas()}
+        for name in _definition(base).GetPropertyNames()
+    }
+    return tuple(one for one in _all_properties(schema) if one.name not in inherited)
+
+
+def _applied(prim: Usd.Prim) -> tuple[str, ...]:
+    """Return the applied schemas of a prim, also those that are not registered."""
+    unregistered = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    return tuple(dict.fromkeys((*prim.GetAppliedSchemas(), *unregistered)))
+
+
+def _is_family_type(prim: Usd.Prim) -> bool:
+    return prim.GetTypeName() in family_schemas()
+
+
+def _kind_of(prim: Usd.Prim) -> str:
+    shape = "Gprim" if prim.IsA(UsdGeom.Gprim) else str(prim.GetTypeName())
+    schemas = [str(prim.GetTypeName())] * _is_family_type(prim)
+    schemas += sorted(one for one in _applied(prim) if one.split(":")[0] in family_schemas())
+    names = [name for name in schemas if name != shape]
+    return f"{shape} ({', '.join(names)})" if names else shape
+
+
+def _is_a(prim: Usd.Prim, schema: str) -> bool:
+    return bool(prim.IsA(Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema)))
+
+
+def _is_related(prim: Usd.Prim, schema: str) -> bool:
+    """Whether a prim and a type have a common base type in the families."""
+    if not _is_family_type(prim) or schema not in family_schemas():
+        return False
+    return bool(_ancestors(str(prim.GetTypeName())) & _ancestors(schema))
+
+
+def _can_have(prim: Usd.Prim, schema: str, instance: str) -> bool:
+    """Whether a schema can be applied to a prim; one with instances is for joints."""
+    if instance and not prim.IsA(UsdPhysics.Joint):
+        return False
+    types = Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema, instance)
+    return not types or any(_is_a(prim, name) for name in types)
+
+
+# Wrong values of a type.
+
+
+def wrong_values(value: object, allowed: Iterable[str] = ()) -> dict[str, object]:
+    """Return values of the same type that differ from a value, by title."""
+    return {title: wrong for title, wrong in _variants(value, allowed) if not _same(value, wrong)}
+
+
+def _variants(value: object, allowed: Iterable[str]) -> Iterator[tuple[str, object]]:
+    kind: Any = type(value)
+    match value:
+        case bool():
+            yield "flipped", not value
+        case int() | float():
+            usual = value != 0 and math.isfinite(value)
+            yield from (
+                (("doubled", kind(2 * value)), ("negated", kind(-value)))
+                if usual
+                else (("one", kind(1)), ("minus one", kind(-1)))
+            )
+            yield "zero", kind(0)
+            if kind is float:
+                yield from (("not a number", math.nan), ("infinite", math.inf))
+                yield "negatively infinite", -math.inf
+        case str():
+            yield from ((f"is {token}", token) for token in allowed)
+            yield from (("misspelt", f"{value}_"), ("empty", ""))
+        case Sdf.AssetPath():
+            yield "to nothing", Sdf.AssetPath("./missing.bin")
+        case Gf.Quath() | Gf.Quatf() | Gf.Quatd():
+            right = Gf.Quatd(value)
+            yield "turned", kind((right if right.GetLength() else Gf.Quatd(1)) * _TURN)
+            yield "conjugated", kind(right.GetConjugate())
+            yield from (("zero", kind(0)), ("not a number", kind(math.nan)))
+        case _ if hasattr(value, "dimension"):
+            right = np.nan_to_num(np.array(value, np.float64), posinf=0.0, neginf=0.0)
+            size = float(np.linalg.norm(right)) or 1.0
+            first = np.arange(len(right)) == 0
+            for title, wrong in (
+                ("moved", right + size * np.arange(1, len(right) + 1) / len(right)),
+                ("negated", -right),
+                ("permuted", np.roll(right, 1)),
+                ("zero", 0 * right),
+                ("not a number", np.where(first, math.nan, right)),
+                ("infinite", np.where(first, math.inf, right)),
+            ):
+                yield title, kind(*wrong.tolist())
+        case _ if kind.__name__.endswith("Array"):
+            elements: list[Any] = list(value)  # type: ignore[call-overload]
+            yield from (("emptied", kind()), ("shortened", kind(elements[:-1])))
+            yield "reversed", kind(elements[::-1])
+            if not elements:
+                yield "one element", kind(1)
+            elif isinstance(elements[0], int | float):
+                for title, factor in (("doubled", 2), ("negated", -1), ("zero", 0)):
+                    yield title, kind([factor * element for element in elements])
+
+
+def _same(value: object, other: object) -> bool:
+    if isinstance(value, float) and isinstance(other, float) and math.isnan(value):
+        return math.isnan(other)
+    return type(value) is type(other) and bool(value == other)
+
+
+# Edits of a prim.
+
+
+def _author(name: str, kind: Sdf.ValueTypeName, value: object, prim: Usd.Prim) -> None:
+    prim.CreateAttribute(name, kind, custom=False).Set(value)
+
+
+def _block(name: str, prim: Usd.Prim) -> None:
+    prim.GetAttribute(name).Block()
+
+
+def _retarget(name: str, paths: Sequence[str], prim: Usd.Prim) -> None:
+    prim.CreateRelationship(name, custom=False).SetTargets(paths)
+
+
+def _all(edits: Sequence[_Edit], prim: Usd.Prim) -> None:
+    for edit in edits:
+        edit(prim)
+
+
+def _no_edit(_: Usd.Prim) -> None:
+    pass
+
+
+def schema_faults(stage: Usd.Stage, *, registered: bool = True) -> tuple[SchemaFault, ...]:
+    """Return all changes of a good stage; each has another key.
+
+    Args:
+        stage: The stage, whose default prim is the robot.
+        registered: Whether to seed registered schemas, and metadata; otherwise the
+            properties of schemas that are not registered.
+    """
+    generator = _Generator(stage)
+    found = generator.registered() if registered else generator.unregistered()
+    return tuple({fault.key: fault for fault in found}.values())
+
+
+class _Generator:
+    def __init__(self, stage: Usd.Stage) -> None:
+        self.stage = stage
+        self.extra = str(stage.GetDefaultPrim().GetPath().AppendChild(STRANGER))
+        # Without those of instances, which cannot be edited.
+        self.prims = tuple(stage.Traverse())
+        kinds: dict[str, list[Usd.Prim]] = {}
+        for prim in self.prims:
+            kinds.setdefault(_kind_of(prim), []).append(prim)
+        # The middle prim of each kind.
+        self.kinds = {name: found[len(found) // 2] for name, found in kinds.items()}
+
+    def registered(self) -> Iterator[SchemaFault]:
+        for schema in family_schemas():
+            if Usd.SchemaRegistry.IsConcrete(schema):
+                yield from self._of_type(schema)
+            elif Usd.SchemaRegistry.IsMultipleApplyAPISchema(schema):
+                for instance in _INSTANCES:
+                    yield from self._of_api(schema, instance)
+            elif Usd.SchemaRegistry.IsAppliedAPISchema(schema):
+                yield from self._of_api(schema)
+        yield from self._of_prims()
+        yield from self._of_stage()
+
+    def unregistered(self) -> Iterator[SchemaFault]:
+        found: dict[tuple[str, str], list[Usd.Prim]] = {}
+        for prim in self.prims:
+            defined = set(prim.GetPrimDefinition().GetPropertyNames())
+            for one in prim.GetAuthoredProperties():
+                schema = _unregistered_schema(prim, one.GetName())
+                if schema and one.GetName() not in defined and not one.IsCustom():
+                    found.setdefault((schema, one.GetName()), []).append(prim)
+        for (schema, name), prims in found.items():
+            attribute = prims[-1].GetAttribute(name)
+            kind = attribute.GetTypeName() if attribute else None
+            yield from self._of_values(schema, (_Property(name, kind, None),), prims, _no_edit)
+        for kind, prim in self.kinds.items():
+            for schema in _applied(prim):
+                if schema not in prim.GetAppliedSchemas():
+                    yield self._removal(schema, kind, prim)
+
+    def _fault(
+        self,
+        schema: str,
+        title: str,
+        at: Usd.Prim | str,
+        edit: _Edit,
+        values: Iterable[tuple[str, object]] = (),
+    ) -> SchemaFault:
+        """Return a change of a prim of the stage, or of an added one of a type."""
+        if isinstance(at, str):
+            return SchemaFault(
+                schema,
+                title,
+                self.extra,
+                lambda stage: edit(stage.DefinePrim(self.extra, at)),  # type: ignore[arg-type]
+                tuple(values),
+            )
+        path = str(at.GetPath())
+        collider = self._collider if at.IsA(UsdShade.Material) else None
+
+        def apply(stage: Usd.Stage) -> None:
+            prim = stage.GetPrimAtPath(path)
+            if collider:
+                # Unless a collider is bound to it, a material makes no difference.
+                binding = UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(collider))
+                binding.Bind(UsdShade.Material(prim), materialPurpose="physics")
+            edit(prim)
+
+        return SchemaFault(schema, title, path, apply, tuple(values))
+
+    @cached_property
+    def _collider(self) -> Sdf.Path | None:
+        found = (one.GetPath() for one in self.prims if one.HasAPI(UsdPhysics.CollisionAPI))
+        return next(found, None)
+
+    def _of_type(self, schema: str) -> Iterator[SchemaFault]:
+        holders = [prim for prim in self.prims if _is_a(prim, schema)]
+        yield from self._of_values(schema, _own_properties(schema), holders or [schema], _no_edit)
+        yield self._fault(schema, "added", schema, _no_edit)
+        yield from self._valued(schema, "added", _all_properties(schema), schema, _no_edit)
+        for kind, prim in self.kinds.items():
+            if prim.GetTypeName() != schema and _is_related(prim, schema):
+                edit = partial(_retype, schema)
+                yield self._fault(schema, f"type of a {kind}", prim, edit)
+
+    def _of_api(self, schema: str, instance: str = "") -> Iterator[SchemaFault]:
+        applied = f"{schema}:{instance}" if instance else schema
+
+        def apply(prim: Usd.Prim) -> None:
+            prim.AddAppliedSchema(applied)
+
+        without = {
+            kind: prim
+            for kind, prim in self.kinds.items()
+            if applied not in _applied(prim) and _can_have(prim, schema, instance)
+        }
+        sites: list[Usd.Prim | str] = [one for one in self.prims if applied in _applied(one)]
+        # UsdPhysics registers no type to which its schemas can be applied; this one
+        # matters on materials alone.
+        sites = sites or [
+            prim
+            for prim in without.values()
+            if schema != "PhysicsMaterialAPI" or prim.IsA(UsdShade.Material)
+        ]
+        sites = sites or [
+            name
+            for name in Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)
+            if Usd.SchemaRegistry.IsConcrete(name)
+        ]
+        own = [one.of(instance) for one in _own_properties(schema)]
+        yield from self._of_values(applied, own, sites, apply)
+        for kind, prim in self.kinds.items():
+            if applied in prim.GetAppliedSchemas():
+                yield self._removal(applied, kind, prim)
+        every = [one.of(instance) for one in _all_properties(schema)]
+        for kind, prim in without.items():
+            title = f"applied to a {kind}"
+            yield self._fault(applied, title, prim, apply)
+            yield from self._valued(applied, title, every, prim, apply)
+
+    def _removal(self, applied: str, kind: str, prim: Usd.Prim) -> SchemaFault:
+        """Return the change that removes a schema, and with it values of properties."""
+        schema, _, instance = applied.partition(":")
+        defined = {one.of(instance).name: one.fallback for one in _own_properties(schema)}
+        namespace = schema.removesuffix("API").lower()
+        values = []
+        for attribute in prim.GetAuthoredAttributes():
+            name = attribute.GetName()
+            unregistered = not defined and name.split(":")[0].lower() == namespace
+            if name in defined or unregistered:
+                values.append((schema_attribute(name), defined.get(name)))
+        remove = partial(_remove, applied)
+        return self._fault(applied, f"removed from a {kind}", prim, remove, values)
+
+    def _of_values(
+        self,
+        schema: str,
+        properties: Sequence[_Property],
+        sites: Sequence[Usd.Prim | str],
+        before: _Edit,
+    ) -> Iterator[SchemaFault]:
+        """Yield the wrong values of properties, each on another prim in turn.
+
+        Of a property that makes no difference, one value is enough.
+        """
+        for at, one in enumerate(properties):
+            wrong = [self._wrong(one, site) for site in sites]
+            titles = list(dict.fromkeys(title for edits in wrong for title in edits))
+            attribute = schema_attribute(one.name)
+            if harmless_reason(attribute):
+                titles = titles[:1]
+            for turn, title in enumerate(titles):
+                order = [(at + turn + step) % len(sites) for step in range(len(sites))]
+                site = next(index for index in order if title in wrong[index])
+                edit, value = wrong[site][title]
+                prim = sites[site]
+                fault = self._fault(
+                    schema,
+                    f"{one.name} {title}",
+                    prim,
+                    partial(_all, (before, edit)),
+                    [(attribute, value)],
+                )
+                added = isinstance(prim, str)
+                held = not added and (before is _no_edit or schema in _applied(prim))
+                yield structs.replace(fault, held=held)
+
+    def _valued(
+        self,
+        schema: str,
+        title: str,
+        properties: Iterable[_Property],
+        site: Usd.Prim | str,
+        before: _Edit,
+    ) -> Iterator[SchemaFault]:
+        """Yield the change that also authors all properties but the switches."""
+        edits, values = [before], []
+        for turn, one in enumerate(properties):
+            wrong = tuple(self._wrong(one, site).values())
+            if wrong and one.type != Sdf.ValueTypeNames.Bool:
+                # Several relationships have different targets.
+                edit, value = wrong[turn % len(wrong)] if one.type is None else wrong[0]
+                edits.append(edit)
+                values.append((schema_attribute(one.name), value))
+        if values:
+            edit = partial(_all, edits)
+            yield self._fault(schema, f"{title} with values", site, edit, values)
+
+    def _wrong(self, one: _Property, site: Usd.Prim | str) -> _Wrong:
+        prim = None if isinstance(site, str) else site
+        if one.type is None:
+            return self._wrong_targets(one.name, prim, site)
+        attribute = prim.GetAttribute(one.name) if prim else None
+        given = (attribute.Get() if attribute else None, one.fallback, one.type.defaultValue)
+        value = next((value for value in given if value is not None), None)
+        found: _Wrong = {
+            title: (partial(_author, one.name, one.type, wrong), wrong)
+            for title, wrong in wrong_values(value, one.allowed).items()
+        }
+        # PhysX's fallbacks are unknown here; that of an offset is the zero of its type.
+        fallback = one.type.defaultValue if one.fallback is None else one.fallback
+        if attribute and attribute.HasAuthoredValue() and not _same(value, fallback):
+            found["blocked"] = (partial(_block, one.name), one.fallback)
+        return found
+
+    def _wrong_targets(self, name: str, prim: Usd.Prim | None, site: Usd.Prim | str) -> _Wrong:
+        """Return wrong targets of a relationship: others, none, and a missing one."""
+        relationship = prim.GetRelationship(name) if prim else None
+        current = relationship.GetTargets() if relationship else []
+        targets: dict[str, list[str]] = {}
+        if current:
+            target = self.stage.GetPrimAtPath(current[0])
+            alike = [
+                str(other.GetPath())
+                for other in self.prims
+                if _kind_of(other) == _kind_of(target) and other not in {target, prim}
+            ]
+            if alike:
+                targets["to another prim"] = [alike[len(alike) // 2]]
+            targets["emptied"] = []
+        else:
+            schema = str(prim.GetTypeName()) if prim else str(site)
+
+            def distance(item: tuple[str, Usd.Prim]) -> int:
+                same = item[1].GetTypeName() == schema
+                return 0 if same else 1 if _is_related(item[1], schema) else 2
+
+            # Those of the same type come first.
+            for kind, other in sorted(self.kinds.items(), key=distance):
+                if other != prim and ("(" in kind or _is_family_type(other)):
+                    targets[f"to a {kind}"] = [str(other.GetPath())]
+            targets["to itself"] = [str(prim.GetPath()) if prim else self.extra]
+        targets["to nothing"] = [f"{self.extra}_target"]
+        return {title: (partial(_retarget, name, paths), None) for title, paths in targets.items()}
+
+    def _of_prims(self) -> Iterator[SchemaFault]:
+        for kind, prim in self.kinds.items():
+            found = Usd.SchemaRegistry.GetTypeFromSchemaTypeName(str(prim.GetTypeName()))
+            if not found or Plug.Registry().GetPluginForType(found).name not in _PLUGINS:
+                continue
+            yield self._fault(PRIM, f"{kind} inactive", prim, lambda one: one.SetActive(False))
+            yield self._fault(
+                PRIM, f"{kind} instanceable", prim, lambda one: one.SetInstanceable(True)
+            )
+            if prim.GetTypeName() != "Scope" and not _is_family_type(prim):
+                yield self._fault(PRIM, f"{kind} becomes a scope", prim, partial(_retype, "Scope"))
+
+    def _of_stage(self) -> Iterator[SchemaFault]:
+        root = str(self.stage.GetDefaultPrim().GetPath())
+        for plugin in _PLUGINS:
+            fields = Plug.Registry().GetPluginWithName(plugin).metadata["SdfMetadata"]
+            for name in (name for name in fields if "layers" in fields[name]["appliesTo"]):
+                for title, wrong in wrong_values(self.stage.GetMetadata(name)).items():
+                    edit = partial(_set_metadata, name, wrong)
+                    yield SchemaFault(STAGE, f"{name} {title}", root, edit)
+
+
+def _retype(name: str, prim: Usd.Prim) -> None:
+    prim.SetTypeName(name)
+
+
+def _remove(schema: str, prim: Usd.Prim) -> None:
+    prim.RemoveAppliedSchema(schema)
+
+
+def _set_metadata(name: str, value: object, stage: Usd.Stage) -> None:
+    stage.SetMetadata(name, value)
+
+
+def _unregistered_schema(prim: Usd.Prim, name: str) -> str | None:
+    """Return the applied schema to whose namespace a property belongs."""
+    namespace = f"{name.split(':')[0].lower()}api"
+    unregistered = {*_applied(prim)} - {*prim.GetAppliedSchemas()}
+    found = (one for one in _applied(prim) if one in unregistered)
+    return next((one for one in found if one.split(":")[0].lower() == namespace), None)
