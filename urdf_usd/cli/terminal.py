@@ -40,24 +40,37 @@ _HOUR = 60 * _MINUTE
 
 
 class _Console(Console):
+    def __init__(
+        self, *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None
+    ) -> None:
+        # Rich would still write bold text with NO_COLOR.
+        colors = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(
+            stderr=stderr,
+            soft_wrap=soft_wrap,
+            width=width,
+            highlight=False,
+            color_system=colors,  # type: ignore[arg-type]  # one of the accepted names
+        )
+
     def on_broken_pipe(self) -> None:
         # Rich would exit with status 1, which means that a robot does not conform.
         raise BrokenPipeError
 
 
 def stderr() -> Console:
-    return _Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Console(stderr=True, soft_wrap=True)
 
 
 def stdout() -> Console:
     """Return a console on the current stdout; in a pipe, wide enough for tables."""
-    console = _Console(highlight=False)
-    return console if console.is_terminal else _Console(highlight=False, width=_PIPE_WIDTH)
+    console = _Console()
+    return console if console.is_terminal else _Console(width=_PIPE_WIDTH)
 
 
 def long_stdout() -> Console:
     """Return a console on the current stdout that never wraps a line."""
-    return _Console(highlight=False, soft_wrap=True)
+    return _Console(soft_wrap=True)
 
 
 def print_lines(lines: Iterable[Text | str]) -> None:
