@@ -120,10 +120,6 @@ def _face_areas(prim: Usd.Prim) -> _Array:
     return crossed
 
 
-def _of_mesh(edit: Edit) -> Edit:
-    return lambda place: edit(place) if _is_mesh(place) else None
-
-
 def _repeat(place: Place) -> None:
     path = place.prim.GetPath()
     copy = place.stage.DefinePrim(path.ReplaceName(f"{path.name}_again"))
