@@ -17,7 +17,6 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mesh_files.bounds import MOST_INSTANCES, MOST_NUMBERS
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     LoadedMesh,
     MeshPart,
@@ -26,6 +25,8 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     reading_by,
 )
 from urdf_usd.conformance.engines.mesh_files.materials import (
+    MOST_INSTANCES,
+    MOST_NUMBERS,
     FileMaterial,
     ImageFile,
     both_sides,

@@ -1,6 +1,8 @@
-"""Mesh files and their materials, each format by a separate reader.
+"""Mesh files and their materials: a library, or a reader of ours, for each format.
 
-No reader shares a library with the converter's of the same format.
+No format is read by the same library as in the converter. OBJ, glTF and text STL are read by
+trimesh, COLLADA by pycollada. Binary STL is a list of fixed records, read here, and PLY has a
+reader of ours, because the converter reads it by trimesh.
 """
 
 from __future__ import annotations
@@ -11,30 +13,24 @@ from pathlib import Path
 from zipfile import is_zipfile
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
-from urdf_usd.conformance.engines.mesh_files.bounds import (
-    LARGEST_MESH,
-    LARGEST_TEXT,
-    read_bounded,
-)
 from urdf_usd.conformance.engines.mesh_files.collada import read_dae
-from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf
+from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf, read_scene
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
     UnreadMeshError,
     joined_parts,
 )
-from urdf_usd.conformance.engines.mesh_files.mtl import read_libraries
-from urdf_usd.conformance.engines.mesh_files.obj import read_obj
-from urdf_usd.conformance.engines.mesh_files.ply import read_ply
-from urdf_usd.conformance.engines.mesh_files.stl import (
-    HEADER,
-    TRIANGLE,
-    read_binary_stl,
+from urdf_usd.conformance.engines.mesh_files.materials import (
+    LARGEST_MESH,
+    LARGEST_TEXT,
+    read_bounded,
+    read_libraries,
 )
-from urdf_usd.conformance.engines.mesh_files.trimesh_scenes import read_scene
+from urdf_usd.conformance.engines.mesh_files.obj import ObjFile, read_obj
+from urdf_usd.conformance.engines.mesh_files.ply import read_ply
 
 _HEAD = 4096
 _OF_TEXT = frozenset({"dae", "obj", "stl_ascii"})
@@ -43,20 +39,8 @@ _ARCHIVES = frozenset({"bz2", "gz", "tar", "tgz", "xz"})
 # Number of meshes in the cache: more than most robots have.
 _KEPT = 64
 _LARGEST = float(np.finfo(np.float32).max)
-
-
-class _Read(Struct, frozen=True):
-    """A mesh file, before files that it names are read.
-
-    Attributes:
-        mesh: What is in it.
-        libraries: Arguments of ``mtllib`` in an OBJ file, line by line.
-        names: Names of its materials in an OBJ file.
-    """
-
-    mesh: LoadedMesh
-    libraries: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+_STL_HEADER = 84
+_STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("points", "<f4", 9), ("attribute", "<u2")])
 
 
 def load_mesh(path: str) -> LoadedMesh:
@@ -75,47 +59,41 @@ def load_mesh(path: str) -> LoadedMesh:
         read = _load_mesh(path, state.st_mtime_ns, state.st_size)
         if not read.names:
             return read.mesh
-        folder = str(Path(path).parent)
-        materials = read_libraries(read.libraries, read.names, folder)
+        # Libraries may change while the file does not.
+        materials = read_libraries(read.libraries, read.names, str(Path(path).parent))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
     return structs.replace(read.mesh, materials=materials)
 
 
 @lru_cache(maxsize=_KEPT)
-def _load_mesh(path: str, changed: int, size: int) -> _Read:
+def _load_mesh(path: str, changed: int, size: int) -> ObjFile:
     """Read a mesh file; a changed file is read again."""
     del changed, size
     file = Path(path)
     content = read_bounded(file, LARGEST_MESH)
-    read = _read(content, _format(content, file), str(file.parent))
-    return structs.replace(read, mesh=_finite(read.mesh))
-
-
-def _read(content: bytes, form: str, folder: str) -> _Read:
+    form, folder = _format(content, file), str(file.parent)
     if form in _OF_TEXT and len(content) > LARGEST_TEXT:
         raise UnreadMeshError(f"it is text of more than {LARGEST_TEXT >> 20} MiB")
+    if form == "obj":
+        obj = read_obj(content)
+        return structs.replace(obj, mesh=_finite(obj.mesh))
     match form:
         case "stl":
-            return _Read(read_binary_stl(content))
+            mesh = _read_binary_stl(content)
         case "ply":
-            return _Read(read_ply(content, folder))
+            mesh = read_ply(content, folder)
         case "dae":
-            # Importing it takes 0.3 s.
-
-            return _Read(read_dae(content, folder))
-        case "obj":
-            obj = read_obj(content)
-            return _Read(obj.mesh, obj.libraries, obj.names)
+            mesh = read_dae(content, folder)
         case "glb" | "gltf":
-            return _Read(read_gltf(content, folder))
+            mesh = read_gltf(content, folder)
         case _ if form in _ARCHIVES or is_zipfile(io.BytesIO(content)):
             # Its content can be a thousand times as large.
             raise UnreadMeshError("it is an archive")
         case _:
             # STL as text, and formats that the converter does not read.
-            parts = (part for _, part in read_scene(content, form, folder).parts)
-            return _Read(joined_parts(parts))
+            mesh = joined_parts(part for _, part in read_scene(content, form, folder).parts)
+    return ObjFile(_finite(mesh))
 
 
 def _format(content: bytes, file: Path) -> str:
@@ -126,8 +104,8 @@ def _format(content: bytes, file: Path) -> str:
         return "ply"
     if head.startswith(b"<") and b"COLLADA" in head:
         return "dae"
-    count = int.from_bytes(content[HEADER - 4 : HEADER], "little")
-    if len(content) == HEADER + TRIANGLE.itemsize * count:
+    count = int.from_bytes(content[_STL_HEADER - 4 : _STL_HEADER], "little")
+    if len(content) == _STL_HEADER + _STL_TRIANGLE.itemsize * count:
         return "stl"
     if head[:5].lower() == b"solid" and b"\0" not in head:
         return "stl_ascii"
@@ -158,9 +136,36 @@ def _finite(mesh: LoadedMesh) -> LoadedMesh:
 def _finite_group(group: FaceGroup) -> FaceGroup | None:
     with np.errstate(over="ignore"):
         finite = np.isfinite(group.points.astype(np.float32))
-    kept = np.logical_and.reduce(finite[group.triangles], axis=(1, 2))
-    triangles = group.triangles[kept]
+    triangles = group.triangles[np.logical_and.reduce(finite[group.triangles], axis=(1, 2))]
     if not len(triangles):
         return None
     used, corners = np.unique(triangles, return_inverse=True)
     return FaceGroup(group.points[used], corners.reshape(-1, 3))
+
+
+def _read_binary_stl(content: bytes) -> LoadedMesh:
+    """Read the triangles of a file; what follows them is ignored, as by MuJoCo and PyBullet."""
+    count = int.from_bytes(content[_STL_HEADER - 4 : _STL_HEADER], "little")
+    if not count:
+        raise UnreadMeshError("it holds no triangles")
+    if len(content) < _STL_HEADER + _STL_TRIANGLE.itemsize * count:
+        raise UnreadMeshError(f"it is shorter than {count} triangles")
+    corners = np.frombuffer(content, _STL_TRIANGLE, count, _STL_HEADER)["points"].reshape(-1, 3)
+    # Merge corners of the same bits, six for each point of a closed surface. Integers of
+    # 64 bits are sorted much faster than rows of three numbers.
+    x, y, z = np.ascontiguousarray(corners).view(np.uint32).astype(np.uint64).T
+    half = np.uint64(32)
+    _, number = np.unique(x << half | y, return_inverse=True)
+    keys = number.astype(np.uint64) << half | z
+    _, first, point_of = np.unique(keys, return_index=True, return_inverse=True)
+    # Points stay in the order of the file.
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    # Its normals are those of the faces, and many files leave them zero.
+    return LoadedMesh(
+        corners[first[order]].astype(np.float64),
+        place[point_of].reshape(-1, 3),
+        np.full(count, -1),
+        has_normals=False,
+    )

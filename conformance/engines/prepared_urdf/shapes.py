@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.mesh_files.bounds import LARGEST_MESH
+from urdf_usd.conformance.engines.mesh_files.materials import LARGEST_MESH
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     Change,
     Step,

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.images import image_digest
 from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
@@ -23,6 +22,7 @@ from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
 from urdf_usd.conformance.engines.mesh_files.materials import (
     FileMaterial,
     ImageFile,
+    image_digest,
     light,
 )
 from urdf_usd.conformance.engines.surfaces import (

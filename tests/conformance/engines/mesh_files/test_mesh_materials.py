@@ -17,8 +17,7 @@ from PIL import Image
 
 from tests.converter.usd.textured_meshes import png
 from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.images import image_digest
-from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial
+from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial, image_digest
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
