@@ -10,8 +10,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Usd, UsdGeom, UsdPhysics
-from scipy.optimize import linprog, nnls
-from scipy.spatial import ConvexHull, QhullError
 
 Points: TypeAlias = "NDArray[np.float64]"
 
@@ -98,6 +96,9 @@ def _depth(one: _Solid, other: _Solid) -> float:
 
     For hulls, it is the diameter of the largest ball in both.
     """
+    # Takes longer to import than to convert a small robot; few files filter overlaps.
+    from scipy.optimize import linprog
+
     grown = one.radius + other.radius
     distance = _distance(one.points, other.points)
     scale = max(np.ptp(one.points), np.ptp(other.points), grown)
@@ -124,6 +125,8 @@ def _distance(one: Points, other: Points) -> float:
     Convex combinations of both sets at the smallest distance are a problem of
     non-negative least squares.
     """
+    from scipy.optimize import nnls
+
     center = (one.mean(axis=0) + other.mean(axis=0)) / 2
     size = max(float(np.abs(one - center).max()), float(np.abs(other - center).max()))
     if size == 0:
@@ -145,6 +148,8 @@ def _solid(prim: Usd.Prim, transform: Points) -> _Solid | None:
         prim: A collider.
         transform: (4, 4) to the world, for row vectors.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     points, radius = _outline(prim)
     if not len(points):
         return None
