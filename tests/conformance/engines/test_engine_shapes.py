@@ -177,7 +177,7 @@ def test_obj_polygons_and_objects_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "part.obj"
     file.write_text(
         "mtllib a.mtl\no first\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvn 0 0 1\n"
-        "g\nusemtl x\nf 1//1 2//1 3//1 4//1\no nothing\no second\nf 1/1/1 3 2/2\n"
+        "g\nusemtl x\nf 1//1 2//1 3//1 4//1\no nothing\no second\nf 1 3 2\n"
     )
     mesh = load_mesh(str(file))
 
