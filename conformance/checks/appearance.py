@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from msgspec import Struct, structs
 
+from urdf_usd.conformance.checks.check import Check, equality
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     matched_shapes,
@@ -18,7 +20,9 @@ from urdf_usd.conformance.checks.shape_pairs import (
     shapes_by_link,
     worst_of,
 )
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.checks.shapes import shape_checks
+from urdf_usd.conformance.checks.unexpected_settings import of_shapes
+from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
     Appearance,
@@ -64,7 +68,7 @@ _NORMALS = 1e-4
 _SMOOTHED = 0.5
 _INWARDS = 0.05
 _NO_MESH = "no link has a visual mesh whose normals both sides state"
-NO_IMAGE = "no texture coordinates are stated on both sides"
+_NO_IMAGE = "no texture coordinates are stated on both sides"
 _NONE = "no appearance of a visual is stated on both sides"
 
 
@@ -220,17 +224,11 @@ def properties(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Differen
     if "*" in pair.ours.unread:
         return None
     wrong = next(_differing_properties(pair), None) or _misplaced(part, pair)
-    words = Description(f"link {part.link}: no other input differs")
-    if wrong:
-        name, expected, actual = wrong
-        message = f"{name} of {named(part.ours)} is {actual}, not {expected}"
-        words = Description(f"link {part.link}: {message}", expected, actual)
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=math.inf if wrong else 0.0,
-        describe=lambda: words,
-    )
+    if not wrong:
+        return equality(f"link {part.link}", True, f"link {part.link}: no other input differs")
+    name, expected, actual = wrong
+    message = f"link {part.link}: {name} of {named(part.ours)} is {actual}, not {expected}"
+    return equality(f"link {part.link}", False, message, expected, actual)
 
 
 def _differing_properties(pair: _Pair) -> Iterator[tuple[str, str, str]]:
@@ -482,3 +480,89 @@ def _image(appearance: Appearance) -> str:
     if appearance.texture is None:
         return "none"
     return f"{appearance.image} ({appearance.texture[:8]})"
+
+
+VISUAL_CHECKS = (
+    *shape_checks(Role.VISUAL),
+    Check(
+        "visual.colour",
+        "colour of visuals",
+        "1",
+        Quantity.VISUAL,
+        partial(compare_visuals, color),
+        "Largest difference of a component of linear colours, or of the factor of a texture. "
+        "Materials of mesh files override the URDF's; parts of a surface are paired by area.",
+    ),
+    Check(
+        "visual.opacity",
+        "opacity of visuals",
+        "1",
+        Quantity.VISUAL,
+        partial(compare_visuals, opacity),
+        "Opacity of every part of a surface, or its opacity texture.",
+    ),
+    Check(
+        "visual.texture",
+        "textures of visuals",
+        "",
+        Quantity.VISUAL,
+        partial(compare_visuals, texture),
+        "The colour texture has the same pixels; a JPEG the same bytes. One that is missing or "
+        "damaged is reported, but does not fail the USD.",
+    ),
+    Check(
+        "visual.normals",
+        "normals of visuals",
+        "1",
+        Quantity.VISUAL,
+        normals,
+        "Normals of meshes are those of the mesh file, by their mean and their mean cosine to the"
+        " faces over the surface. If the file has none, faces are flat, or smooth with normals "
+        "that point outwards. If those of the file point against its faces, flat faces are close.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.mapping",
+        "texture coordinates of visuals",
+        "1",
+        Quantity.VISUAL,
+        partial(compare_visuals, mapping, note=_NO_IMAGE),
+        "Texture coordinates, as the image receives them, are those of the mesh file: means, "
+        "second moments, products with positions, and orientation, by area.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.material",
+        "other properties of materials",
+        "",
+        Quantity.VISUAL,
+        partial(compare_visuals, properties),
+        "Emission, metalness, roughness and every other input of a surface are those of the mesh "
+        "file, or the fallback for a material of the URDF, which defines colour and texture "
+        "alone. Images are read in their colour space, without bias, and repeat. Bindings for "
+        "other purposes, displayed colours and outputs for other renderers show the same.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.geometry",
+        "other properties of visuals",
+        "",
+        Quantity.VISUAL,
+        partial(of_shapes, SettingKind.GEOMETRY),
+        "The extent of every shape is that of its points or size; a hint of extents covers the "
+        "shapes that are shown, and is not more than a diagonal larger; primitives are "
+        "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
+        "property of UsdGeom has an effect.",
+        usd_alone=True,
+    ),
+    Check(
+        "visual.subdivision",
+        "subdivision of visuals",
+        "",
+        Quantity.VISUAL,
+        partial(of_shapes, SettingKind.SUBDIVISION),
+        "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
+        "assumes Catmull-Clark.",
+        usd_alone=True,
+    ),
+)

@@ -14,12 +14,17 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.joint_motion import joint_errors
+from urdf_usd.conformance.checks.limits import ratios
+from urdf_usd.conformance.checks.unexpected_settings import of_joints, of_links
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Dynamics,
     Observation,
+    Quantity,
     Rollout,
+    SettingKind,
     velocity_indices,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
@@ -429,3 +434,85 @@ def _difference(
         tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
         describe=lambda: Description(f"joint {name} {text}"),
     )
+
+
+DYNAMICS_CHECKS = (
+    Check(
+        "dynamics.damping",
+        "joint damping",
+        "1",
+        Quantity.DYNAMICS,
+        partial(ratios, "damping", 0.0),
+        "Viscous damping; absent means zero, as in URDF.",
+    ),
+    Check(
+        "dynamics.friction",
+        "joint friction",
+        "1",
+        Quantity.DYNAMICS,
+        partial(ratios, "friction", 0.0),
+        "Coulomb friction; absent means zero, as in URDF.",
+    ),
+    Check(
+        "dynamics.drives",
+        "drives without gains",
+        "",
+        Quantity.JOINTS,
+        partial(of_joints, SettingKind.DRIVE),
+        "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
+        "limit of a motor, but no controller. A controller sets gains when it is attached.",
+        usd_alone=True,
+    ),
+    Check(
+        "dynamics.joints",
+        "other joint properties",
+        "",
+        Quantity.JOINTS,
+        partial(of_joints, SettingKind.JOINT),
+        "No joint breaks, has an armature, a spring at its limits or another property of a "
+        "simulator that URDF does not state.",
+        usd_alone=True,
+    ),
+    Check(
+        "dynamics.bodies",
+        "other body properties",
+        "",
+        Quantity.LINKS,
+        partial(of_links, SettingKind.BODY),
+        "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
+        " constant force or surface velocity, and none has another property of a simulator that "
+        "URDF does not state.",
+        usd_alone=True,
+    ),
+    Check(
+        "dynamics.inertia_matrix",
+        "joint-space inertia",
+        "1",
+        Quantity.MOTION,
+        inertia_matrices,
+        "M(q) over all configurations with a floating root: our own equations of motion for the "
+        "URDF against MuJoCo's for a model built from the USD's observation. Relative to the "
+        "diagonal inertias of both joints of an entry.",
+    ),
+    Check(
+        "dynamics.bias",
+        "gravity and velocity forces",
+        "1",
+        Quantity.MOTION,
+        bias_forces,
+        "Gravity, Coriolis and centrifugal forces at zero acceleration, relative to their upper "
+        "bound at each joint.",
+    ),
+    Check(
+        "dynamics.rollout",
+        "1 s simulation rollout",
+        "rad or m",
+        Quantity.ROLLOUT,
+        rollout_states,
+        "Positions and velocities after 1 s in MuJoCo without drives: gravity, damping, friction "
+        "and mimic couplings, fixed root, no limits. The spread of rollouts of perturbed robots "
+        "sets the tolerance of each joint; where it is too large, an earlier state is compared. A"
+        " rollout in PhysX, extrapolated to small time steps, is compared without friction, "
+        "beyond its estimated error.",
+    ),
+)

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from msgspec import structs
 
+from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.joint_motion import (
     distances,
     joint_errors,
@@ -22,7 +23,7 @@ from urdf_usd.conformance.checks.joint_motion import (
     shared_links,
     turns,
 )
-from urdf_usd.conformance.observation.robot import Frames, Observation
+from urdf_usd.conformance.observation.robot import Frames, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -232,3 +233,53 @@ def _apart(joint: str, amount: float, unit: str) -> Description:
         expected=f"0 {unit}",
         actual=f"{amount:.3g} {unit}",
     )
+
+
+KINEMATICS_CHECKS = (
+    Check(
+        "kinematics.position",
+        "positions of link frames",
+        "m",
+        Quantity.FRAMES,
+        partial(frames, "position"),
+        "Origin of every link frame relative to the root link, over all configurations: zero, "
+        "both limits, and samples within the limits.",
+    ),
+    Check(
+        "kinematics.rotation",
+        "rotations of link frames",
+        "rad",
+        Quantity.FRAMES,
+        partial(frames, "rotation"),
+        "Orientation of every link frame relative to the root link, over all configurations.",
+    ),
+    Check(
+        "kinematics.up",
+        "up axis",
+        "rad",
+        Quantity.FRAMES,
+        up,
+        "Angle between the Z axis of the root link, at its authored pose, and the up axis of the "
+        "stage: gravity acts along -Z of a URDF's root.",
+        usd_alone=True,
+    ),
+    Check(
+        "kinematics.assembly.position",
+        "joint anchors match body positions",
+        "m",
+        Quantity.FRAMES,
+        partial(assembly, "position"),
+        "Distance between the two frames of a joint at the authored poses of the bodies: a solver"
+        " closes the gap in its first step.",
+        usd_alone=True,
+    ),
+    Check(
+        "kinematics.assembly.rotation",
+        "joint frames match body orientations",
+        "rad",
+        Quantity.FRAMES,
+        partial(assembly, "rotation"),
+        "Angle between the two frames of a joint at the authored poses of the bodies.",
+        usd_alone=True,
+    ),
+)

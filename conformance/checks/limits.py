@@ -8,12 +8,14 @@ from functools import partial
 from operator import attrgetter
 from typing import Literal
 
+from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.structure import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
     JointType,
     Observation,
+    Quantity,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
@@ -26,6 +28,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     relative_difference,
 )
 
+_NONE = "no joint has one axis"
 # The largest float32: USD stores a larger value as none, and a URDF that is written
 # from USD states none by this value.
 _FARTHEST = 3.4028234663852886e38
@@ -137,4 +140,39 @@ def _ratio(ours: float | None, theirs: float | None) -> float:
     return relative_difference(ours, theirs)
 
 
-_NONE = "no joint has one axis"
+LIMITS_CHECKS = (
+    Check(
+        "limits.lower",
+        "lower position limits",
+        "1",
+        Quantity.LIMITS,
+        partial(positions, "lower"),
+        "Lower limit of every joint with one axis, relative to the larger of the limit and 1 rad "
+        "or 1 m; unlimited equals unlimited.",
+    ),
+    Check(
+        "limits.upper",
+        "upper position limits",
+        "1",
+        Quantity.LIMITS,
+        partial(positions, "upper"),
+        "Upper limit of every joint with one axis, relative to the larger of the limit and 1 rad "
+        "or 1 m; unlimited equals unlimited.",
+    ),
+    Check(
+        "limits.effort",
+        "effort limits",
+        "1",
+        Quantity.EFFORT,
+        partial(ratios, "effort", None),
+        "Largest force or torque; absent differs from zero.",
+    ),
+    Check(
+        "limits.velocity",
+        "velocity limits",
+        "1",
+        Quantity.VELOCITY,
+        partial(ratios, "velocity", None),
+        "Largest speed; absent differs from zero.",
+    ),
+)

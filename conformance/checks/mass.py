@@ -1,4 +1,6 @@
-"""Mass, centre of mass and inertia per link, and the mass of the robot.
+"""Mass, centre of mass and inertia per link and rigid group, and the mass of the robot.
+
+A rigid group is links that fixed joints connect.
 
 URDF allows links without mass, USD does not allow bodies without: a link whose mass is
 part of another body of its rigid group in the USD is compared as part of the group. An
@@ -8,12 +10,14 @@ invented mass or inertia of up to a millionth of the robot's is graded *close*.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 
 import numpy as np
 from msgspec import structs
 
+from urdf_usd.conformance.checks.check import Check, equality
+from urdf_usd.conformance.checks.joint_motion import joint_errors
 from urdf_usd.conformance.checks.mass_values import (
     HARMLESS,
     center_difference,
@@ -27,10 +31,16 @@ from urdf_usd.conformance.observation.robot import (
     Base,
     MassProperties,
     Observation,
+    Quantity,
     Restatement,
     Vec6,
 )
-from urdf_usd.conformance.tolerance.bounds import center_bound, inertia_bound
+from urdf_usd.conformance.tolerance.bounds import (
+    center_bound,
+    harmless_moment,
+    inertia_bound,
+    is_pointlike,
+)
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -39,14 +49,22 @@ from urdf_usd.conformance.tolerance.comparison import (
     ToleranceModel,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import (
+    GroupMass,
     differing_links,
+    group_center_bound,
+    group_inertia_bound,
     masses_of,
     tensor_of,
     unread_masses,
 )
+from urdf_usd.conformance.tolerance.rigid_groups import group_masses as lumped_masses
+from urdf_usd.reports.records.record import Grade
 
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
+_NO_GROUP = "no fixed joint connects links with mass"
+# Observations of one robot, each used by several checks.
+_CACHE_SIZE = 16
 
 
 def stated(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
@@ -143,7 +161,10 @@ def agreement(expected: Observation, actual: Observation, model: ToleranceModel)
             continue
         first, second = tensor_of(restated.first), tensor_of(restated.second)
         if not np.isfinite(second).all():
-            differences.append(_not_finite(restated))
+            subject = f"link {restated.link}"
+            message = f"{subject}: {restated.attribute} is not finite"
+            sides = moments_text(first), "not finite"
+            differences.append(equality(subject, False, message, *sides))
             continue
         difference = inertia_difference(
             "link",
@@ -257,19 +278,6 @@ def _massive(
             yield name, ours, theirs
 
 
-def _not_finite(restated: Restatement) -> Difference:
-    return Difference(
-        item=restated.link,
-        subject=f"link {restated.link}",
-        amount=math.inf,
-        describe=lambda: Description(
-            f"link {restated.link}: {restated.attribute} is not finite",
-            expected=moments_text(tensor_of(restated.first)),
-            actual="not finite",
-        ),
-    )
-
-
 def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
     return Difference(
         item=name,
@@ -281,3 +289,221 @@ def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
             actual="not stated",
         ),
     )
+
+
+def group_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Compare masses of rigid groups of several links, relative to their own."""
+    ours, theirs = masses_of(expected), masses_of(actual)
+    differences = []
+    for group in _welded(model):
+        if unread_masses(group, expected, actual):
+            differences.append(_unstated_group(group[0], actual.engine))
+            continue
+        here, there = (
+            sum(stated.mass for name in group if (stated := side.get(name)))
+            for side in (ours, theirs)
+        )
+        differences.append(
+            mass_difference(
+                "group",
+                group[0],
+                here,
+                there,
+                model=model,
+                traces=differing_links(group, ours, theirs, model.tolerance, ("mass",)),
+            )
+        )
+    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
+
+
+def group_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Compare centres of mass of rigid groups, in the frame of their first link [m]."""
+    differences = [
+        _unstated_group(group[0], actual.engine)
+        if theirs is None
+        else center_difference(
+            "group",
+            group[0],
+            ours.center,
+            theirs.center,
+            bound=group_center_bound(ours.parts),
+            tolerance=model.tolerance.position,
+        )
+        for group, ours, theirs in _pairs(expected, actual, model)
+    ]
+    return _traced(differences, ("mass", "center"), expected, actual, model)
+
+
+def group_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Compare inertias of rigid groups, relative to their largest moment."""
+    differences = [
+        _unstated_group(group[0], actual.engine)
+        if theirs is None
+        else inertia_difference(
+            "group",
+            group[0],
+            ours.tensor,
+            theirs.tensor,
+            apart=norms([ours.tensor - theirs.tensor])[0],
+            mass=ours.mass,
+            bound=group_inertia_bound(ours.parts, ours.center, ours.tensor),
+            model=model,
+            invented=sum(
+                harmless_moment(part.mass, model.size, model.total_mass)
+                for part in ours.parts
+                if is_pointlike(part.tensor, part.mass, model.size)
+            ),
+        )
+        for group, ours, theirs in _pairs(expected, actual, model)
+    ]
+    aspects = "mass", "center", "inertia"
+    return _traced(differences, aspects, expected, actual, model)
+
+
+def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
+    return tuple(group for group in model.groups if len(group) > 1)
+
+
+def _pairs(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Iterator[tuple[tuple[str, ...], GroupMass, GroupMass | None]]:
+    """Pair the mass properties of each group, each side with its own frames.
+
+    The second side is None if it lacks a mass or a frame. A group without mass on one
+    side is left out; its mass is another check.
+    """
+    sides = _masses_of_groups(expected, model), _masses_of_groups(actual, model)
+    for group, ours, theirs in zip(_welded(model), *sides, strict=True):
+        if not ours or not ours.mass:
+            continue
+        if unread_masses(group, expected, actual):
+            yield group, ours, None
+        elif theirs is None or theirs.mass > 0:
+            yield group, ours, theirs
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _masses_of_groups(reading: Observation, model: ToleranceModel) -> tuple[GroupMass | None, ...]:
+    return lumped_masses(reading, _welded(model), tuple(model.joint_to.values()))
+
+
+def _traced(
+    differences: Sequence[Difference],
+    aspects: tuple[str, ...],
+    expected: Observation,
+    actual: Observation,
+    model: ToleranceModel,
+) -> Compared:
+    """Trace failing groups to the links and fixed joints that cause the difference."""
+    if not differences:
+        return Compared((), note=_NO_GROUP)
+    if all(difference.grade is not Grade.FAILS for difference in differences):
+        return Compared(tuple(differences))
+    ours, theirs = masses_of(expected), masses_of(actual)
+    faults = joint_errors(expected, actual, model)
+    group_of = {group[0]: group for group in _welded(model)}
+    results = []
+    for difference in differences:
+        group = group_of[difference.item]
+        links = differing_links(group, ours, theirs, model.tolerance, aspects)
+        fixed_joints = [model.joint_to[child].name for child in group[1:]]
+        traces = links + tuple(name for name in fixed_joints if name in faults)
+        results.append(structs.replace(difference, traces=traces))
+    return Compared(tuple(results))
+
+
+def _unstated_group(head: str, engine: str) -> Difference:
+    return Difference(
+        item=head,
+        subject=f"group {head}",
+        amount=math.nan,
+        describe=lambda: Description(
+            f"group {head}: {engine} does not state mass and frame of all links",
+            actual="not stated",
+        ),
+    )
+
+
+MASS_CHECKS = (
+    Check(
+        "mass.stated",
+        "authored masses",
+        "",
+        Quantity.MASS,
+        stated,
+        "Every rigid body has an authored mass. Otherwise a consumer computes one from the "
+        "colliders, or assumes 1 kg.",
+        usd_alone=True,
+    ),
+    Check(
+        "mass.link.mass",
+        "mass per link",
+        "1",
+        Quantity.MASS,
+        link_masses,
+        "Effective mass of every link, relative to that of the URDF. A link that is part of "
+        "another body of its rigid group in the USD is compared as part of the group.",
+    ),
+    Check(
+        "mass.link.center",
+        "centre of mass per link",
+        "m",
+        Quantity.MASS,
+        link_centers,
+        "Centre of mass in the link frame, of links with mass.",
+    ),
+    Check(
+        "mass.link.inertia",
+        "inertia per link",
+        "1",
+        Quantity.MASS,
+        link_inertias,
+        "Inertia tensor about the centre of mass in the link frame, relative to the link's "
+        "largest principal moment. Tensors are compared, as principal axes and their order are "
+        "not unique.",
+    ),
+    Check(
+        "mass.link.agreement",
+        "consistent inertia per link",
+        "1",
+        Quantity.MASS,
+        agreement,
+        "An inertia that is authored both in the mass schema and in newton:inertia has the same "
+        "value in both, relative to the largest moment: simulators differ in which one they read.",
+        usd_alone=True,
+    ),
+    Check(
+        "mass.group.mass",
+        "mass per rigid group",
+        "1",
+        Quantity.MASS,
+        group_masses,
+        "Total mass of links that fixed joints connect.",
+    ),
+    Check(
+        "mass.group.center",
+        "centre of mass per rigid group",
+        "m",
+        Quantity.MASS,
+        group_centers,
+        "Centre of mass of links that fixed joints connect, in the frame of the group's first "
+        "link.",
+    ),
+    Check(
+        "mass.group.inertia",
+        "inertia per rigid group",
+        "1",
+        Quantity.MASS,
+        group_inertias,
+        "Inertia of links that fixed joints connect about their common centre of mass, relative "
+        "to the largest principal moment.",
+    ),
+    Check(
+        "mass.total",
+        "mass of the robot",
+        "1",
+        Quantity.MASS,
+        total,
+        "Sum over all links, relative.",
+    ),
+)

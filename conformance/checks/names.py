@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from urdf_usd.conformance.checks.check import equality
 from urdf_usd.conformance.observation.robot import (
     Base,
     JointObservation,
@@ -16,7 +17,6 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
     Difference,
     ToleranceModel,
 )
@@ -65,7 +65,9 @@ def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
         ):
             continue
         if times[name] > 1:
-            differences.append(_repeated(name, times[name]))
+            message = f"joint {name} exists {times[name]} times"
+            actual_count = f"{times[name]} times"
+            differences.append(equality(f"joint {name}", False, message, "once", actual_count))
             continue
         if here and f"joint {name}" in called:
             differences.append(_lost_name("joint", name, called[f"joint {name}"]))
@@ -75,29 +77,8 @@ def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
 
 
 def _lost_name(kind: str, name: str, called: str) -> Difference:
-    return Difference(
-        item=name,
-        subject=f"{kind} {name}",
-        amount=math.inf,
-        describe=lambda: Description(
-            f"{kind} {name} is renamed to {called!r}; matched by position in the tree",
-            expected=name,
-            actual=called,
-        ),
-    )
-
-
-def _repeated(name: str, times: int) -> Difference:
-    return Difference(
-        item=name,
-        subject=f"joint {name}",
-        amount=math.inf,
-        describe=lambda: Description(
-            f"joint {name} exists {times} times",
-            expected="once",
-            actual=f"{times} times",
-        ),
-    )
+    message = f"{kind} {name} is renamed to {called!r}; matched by position in the tree"
+    return equality(f"{kind} {name}", False, message, name, called)
 
 
 def _welded_otherwise(joint: JointObservation, observation: Observation) -> bool:
@@ -124,16 +105,8 @@ def _holds_base(joint: JointObservation, expected: Observation) -> bool:
 
 def _presence(kind: str, name: str, *, expected: bool, actual: bool) -> Difference:
     how = "is not in the URDF" if actual else "is missing"
-    return Difference(
-        item=name,
-        subject=f"{kind} {name}",
-        amount=0.0 if expected == actual else math.inf,
-        describe=lambda: Description(
-            f"{kind} {name} {how}",
-            expected="present" if expected else "absent",
-            actual="present" if actual else "absent",
-        ),
-    )
+    sides = ("present" if side else "absent" for side in (expected, actual))
+    return equality(f"{kind} {name}", expected == actual, f"{kind} {name} {how}", *sides)
 
 
 # float32 keeps 6e-8.
@@ -162,7 +135,9 @@ def words(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         if _kind(name) not in kept or subject in lost or (of_shape and not there):
             continue
         same = _are_equal(here, there, part=of_shape)
-        differences.append(_word(subject, name, here, there, same=same))
+        texts = [", ".join(map(str, values)) or "nothing" for values in (here, there)]
+        message = f"{subject}: {name} is {texts[1]}, not {texts[0]}"
+        differences.append(equality(subject, same, message, *texts, item=f"{subject} {name}"))
     note = "the URDF has no such words, or the USD keeps none of them"
     return Compared(tuple(differences), note=None if differences else note)
 
@@ -208,20 +183,3 @@ def _is_same(one: float | str, other: float | str) -> bool:
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
-
-
-def _word(
-    subject: str,
-    name: str,
-    here: Sequence[float | str],
-    there: Sequence[float | str],
-    *,
-    same: bool,
-) -> Difference:
-    texts = [", ".join(map(str, values)) or "nothing" for values in (here, there)]
-    return Difference(
-        item=f"{subject} {name}",
-        subject=subject,
-        amount=0.0 if same else math.inf,
-        describe=lambda: Description(f"{subject}: {name} is {texts[1]}, not {texts[0]}", *texts),
-    )

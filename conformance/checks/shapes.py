@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
+from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
@@ -31,7 +33,8 @@ from urdf_usd.conformance.checks.shape_pairs import (
     shapes_by_link,
     worst_of,
 )
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.checks.unexpected_settings import of_shapes
+from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
@@ -382,3 +385,95 @@ def _normals(shape: CombinedSurface) -> str:
 
 def _triple(values: Iterable[float]) -> str:
     return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
+
+
+def shape_checks(role: Role) -> tuple[Check, ...]:
+    """Return the checks of shapes in one role."""
+    name = "colliders" if role is Role.COLLISION else "visuals"
+    quantity = Quantity.COLLISION if role is Role.COLLISION else Quantity.VISUAL
+    return tuple(
+        Check(f"{role}.{part}", title.format(name), unit, quantity, function, clause)
+        for part, title, unit, function, clause in (
+            (
+                "shapes",
+                "{} of links",
+                "",
+                partial(present, role),
+                "Every link has the same number of shapes of each kind; each group of a "
+                "collider's OBJ file is one. Shapes that are split, merged or written as meshes "
+                "are close if their surface is the same and no convex hull is over several of "
+                "them, or if convex colliders fill the same solid. A mesh of the URDF that cannot"
+                " be read is reported, but does not fail the USD.",
+            ),
+            (
+                "support",
+                "extents of {}",
+                "1",
+                partial(measured, support, role),
+                "Support function along 134 directions of the link frame, and centroid of the "
+                "surface, relative to the size of the shape: pose, scale and dimensions. The "
+                "convex hull of a mesh has the same extents.",
+            ),
+            (
+                "area",
+                "surface area of {}",
+                "1",
+                partial(measured, area, role),
+                "Surface area, relative; it also detects parts that others enclose.",
+            ),
+            (
+                "volume",
+                "volume of {}",
+                "1",
+                partial(measured, volume, role),
+                "Signed volume of closed surfaces, relative; of open ones the sum of area "
+                "vectors. Both change sign if a surface is inside out.",
+            ),
+            (
+                "triangles",
+                "triangle count of {}",
+                "1",
+                partial(measured, triangles, role),
+                "Number of triangles of meshes, polygons counted as fans, relative: detects "
+                "decimated meshes.",
+            ),
+        )
+    )
+
+
+COLLISION_CHECKS = (
+    *shape_checks(Role.COLLISION),
+    Check(
+        "collision.filters",
+        "collision filters",
+        "",
+        Quantity.COLLISION,
+        partial(of_shapes, SettingKind.FILTER),
+        "Links that no joint connects collide with each other and with everything else; links "
+        "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
+        "triggers and self-collision flags change that.",
+        usd_alone=True,
+    ),
+    Check(
+        "collision.approximation",
+        "collision approximations",
+        "",
+        Quantity.COLLISION,
+        partial(of_shapes, SettingKind.APPROXIMATION),
+        "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
+        "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
+        "others. Contacts are at the surface itself.",
+        usd_alone=True,
+    ),
+    Check(
+        "collision.materials",
+        "contact materials",
+        "",
+        Quantity.COLLISION,
+        partial(of_shapes, SettingKind.MATERIAL),
+        "No material with friction or restitution is bound to a collider, except one with "
+        "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
+        " own, which are these.",
+        usd_alone=True,
+    ),
+)

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
-from urdf_usd.conformance.checks.settings import setting_difference, settings_of
+from urdf_usd.conformance.checks import names
+from urdf_usd.conformance.checks.check import Check, equality
+from urdf_usd.conformance.checks.unexpected_settings import (
+    of_everything,
+    of_links,
+    scene,
+    setting_difference,
+    settings_of,
+)
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -15,6 +23,7 @@ from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
     Observation,
+    Quantity,
     SettingKind,
     head_coupling,
 )
@@ -22,7 +31,6 @@ from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
     Difference,
     Incomparable,
     ToleranceModel,
@@ -95,14 +103,9 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
             continue
         ours, theirs = ours_of[here.name], theirs_of[there.name]
         reason = _mimic_problem(ours, theirs, max(expected.precision, actual.precision))
-        differences.append(
-            Difference(
-                item=here.name,
-                subject=f"joint {here.name}",
-                amount=math.inf if reason else 0.0,
-                describe=partial(_coupled, here.name, ours, theirs, reason),
-            )
-        )
+        message = f"joint {here.name}: {reason}"
+        sides = _coupling(ours), _coupling(theirs)
+        differences.append(equality(f"joint {here.name}", reason is None, message, *sides))
     note = None if differences else "no joint mimics another"
     return Compared(tuple(differences), note=note)
 
@@ -110,19 +113,6 @@ def mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
 def _heads(observation: Observation) -> dict[str, HeadCoupling | None]:
     mimics = {joint.name: joint.mimic for joint in observation.joints}
     return {name: head_coupling(name, mimics.get) for name in mimics}
-
-
-def _coupled(
-    joint: str,
-    ours: HeadCoupling | None,
-    theirs: HeadCoupling | None,
-    problem: str | None,
-) -> Description:
-    return Description(
-        f"joint {joint}: {problem}",
-        expected=_coupling(ours),
-        actual=_coupling(theirs),
-    )
 
 
 def _coupling(head: HeadCoupling | None) -> str:
@@ -167,16 +157,8 @@ def articulation(expected: Observation, actual: Observation, _: ToleranceModel) 
     least, most = _root_counts(expected)
     most = max(most, _ties(expected, actual))
     required = str(least) if least == most else f"{least} to {most}"
-    robot = Difference(
-        item="robot",
-        subject="robot",
-        amount=0.0 if least <= count <= most else math.inf,
-        describe=lambda: Description(
-            f"{count} articulation roots instead of {required}",
-            expected=required,
-            actual=str(count),
-        ),
-    )
+    message = f"{count} articulation roots instead of {required}"
+    robot = equality("robot", least <= count <= most, message, required, str(count), item="robot")
     # Without a root all joints are outside: one finding suffices. A joint that only the
     # USD has may be the one that fixes the base.
     names = [here.name for here, _ in shared_joints(expected, actual)]
@@ -286,16 +268,12 @@ def flag_differences(
     """
     expected, other = values
     return tuple(
-        Difference(
-            item=name,
-            subject=f"{kind} {name}",
-            amount=math.inf if name in flagged else 0.0,
-            describe=partial(
-                Description,
-                message.replace("{}", name),
-                expected=expected,
-                actual=other if name in flagged else expected,
-            ),
+        equality(
+            f"{kind} {name}",
+            name not in flagged,
+            message.replace("{}", name),
+            expected,
+            other if name in flagged else expected,
         )
         for name in names
     )
@@ -350,21 +328,9 @@ def base(expected: Observation, actual: Observation, _: ToleranceModel) -> Compa
         return Incomparable(f"{actual.engine} states no base")
     # Without mass and moving joints all three are the same.
     equal = required is actual.base or (is_static and actual.base is Base.STATIC)
-    words = Description(
-        f"the base is {actual.base.value}, not {required.value}",
-        expected=required.value,
-        actual=actual.base.value,
-    )
-    return Compared(
-        (
-            Difference(
-                item="robot",
-                subject=f"link {expected.root}",
-                amount=0.0 if equal else math.inf,
-                describe=lambda: words,
-            ),
-        )
-    )
+    message = f"the base is {actual.base.value}, not {required.value}"
+    sides = required.value, actual.base.value
+    return Compared((equality(f"link {expected.root}", equal, message, *sides, item="robot"),))
 
 
 def shared_joints(
@@ -390,11 +356,144 @@ def unit_hint(expected: float, actual: float) -> str:
 
 
 def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
-    return Difference(
-        item=joint,
-        subject=f"joint {joint}",
-        amount=0.0 if expected == actual else math.inf,
-        describe=lambda: Description(
-            f"joint {joint}: {what}: {actual} instead of {expected}", expected, actual
-        ),
-    )
+    message = f"joint {joint}: {what}: {actual} instead of {expected}"
+    return equality(f"joint {joint}", expected == actual, message, expected, actual)
+
+
+STRUCTURE_CHECKS = (
+    Check(
+        "structure.links",
+        "links",
+        "",
+        Quantity.LINKS,
+        names.links,
+        "Every URDF link is found in the USD by its name, and there is no other body.",
+    ),
+    Check(
+        "structure.joints",
+        "joints",
+        "",
+        Quantity.JOINTS,
+        names.joints,
+        "Every URDF joint is found in the USD by its name, and there is no other joint. A fixed "
+        "joint may also be expressed by one body for both links.",
+    ),
+    Check(
+        "structure.types",
+        "joint types",
+        "",
+        Quantity.JOINT_TYPES,
+        types,
+        "Joints of the same name have the same type. A continuous joint equals a revolute one "
+        "without limits.",
+    ),
+    Check(
+        "structure.parents",
+        "parents and children",
+        "",
+        Quantity.JOINTS,
+        parents,
+        "Joints of the same name connect the same parent and child.",
+    ),
+    Check(
+        "structure.mimic",
+        "mimic couplings",
+        "",
+        Quantity.MIMIC,
+        mimic,
+        "Followers, leaders, multipliers and offsets are equal to float32 precision. Without its "
+        "coupling a follower moves freely.",
+    ),
+    Check(
+        "structure.articulation",
+        "articulation roots",
+        "",
+        Quantity.JOINTS,
+        articulation,
+        "A robot with moving joints has exactly one articulation root, and all its joints belong "
+        "to it. Without one, solvers simulate separate bodies; with two, they reject the robot or"
+        " simulate two. Its root is the first body of the robot, or holds the joint that fixes "
+        "it, and no simulator disables it.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.world",
+        "joints to the world",
+        "",
+        Quantity.JOINTS,
+        world,
+        "No moving joint of an articulation has the world, or a prim without rigid body, on one "
+        "side: solvers in reduced coordinates fix the body on the other side, and the robot loses"
+        " a degree of freedom.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.bodies",
+        "dynamic rigid bodies",
+        "",
+        Quantity.LINKS,
+        bodies,
+        "No rigid body of a link is kinematic or disabled: forces do not move such a body.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.scene",
+        "gravity and surroundings",
+        "",
+        Quantity.LINKS,
+        scene,
+        "Physics scenes have the gravity of the Earth, down along the up axis; all bodies are "
+        "simulated by the same scene; and the USD has no body, collider or visual besides those "
+        "of the robot.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.initial",
+        "initial state",
+        "",
+        Quantity.LINKS,
+        partial(of_links, SettingKind.INITIAL_STATE),
+        "Bodies and joints start at rest, awake, and at the zero configuration.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.animation",
+        "values over time",
+        "",
+        Quantity.LINKS,
+        partial(of_everything, SettingKind.ANIMATION),
+        "No value of the USD changes over time: all time samples of an attribute equal its "
+        "default value. Consumers read one or the other.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.values",
+        "usable values",
+        "",
+        Quantity.LINKS,
+        partial(of_everything, SettingKind.VALUES),
+        "No number of the USD that has an effect is NaN or infinite, and quaternions are unit "
+        "quaternions: consumers differ in what they compute from others.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.words",
+        "words without a schema",
+        "",
+        Quantity.LINKS,
+        names.words,
+        "What no schema of USD has and a USD keeps under urdf: is what the URDF says: safety "
+        "controllers, calibrations, limits of acceleration, and attributes and elements that are "
+        "no part of URDF, such as transmissions.",
+        usd_alone=True,
+    ),
+    Check(
+        "structure.base",
+        "base",
+        "",
+        Quantity.BASE,
+        base,
+        "The root is fixed or floating as the URDF states or the user requested: a fixed "
+        "quadruped cannot walk, a floating arm falls.",
+    ),
+)

@@ -23,11 +23,10 @@ from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
     ROUND_TRIP_CHECKS,
     SIMULATION_CHECKS,
-    Check,
 )
-from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.check import Check, compare
 from urdf_usd.conformance.checks.mass_values import moments_text
-from urdf_usd.conformance.checks.settings import without_promised
+from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
     Crashed,
@@ -144,7 +143,7 @@ def judge(
             if promise is not None:
                 states = spec.states | {Quantity.SIMULATION}
                 spec = structs.replace(spec, states=states, simulation=promise)
-                actual = without_promised(actual, promise)
+                actual = without_requested(actual, promise)
             inputs = _Inputs(
                 spec=spec,
                 requested=structs.replace(spec, base=expected_base or spec.base),

@@ -16,8 +16,7 @@ from functools import partial
 import numpy as np
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.catalogue import Check
-from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.check import Check, compare
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
 from urdf_usd.conformance.tolerance.bounds import RELATIVE

@@ -17,8 +17,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.catalogue import Check
-from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.check import Check, compare
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,

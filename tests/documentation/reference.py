@@ -13,8 +13,8 @@ from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
     ROUND_TRIP_CHECKS,
     SIMULATION_CHECKS,
-    Check,
 )
+from urdf_usd.conformance.checks.check import Check
 from urdf_usd.reports.records.record import SCHEMA_VERSION
 from urdf_usd.reports.records.schema import RECORDS, record_schema
 

@@ -16,7 +16,7 @@ from pxr import Sdf, Usd
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.checks.comparers import compare
+from urdf_usd.conformance.checks.check import compare
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions

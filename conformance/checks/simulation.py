@@ -1,24 +1,22 @@
-"""Settings of a USD that no URDF implies, and those that a description file promises.
-
-Settings change the simulation. What a robot description file states is compared by
-value; all others fail.
-"""
+"""Settings that a robot description file requests, compared by value."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
 from msgspec import structs
 
+from urdf_usd.conformance.checks.check import Check, equality
 from urdf_usd.conformance.observation.robot import (
     Observation,
+    Quantity,
     SettingKind,
     UnimpliedSetting,
 )
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.observation.simulation import (
     USUAL_FRICTIONS,
     ContactMaterialObservation,
@@ -36,16 +34,6 @@ from urdf_usd.conformance.tolerance.comparison import (
     number,
     relative_difference,
 )
-
-_EVERYTHING = "robot"
-_SHAPES = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
-_ROLES = {
-    SettingKind.FILTER: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.APPROXIMATION: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.MATERIAL: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.GEOMETRY: (Role.VISUAL, frozenset(ShapeKind)),
-    SettingKind.SUBDIVISION: (Role.VISUAL, frozenset({ShapeKind.MESH})),
-}
 
 _WORLD = ""
 _GAINS = ("stiffness", "damping")
@@ -79,131 +67,12 @@ _COEFFICIENTS = {
 }
 
 
-def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Check gravity and what is outside of the robot."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    found = settings_of(SettingKind.SCENE, actual)
-    links = {link.name for link in expected.links}
-    carriers: dict[tuple[Role, str], list[str]] = {}
-    for shape in actual.shapes:
-        carriers.setdefault((shape.role, shape.source), []).append(shape.link)
-    surplus = [
-        UnimpliedSetting(
-            SettingKind.SCENE,
-            _EVERYTHING,
-            f"{_SHAPES[role]} {source} belongs to no link",
-            f"no {_SHAPES[role]}",
-            f"a {_SHAPES[role]}",
-        )
-        for (role, source), names in carriers.items()
-        if links.isdisjoint(names)
-    ]
-    return Compared(_differences((_EVERYTHING,), (*found, *surplus)))
-
-
-def of_everything(
-    kind: SettingKind, _: Observation, actual: Observation, __: ToleranceModel
-) -> Comparison:
-    """Check the settings of any part of the robot."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    return Compared(_differences((_EVERYTHING,), settings_of(kind, actual)))
-
-
-def of_joints(
-    kind: SettingKind, _: Observation, actual: Observation, __: ToleranceModel
-) -> Comparison:
-    """Check the settings of joints."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    subjects = dict.fromkeys(f"joint {joint.name}" for joint in actual.joints)
-    note = None if subjects else "there is no joint"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
-
-
-def of_links(
-    kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
-    """Check the settings of rigid bodies."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    named = {link.name for link in expected.links}
-    subjects = [
-        f"link {link.name}"
-        for link in actual.links
-        if link.name in named and link.body == link.name
-    ]
-    note = None if subjects else "no link has a rigid body"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
-
-
-def of_shapes(
-    kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
-    """Check the settings of colliders or visuals, per link."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    role, kinds = _ROLES[kind]
-    named = {link.name for link in expected.links}
-    subjects = dict.fromkeys(
-        f"link {shape.link}"
-        for shape in actual.shapes
-        if shape.role is role and shape.kind in kinds and shape.link in named
-    )
-    note = None if subjects else f"no link has a {role} shape of this kind"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
-
-
-def settings_of(kind: SettingKind, observation: Observation) -> tuple[UnimpliedSetting, ...]:
-    """Return the settings of one kind."""
-    return tuple(one for one in observation.unimplied or () if one.kind is kind)
-
-
-def setting_difference(setting: UnimpliedSetting) -> Difference:
-    """Return the difference of a setting, which fails."""
-    return Difference(
-        item=setting.subject,
-        subject=setting.subject,
-        amount=math.inf,
-        describe=lambda: Description(
-            setting.message
-            if setting.subject == _EVERYTHING
-            else f"{setting.subject}: {setting.message}",
-            expected=setting.expected,
-            actual=setting.actual,
-        ),
-    )
-
-
-def _differences(
-    subjects: Iterable[str], found: Iterable[UnimpliedSetting]
-) -> tuple[Difference, ...]:
-    """Return one difference per setting, and per subject without any."""
-    failing = tuple(found)
-    wrong = {one.subject for one in failing}
-    return tuple(
-        Difference(
-            item=subject,
-            subject=subject,
-            amount=0.0,
-            describe=lambda: Description("nothing that the URDF does not imply"),
-        )
-        for subject in subjects
-        if subject not in wrong
-    ) + tuple(map(setting_difference, failing))
-
-
-def _unread(actual: Observation) -> Incomparable:
-    return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
-
-
-def without_promised(observation: Observation, promise: SimulationObservation) -> Observation:
+def without_requested(observation: Observation, requested: SimulationObservation) -> Observation:
     """Leave out settings that a description file states; their values are checked.
 
     Args:
         observation: Of a USD.
-        promise: What the file states.
+        requested: What the file states.
     """
     if observation.unimplied is None:
         return observation
@@ -211,7 +80,7 @@ def without_promised(observation: Observation, promise: SimulationObservation) -
     def joints_of(values: tuple[tuple[str, float], ...] | None) -> set[str]:
         return {joint for joint, _ in values or ()}
 
-    drives = {drive.joint for drive in promise.drives or ()}
+    drives = {drive.joint for drive in requested.drives or ()}
     explained = {
         (kind, f"joint {joint}", attribute)
         for kind, joints, attributes in (
@@ -220,23 +89,23 @@ def without_promised(observation: Observation, promise: SimulationObservation) -
                 drives,
                 tuple(f"drive:*:physics:{gain}" for gain in _GAINS),
             ),
-            (SettingKind.JOINT, joints_of(promise.armatures), _ARMATURES),
+            (SettingKind.JOINT, joints_of(requested.armatures), _ARMATURES),
             (
                 SettingKind.JOINT,
-                joints_of(promise.limit_stiffnesses),
+                joints_of(requested.limit_stiffnesses),
                 (_LIMIT_STIFFNESS,),
             ),
-            (SettingKind.JOINT, joints_of(promise.limit_dampings), (_LIMIT_DAMPING,)),
-            (SettingKind.INITIAL_STATE, joints_of(promise.positions), _POSITIONS),
+            (SettingKind.JOINT, joints_of(requested.limit_dampings), (_LIMIT_DAMPING,)),
+            (SettingKind.INITIAL_STATE, joints_of(requested.positions), _POSITIONS),
         )
         for joint in joints
         for attribute in attributes
     }
-    promised = (*(promise.filtered_pairs or ()), *promise.tolerated_pairs)
+    named_pairs = (*(requested.filtered_pairs or ()), *requested.tolerated_pairs)
     body = {link.name: link.body or link.name for link in observation.links}
-    pairs = {_of_bodies(pair, body) for pair in promised}
+    pairs = {_of_bodies(pair, body) for pair in named_pairs}
     with_material = {
-        f"link {body.get(one.link, one.link)}" for one in promise.contact_materials or ()
+        f"link {body.get(one.link, one.link)}" for one in requested.contact_materials or ()
     }
 
     def remains(setting: UnimpliedSetting) -> bool:
@@ -246,7 +115,7 @@ def without_promised(observation: Observation, promise: SimulationObservation) -
             return setting.attribute not in _CONTACT_MATERIAL
         if setting.kind is SettingKind.FILTER:
             if setting.attribute in _SELF_COLLISION:
-                return promise.self_collision is None
+                return requested.self_collision is None
             if setting.attribute == _FILTERED_PAIRS and setting.partner:
                 ends = (setting.subject, setting.partner)
                 names = frozenset(end.removeprefix("link ") for end in ends)
@@ -276,12 +145,12 @@ def drives(
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
-    promised, found = sides
-    if promised.drives is None or found.drives is None:
+    requested, found = sides
+    if requested.drives is None or found.drives is None:
         return Incomparable(f"{actual.engine} states no drives")
     there = {drive.joint: drive for drive in found.drives}
     differences: list[Difference] = []
-    for drive in promised.drives:
+    for drive in requested.drives:
         other = there.get(drive.joint)
         for name in _GAINS if what == "gains" else _TARGETS:
             # A drive without stiffness follows no position.
@@ -303,21 +172,9 @@ def drives(
 
 def _mode(drive: DriveObservation, other: DriveObservation | None) -> Difference:
     same = other is None or other.acceleration == drive.acceleration
-    return Difference(
-        item=f"{drive.joint} type",
-        subject=f"joint {drive.joint}",
-        amount=0.0 if same else math.inf,
-        describe=lambda: Description(
-            f"joint {drive.joint}: the drive scales its gains with inertia",
-            "force",
-            "acceleration",
-        ),
-    )
-
-
-def armatures(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare the armature of joints; absent means zero."""
-    return _numbers("armature", lambda one: one.armatures, expected, actual, model, least=0.0)
+    subject = f"joint {drive.joint}"
+    message = f"{subject}: the drive scales its gains with inertia"
+    return equality(subject, same, message, "force", "acceleration", item=f"{drive.joint} type")
 
 
 def limit_springs(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
@@ -325,12 +182,12 @@ def limit_springs(expected: Observation, actual: Observation, model: ToleranceMo
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
-    promised, found = sides
+    requested, found = sides
     differences = tuple(
         _difference(f"joint {joint}", what, value, dict(there).get(joint), model, least=0.0)
         for what, ours, there in (
-            ("limit stiffness", promised.limit_stiffnesses, found.limit_stiffnesses),
-            ("limit damping", promised.limit_dampings, found.limit_dampings),
+            ("limit stiffness", requested.limit_stiffnesses, found.limit_stiffnesses),
+            ("limit damping", requested.limit_dampings, found.limit_dampings),
         )
         if there is not None
         for joint, value in ours or ()
@@ -339,36 +196,28 @@ def limit_springs(expected: Observation, actual: Observation, model: ToleranceMo
     return Compared(differences, note=None if differences else note)
 
 
-def positions(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare initial positions of joints; absent means zero."""
-    return _numbers(
-        "initial position",
-        lambda one: one.positions,
-        expected,
-        actual,
-        model,
-        least=1.0,
-    )
-
-
-def _numbers(
+def joint_numbers(
     what: str,
-    values: Callable[[SimulationObservation], tuple[tuple[str, float], ...] | None],
+    field: Literal["armatures", "positions"],
+    least: float,
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
-    least: float,
 ) -> Comparison:
+    """Compare one number of each joint, relative; absent means zero.
+
+    The difference from numbers smaller than ``least`` is relative to it.
+    """
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
-    promised, found = map(values, sides)
-    if promised is None or found is None:
+    requested, found = (getattr(side, field) for side in sides)
+    if requested is None or found is None:
         return Incomparable(f"{actual.engine} states no {what}")
     there: Mapping[str, float] = dict(found)
     differences = tuple(
         _difference(f"joint {joint}", what, value, there.get(joint, 0.0), model, least=least)
-        for joint, value in promised
+        for joint, value in requested
     )
     note = None if differences else f"the description states no {what}"
     return Compared(differences, note=note)
@@ -404,15 +253,15 @@ def _words(subject: str, what: str, ours: float, theirs: float | None) -> Descri
 
 
 def filters(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Check that promised pairs of links do not collide.
+    """Check that requested pairs of links do not collide.
 
     Other pairs that are filtered are found by the check of collision filters.
     """
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
-    promised, found = sides
-    if promised.filtered_pairs is None or found.filtered_pairs is None:
+    requested, found = sides
+    if requested.filtered_pairs is None or found.filtered_pairs is None:
         return Incomparable(f"{actual.engine} states no filtered pairs")
     # A link without a body is part of the world.
     body = {link.name: link.body or _WORLD for link in actual.links}
@@ -430,7 +279,7 @@ def filters(expected: Observation, actual: Observation, _: ToleranceModel) -> Co
             "no contacts",
             "contacts",
         )
-        for pair in promised.filtered_pairs
+        for pair in requested.filtered_pairs
         if len(ends := _of_bodies(pair, body)) > 1 and ends <= colliding
     )
     note = None if differences else "the description states no filtered pairs"
@@ -446,15 +295,15 @@ def contacts(expected: Observation, actual: Observation, model: ToleranceModel) 
     sides = _both(expected, actual)
     if isinstance(sides, Incomparable):
         return sides
-    promised, found = sides
+    requested, found = sides
     differences: list[Difference] = []
-    if promised.self_collision is not None and found.contact_materials is not None:
+    if requested.self_collision is not None and found.contact_materials is not None:
         words = {True: "on", False: "off", None: "absent"}
         differences.append(
             _presence(
                 "robot",
-                promised.self_collision == found.self_collision,
-                f"self-collision {words[promised.self_collision]}",
+                requested.self_collision == found.self_collision,
+                f"self-collision {words[requested.self_collision]}",
                 f"self-collision {words[found.self_collision]}",
             )
         )
@@ -471,11 +320,11 @@ def contacts(expected: Observation, actual: Observation, model: ToleranceModel) 
                 model,
                 least=0.0,
             )
-            for one in promised.contact_materials or ()
+            for one in requested.contact_materials or ()
             if one.link not in bare
             for name, title in _COEFFICIENTS.items()
         )
-        differences += _surplus_materials(actual, promised, materials)
+        differences += _surplus_materials(actual, requested, materials)
     note = None if differences else "the description states no contacts"
     return Compared(tuple(differences), note=note)
 
@@ -497,15 +346,15 @@ def _materials_by_link(
 
 def _surplus_materials(
     actual: Observation,
-    promised: SimulationObservation,
+    requested: SimulationObservation,
     materials: Mapping[str, Sequence[ContactMaterialObservation]],
 ) -> Iterator[Difference]:
-    """Yield links without a promised contact material in bodies of links with one.
+    """Yield links without a requested contact material in bodies of links with one.
 
     Those in other bodies are settings that nothing implies.
     """
     body = {link.name: link.body or link.name for link in actual.links}
-    named = {one.link for one in promised.contact_materials or ()}
+    named = {one.link for one in requested.contact_materials or ()}
     bodies = {body.get(name, name) for name in named}
     for link, colliders in materials.items():
         if link not in named and body.get(link, link) in bodies:
@@ -533,9 +382,74 @@ def _agreed(values: Iterable[float | None]) -> float | None:
 
 
 def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:
-    return Difference(
-        item=subject,
-        subject=subject,
-        amount=0.0 if same else math.inf,
-        describe=lambda: Description(f"{subject}: {actual}, not {expected}", expected, actual),
-    )
+    message = f"{subject}: {actual}, not {expected}"
+    return equality(subject, same, message, expected, actual, item=subject)
+
+
+SIMULATION_CHECKS = (
+    Check(
+        "simulation.gains",
+        "gains of drives",
+        "1",
+        Quantity.SIMULATION,
+        partial(drives, "gains"),
+        "Stiffness and damping of every drive that the robot description file states, relative; "
+        "gains are forces, not accelerations. Natural frequencies become gains with the "
+        "joint-space inertia that MuJoCo computes.",
+    ),
+    Check(
+        "simulation.targets",
+        "targets of drives",
+        "1",
+        Quantity.SIMULATION,
+        partial(drives, "targets"),
+        "Position or velocity that every drive follows, relative to the larger of it and 1 rad or"
+        " 1 m.",
+    ),
+    Check(
+        "simulation.armature",
+        "armature",
+        "1",
+        Quantity.SIMULATION,
+        partial(joint_numbers, "armature", "armatures", 0.0),
+        "Inertia of the motor of every joint for which the robot description file states it, "
+        "relative.",
+    ),
+    Check(
+        "simulation.limits",
+        "springs at limits",
+        "1",
+        Quantity.SIMULATION,
+        limit_springs,
+        "Stiffness and damping of the springs that keep joints inside their limits, where the "
+        "robot description file states them, relative. Newton has them; limits of PhysX are hard.",
+    ),
+    Check(
+        "simulation.positions",
+        "initial positions",
+        "1",
+        Quantity.SIMULATION,
+        partial(joint_numbers, "initial position", "positions", 1.0),
+        "Initial position of every joint that does not start at zero, relative to the larger of "
+        "it and 1 rad or 1 m; mimic joints follow.",
+    ),
+    Check(
+        "simulation.filters",
+        "promised collision filters",
+        "",
+        Quantity.SIMULATION,
+        filters,
+        "Pairs of links that the robot description file filters do not collide. Other filtered "
+        "pairs fail the check of collision filters.",
+    ),
+    Check(
+        "simulation.contacts",
+        "self-collision and contact materials",
+        "1",
+        Quantity.SIMULATION,
+        contacts,
+        "Self-collision, and friction and restitution of every collider of a link, are those of "
+        "the robot description file.",
+    ),
+)
+"""Made only if there is a robot description file."""

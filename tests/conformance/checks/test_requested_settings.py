@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.checks import settings
+from urdf_usd.conformance.checks import simulation
 from urdf_usd.conformance.observation.robot import (
     Frames,
     LinkObservation,
@@ -73,7 +73,7 @@ def test_contact_materials_and_self_collision_are_compared(
     found: SimulationObservation, failing: int
 ) -> None:
     """Each coefficient, and the flag."""
-    compared = settings.contacts(
+    compared = simulation.contacts(
         structs.replace(_BARE, simulation=_PROMISE),
         structs.replace(_BARE, simulation=found),
         _model(),
@@ -92,7 +92,7 @@ def test_differences_of_contact_materials_name_the_link() -> None:
     found = structs.replace(found, contact_materials=(*(found.contact_materials or ()), other))
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
 
-    compared = settings.contacts(
+    compared = simulation.contacts(
         structs.replace(_BARE, links=welded, simulation=_PROMISE),
         structs.replace(_BARE, links=welded, simulation=found),
         _model(),
@@ -108,7 +108,7 @@ def test_differences_of_contact_materials_name_the_link() -> None:
 
 def test_links_without_colliders_need_no_contact_material() -> None:
     """That a collider is lost, or removed on request, is the matter of others."""
-    compared = settings.contacts(
+    compared = simulation.contacts(
         structs.replace(_BARE, simulation=_PROMISE),
         structs.replace(_BARE, simulation=_found()),
         _model(),
@@ -141,7 +141,7 @@ def test_only_promised_settings_are_left_out() -> None:
     other = structs.replace(friction, subject="link b")
     observation = structs.replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
 
-    left = settings.without_promised(observation, _PROMISE)
+    left = simulation.without_requested(observation, _PROMISE)
 
     assert left.unimplied == (stiff, tuned, other)
 
@@ -167,7 +167,7 @@ def test_contact_material_of_another_link_of_the_body_is_found(
     )
     settings_found = structs.replace(_PROMISE, contact_materials=colliders)
 
-    compared = settings.contacts(
+    compared = simulation.contacts(
         structs.replace(side, simulation=_PROMISE),
         structs.replace(side, simulation=settings_found),
         _model(),

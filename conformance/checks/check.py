@@ -1,0 +1,73 @@
+"""What a check is, and the differences of values that are equal or not."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from msgspec import Struct
+
+from urdf_usd.conformance.observation.robot import Observation, Quantity
+from urdf_usd.conformance.tolerance.comparison import (
+    Comparer,
+    Comparison,
+    Description,
+    Difference,
+    Incomparable,
+    ToleranceModel,
+)
+
+
+class Check(Struct, frozen=True):
+    """One comparison of two observations of a robot."""
+
+    id: str  # stable, never reused; begins with the group
+    title: str  # the compared quantity, in a few words
+    unit: str  # of differences; empty for equality and ``1`` for ratios
+    quantity: Quantity  # which both engines must state
+    function: Comparer  # compares the expected with the actual observation
+    clause: str  # what is compared, and why it matters
+    usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
+    direct: str | None = None  # of a check of the round trip: the check that it repeats
+
+    @property
+    def group(self) -> str:
+        """Heading under which it is shown."""
+        return self.id.partition(".")[0]
+
+
+def compare(
+    check: Check, expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Compare the quantity of a check, if both observations state it."""
+    for side in (expected, actual):
+        if check.quantity not in side.states:
+            return Incomparable(f"{side.engine} does not state {check.quantity}")
+    return check.function(expected, actual, model)
+
+
+def equality(
+    subject: str,
+    same: bool,
+    message: str,
+    expected: str | None = None,
+    actual: str | None = None,
+    *,
+    item: str | None = None,
+) -> Difference:
+    """Return the difference of a value that is as expected or fails.
+
+    Args:
+        subject: Kind and name: ``link forearm``.
+        same: Whether both sides have the same value.
+        message: Describes the difference.
+        expected: Value on the first side.
+        actual: Value on the second side.
+        item: The name alone; that of the subject, if it is None.
+    """
+    return Difference(
+        item=subject.partition(" ")[2] if item is None else item,
+        subject=subject,
+        amount=0.0 if same else math.inf,
+        describe=partial(Description, message, expected, actual),
+    )
