@@ -6,18 +6,15 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.simulation.description import Description
 
 MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
-
-if TYPE_CHECKING:
-    # It reads tolerances as the options here do.
-    from urdf_usd.converter.simulation.description import Description
 
 
 class Layout(StrEnum):

@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
-from urdf_usd.converter.options import ColliderTolerance
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -342,6 +341,9 @@ def _syntax_error(file: str, text: str, message: str) -> ConversionError:
 
 def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
+    # Options of conversions have a description.
+    from urdf_usd.converter.options import ColliderTolerance
+
     lists: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
         ("joints", content.joints),
         ("links", content.links),

@@ -75,7 +75,7 @@ def read_obj(content: bytes) -> ObjFile:
             # trimesh shortens all texture coordinates to the shortest.
             single = keyword == "vt" and " " not in words.strip()
             rows[keyword].append(f"{words} 0" if single else words)
-        elif keyword in {"o", "g"}:
+        elif keyword in {"o", "g"} and words.strip():
             group, form = group + 1, None
         elif keyword == "usemtl":
             material, form = names.setdefault(words.strip(), len(names)), None

@@ -259,21 +259,25 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
 def _about(axis: int, limit: UsdPhysics.JointLimit | None) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.CONTINUOUS, axis)
-    lower, upper = (math.radians(_bound(b)) for b in (limit.lower, limit.upper))
+    lower, upper = map(math.radians, _bounds(limit))
     return Mobility(JointType.REVOLUTE, axis, lower, upper, _locked(lower, upper))
 
 
 def _along(axis: int, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
     if limit is None or not limit.enabled:
         return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
-    lower, upper = (_bound(b) * units.length for b in (limit.lower, limit.upper))
+    lower, upper = (bound * units.length for bound in _bounds(limit))
     return Mobility(JointType.PRISMATIC, axis, lower, upper, _locked(lower, upper))
 
 
-def _bound(value: float) -> float:
-    if abs(value) <= _NO_RANGE:
-        return 0.0
-    return value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
+def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
+    if (limit.lower, limit.upper) == (0.0, _NO_RANGE):
+        return 0.0, 0.0
+    lower, upper = (
+        value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
+        for value in (limit.lower, limit.upper)
+    )
+    return lower, upper
 
 
 def _locked(lower: float, upper: float) -> str | None:
@@ -291,10 +295,10 @@ def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tup
     axes = {}
     for token in _TOKENS:
         limit = limits.get(token)
-        low, high = (-math.inf, math.inf) if limit is None else (limit.lower, limit.upper)
+        low, high = (-math.inf, math.inf) if limit is None else _bounds(limit)
         if low <= high and (low, high) != (0.0, 0.0):
             unit = units.length if token.startswith("trans") else math.radians(1.0)
-            axes[token] = _bound(low) * unit, _bound(high) * unit
+            axes[token] = low * unit, high * unit
     return axes
 
 
