@@ -1,7 +1,7 @@
 """Values of a stage that have an effect, and that no URDF implies, in any schema.
 
 Every prim is visited once. A registered property, apart from those of physics schemas
-(see :mod:`.physics_attributes`), is compared with the URDF by a check (``COMPARED``),
+(see :mod:`.schema_attributes`), is compared with the URDF by a check (``COMPARED``),
 or is harmless (``HARMLESS``), or has to have its fallback. A prim of a type that no
 robot needs, a value over time, and a number or quaternion that consumers cannot compute
 with are settings as well.

@@ -10,13 +10,13 @@ import pytest
 from pxr import Sdf, Usd
 
 from tests.conformance.engines.usd_observations import body, joint, observe_stage, stage
-from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.openusd.settings.coverage import (
+from tests.documentation.coverage import (
     NEWTON_SCHEMAS,
     document,
     physics_attributes,
     plugin_schemas,
 )
+from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     COMPARED,
     FALLBACKS,

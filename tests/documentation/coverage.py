@@ -194,7 +194,7 @@ applied schemas that are neither registered nor known: those of deformables, par
 tendons and vehicles, or of other simulators. `*` stands for the instance of a schema,
 `…` for any end of a name.
 
-<!-- Generated: python -m urdf_usd.conformance.engines.openusd.settings.coverage -->
+<!-- Generated: python -m tests.documentation.coverage -->
 """
 _COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 
