@@ -289,7 +289,7 @@ def engines(session: nox.Session) -> None:
 
 @nox.session
 def consumers(session: nox.Session) -> None:
-    """Read assets of every profile in PhysX and Newton; write docs/consumers.md.
+    """Read assets of every profile in PhysX and Newton; write docs/dev/consumers.md.
 
     Arguments are corpora, by default `pybullet`, and `--sample N`, with which the
     table is only printed.
@@ -297,7 +297,7 @@ def consumers(session: nox.Session) -> None:
     session.install(".[newton,physx]")
     arguments = session.posargs
     if not any(one.startswith("--sample") for one in arguments):
-        arguments = [*arguments, "--out", "docs/consumers.md"]
+        arguments = [*arguments, "--out", "docs/dev/consumers.md"]
     session.run("python", "-m", "tests.consumers", *arguments)
 
 
@@ -321,7 +321,7 @@ def behaviour(session: nox.Session) -> None:
 
     Arguments are those of `python -m tests.behaviour`, `pybullet` by default. Rows are
     kept in behaviour.jsonl: robots that it has are not simulated again. Newton's solver
-    needs an older MuJoCo, in an environment of its own. See docs/behaviour.md.
+    needs an older MuJoCo, in an environment of its own. See docs/dev/behaviour.md.
     """
     session.install(".[physx,example-robot-data]")
     newton = str(install_apart(session, "newton", NEWTON))
@@ -332,12 +332,12 @@ def behaviour(session: nox.Session) -> None:
 
 @nox.session
 def foreign(session: nox.Session) -> None:
-    """Export the USDs that ovphysx and newton contain; write docs/foreign_usd.md.
+    """Export the USDs that ovphysx and newton contain; write docs/dev/foreign_usd.md.
 
     Arguments are folders with USDs, with which the table is only printed.
     """
     session.install(".[newton,physx]")
-    arguments = session.posargs or ("--out", "docs/foreign_usd.md")
+    arguments = session.posargs or ("--out", "docs/dev/foreign_usd.md")
     session.run("python", "-m", "tests.consumers.foreign", *arguments)
 
 
@@ -358,10 +358,10 @@ def custom_attributes(session: nox.Session) -> None:
 def renders(session: nox.Session) -> None:
     """Draw robots from URDF and USD, side by side; arguments are the robots.
 
-    The pictures are in docs/renders/.
+    The pictures are in docs/dev/renders/.
     """
     install(session, "renders")
-    session.run("python", "-m", "tests.renders", "docs/renders", *session.posargs)
+    session.run("python", "-m", "tests.renders", "docs/dev/renders", *session.posargs)
 
 
 @nox.session
@@ -387,7 +387,7 @@ def validate(session: nox.Session) -> None:
     """Run OpenUSD's and NVIDIA's validators on assets of every layout.
 
     They are opened with usd-exchange's build of OpenUSD as well. Arguments are corpora,
-    by default `pybullet`; see docs/validation.md.
+    by default `pybullet`; see docs/dev/validation.md.
     """
     install(session, "validation")
     exchange = str(install_apart(session, "exchange", EXCHANGE))
@@ -399,7 +399,7 @@ def validate(session: nox.Session) -> None:
 def rep158(session: nox.Session) -> None:
     """Check assets of the profile ros against REP 158; arguments are corpora.
 
-    The checker is in an environment of Python 3.12; see docs/validation.md.
+    The checker is in an environment of Python 3.12; see docs/dev/validation.md.
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "checker", REP_CHECKER, interpreter="python3.12")
@@ -412,7 +412,7 @@ def rep158(session: nox.Session) -> None:
 def simready(session: nox.Session) -> None:
     """Validate assets of the profile simready; arguments are corpora.
 
-    The validator is in an environment of its own; see docs/validation.md.
+    The validator is in an environment of its own; see docs/dev/validation.md.
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "validator", *SIMREADY)
@@ -449,15 +449,15 @@ def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run.
 
     Saves the results under the version of the package, or that of an argument, and
-    writes docs/benchmarks.md. The machine should have nothing else to do.
+    writes docs/dev/benchmarks.md. The machine should have nothing else to do.
     """
     install(session, "bench")
     version = "".join(session.posargs) or GROUPS["project"]["version"]
-    storage = f"--benchmark-storage=file://{Path('docs/benchmarks').resolve()}"
+    storage = f"--benchmark-storage=file://{Path('docs/dev/benchmarks').resolve()}"
     save = f"--benchmark-save={version}"
     session.run("pytest", "-m", "benchmark_run", storage, save, "tests/benchmarks")
     table = session.run("python", "-m", "tests.benchmarks.history", silent=True)
-    Path("docs/benchmarks.md").write_text(str(table), encoding="utf-8")
+    Path("docs/dev/benchmarks.md").write_text(str(table), encoding="utf-8")
 
 
 @nox.session

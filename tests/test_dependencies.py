@@ -1,4 +1,4 @@
-"""Requirements in pyproject.toml, docs/dependencies.md and installed packages."""
+"""Requirements in pyproject.toml, docs/dev/dependencies.md and installed packages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXTRAS = {
 
 def test_document_lists_every_requirement_with_its_minimum() -> None:
     """In the order of pyproject.toml."""
-    text = (ROOT / "docs/dependencies.md").read_text("utf-8")
+    text = (ROOT / "docs/dev/dependencies.md").read_text("utf-8")
     core, extras, _ = text.split("\n## ")[1:]
 
     rows = re.findall(r"^\| ([\w-]+) \| ([\w.]+) \|", core, re.MULTILINE)

@@ -26,6 +26,7 @@ DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *(ROOT / "docs").glob("*.md"),
+    *(ROOT / "docs" / "dev").glob("*.md"),
 )
 
 # Commands that are not run here, with the reason.

@@ -1,4 +1,4 @@
-"""docs/mapping.md names existing functions and tests, and the whole grammar."""
+"""docs/dev/mapping.md names existing functions and tests, and the whole grammar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import ElementType
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/mapping.md"
+PAGE = ROOT / "docs/dev/mapping.md"
 _COLUMNS = 4
 _HEADINGS = ("URDF", "---")
 _CODE = re.compile(r"`([^`]+)`")

@@ -1,6 +1,6 @@
 """Write the table of all measured versions.
 
-python -m tests.benchmarks.history [FOLDER] > docs/benchmarks.md
+python -m tests.benchmarks.history [FOLDER] > docs/dev/benchmarks.md
 
 Reads the files that pytest-benchmark saved, and states each subject as a ratio to the
 reference of its group in the same run.
@@ -31,12 +31,12 @@ TITLES = {
     "test_examining_a_robot": "robot of a run / loading in all libraries",
     "test_reading_a_mesh": "mesh / trimesh on the same bytes",
 }
-FOLDER = Path("docs/benchmarks")
+FOLDER = Path("docs/dev/benchmarks")
 _HEAD = """\
 # Benchmarks by version
 
 `nox -s bench` measures each subject and its reference in one run, saves the results
-with a description of the machine in `docs/benchmarks/`, and writes this table. Values
+with a description of the machine in `docs/dev/benchmarks/`, and writes this table. Values
 are ratios of the shortest times; [performance.md](performance.md) explains the
 subjects, and where the time goes.
 """

@@ -10,7 +10,7 @@ number of values. Robots that the file has already are not checked again. A summ
 all differences follows on stdout.
 
 Exits with 1 if a check gets worse for another reason than a value that only URDF can
-state; docs/decisions.md lists these.
+state; docs/dev/decisions.md lists these.
 """
 
 from __future__ import annotations

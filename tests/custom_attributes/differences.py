@@ -64,7 +64,7 @@ _ZERO = "velocity is absent, not 0"
 
 
 def is_kept_by_urdf_alone(profile: str, change: CheckChange) -> bool:
-    """Return whether docs/decisions.md explains a change by a value of URDF alone.
+    """Return whether docs/dev/decisions.md explains a change by a value of URDF alone.
 
     Args:
         profile: Of the assets.

@@ -1,6 +1,6 @@
 """Table of all properties of all schemas: ``python -m`` this module prints it.
 
-``docs/coverage.md`` is its output.
+``docs/dev/coverage.md`` is its output.
 """
 
 from __future__ import annotations

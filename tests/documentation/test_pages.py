@@ -147,10 +147,10 @@ def test_case_shows_what_is_in_its_files() -> None:
         ("README.md", "ARCHITECTURE.md", "architecture.md"),
         ("docs/tutorial.md", "../README.md#more", "index.md#more"),
         ("docs/report.md", "schema", "reference/records.md"),
-        ("docs/renders/README.md", "../mapping.md", "../mapping.md"),
-        ("docs/renders/README.md", "a1.png", "a1.png"),
+        ("docs/dev/renders/README.md", "../mapping.md", "../mapping.md"),
+        ("docs/dev/renders/README.md", "a1.png", "a1.png"),
         ("README.md", "https://example.org/a.md", "https://example.org/a.md"),
-        ("docs/decisions.md", "#xacro", "#xacro"),
+        ("docs/dev/decisions.md", "#xacro", "#xacro"),
     ],
 )
 def test_links_lead_to_pages_of_the_site(document: str, link: str, changed: str) -> None:

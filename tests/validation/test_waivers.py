@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.validation.waivers import WAIVERS, waiver
 
-_PAGE = Path(__file__).parents[2] / "docs/validation.md"
+_PAGE = Path(__file__).parents[2] / "docs/dev/validation.md"
 
 
 def test_every_waiver_is_documented() -> None:

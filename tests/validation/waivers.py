@@ -1,6 +1,6 @@
 """Issues of validators that do not apply to our assets, with reasons.
 
-``docs/validation.md`` has the same entries, which a test compares.
+``docs/dev/validation.md`` has the same entries, which a test compares.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def test_link_with_mass_keeps_mass_and_centre(tmp_path: Path) -> None:
 def test_links_without_mass_are_estimated_where_a_body_needs_one(
     tmp_path: Path, links: tuple[str, ...], kind: str, base: str, estimated: str
 ) -> None:
-    """By the rules of docs/mapping.md."""
+    """By the rules of docs/dev/mapping.md."""
     assert set(_estimated(_urdf(tmp_path, *links, kind=kind), base)) == set(estimated)
 
 

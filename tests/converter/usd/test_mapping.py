@@ -1,4 +1,4 @@
-"""Rows of docs/mapping.md, in their order, on a robot with oblique numbers."""
+"""Rows of docs/dev/mapping.md, in their order, on a robot with oblique numbers."""
 
 from __future__ import annotations
 
