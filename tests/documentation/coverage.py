@@ -235,21 +235,28 @@ def document() -> str:
         ("Isaac Sim's robot schema", tuple(isaac)),
     )
     tables = [
-        f"\n## {title}\n\n{_COLUMNS}"
-        + "".join(f"| `{name}` | {_implied(name)} | {_check(name)} |\n" for name in names)
+        _table(title, ((name, f"{_implied(name)} | {_check(name)}") for name in names))
         for title, names in sections
     ]
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
-        own = (rows[name] for name in sorted(rows.keys() - listed))
-        tables.append(f"\n## {title}\n\n{_COLUMNS}" + "".join(own))
+        tables.append(_table(title, ((name, rows[name]) for name in sorted(rows.keys() - listed))))
         listed |= rows.keys()
     return "".join((_HEADING, *tables, _nodes(), _metadata()))
 
 
+def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a section with a row for all properties of which the same is said."""
+    names: dict[str, list[str]] = {}
+    for name, said in rows:
+        names.setdefault(said, []).append(f"`{name}`")
+    lines = (f"| {', '.join(same)} | {said} |\n" for said, same in names.items())
+    return f"\n## {title}\n\n{_COLUMNS}" + "".join(lines)
+
+
 def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
-    """Yield names of the properties of a plugin's schemas, and their rows."""
+    """Yield names of the properties of a plugin's schemas, and what is said of them."""
     registry = Usd.SchemaRegistry()
     # Properties that several schemas have are those of a robot's prims.
     for schema in sorted(plugin_schemas(plugin), key=_is_alien, reverse=True):
@@ -263,7 +270,7 @@ def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
             text = f"no {schema} | `structure.scene`" if alien else ""
             if schema in authored.HARMLESS_TYPES:
                 text = "ignored: settings of renderers and editors | "
-            yield shown, f"| `{shown}` | {text or _general(name, fallback)} |\n"
+            yield shown, text or _general(name, fallback)
 
 
 def _is_alien(schema: str) -> bool:
@@ -293,15 +300,16 @@ def _nodes() -> str:
     """Return the tables of the shader nodes of a preview surface."""
     text = ""
     for node in NODES:
-        text += f"\n## {node}\n\n{_COLUMNS}"
+        rows = []
         for name, fallback in sorted(node_inputs(node).items()):
             implied, check = _NODE_INPUTS.get(
                 name, (f"the fallback, {fallback}", "visual.material")
             )
-            row = f"{implied} | `{check}`"
+            said = f"{implied} | `{check}`"
             if name in _NODE_HARMLESS:
-                row = f"ignored: {_NODE_HARMLESS[name]} | "
-            text += f"| `inputs:{name}` | {row} |\n"
+                said = f"ignored: {_NODE_HARMLESS[name]} | "
+            rows.append((f"inputs:{name}", said))
+        text += _table(node, rows)
     return text
 
 
