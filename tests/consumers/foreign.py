@@ -55,7 +55,8 @@ _INTRODUCTION = """\
 # Export of the USDs of PhysX and Newton
 
 `nox -s foreign` exports every USD that the packages ovphysx and newton contain, and
-writes this table. *Robots*: those of the stage; of several, the first was exported with
+writes this page; the table has those that differ, that are not exported, or of which a
+joint closes a loop. *Robots*: those of the stage; of several, the first was exported with
 `--root` after the exit status 2 of a call without. *PhysX* and *MuJoCo*: degrees of
 freedom of the joints, without the six of a floating base, by PhysX in the USD and by
 MuJoCo in the exported URDF. A dash: nothing on the stage is an articulation for PhysX,
@@ -189,7 +190,7 @@ def package_folders() -> dict[str, Path]:
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """Return the table, with the files that have no robot listed after it."""
+    """Return the counts, and a table of the files of which there is something to say."""
     empty = [one for one in outcomes if _NOTHING in one.note]
     shown = [one for one in outcomes if one not in empty]
     rows = [
@@ -197,6 +198,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for one in shown:
+        if not (one.note or one.differs or one.joints is None):
+            continue
         numbers = (one.joints, one.physx, one.mujoco)
         cells = ["-" if number is None else str(number) for number in numbers]
         root = f"`--root {one.root}`" if one.root else ""
