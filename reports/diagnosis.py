@@ -10,7 +10,7 @@ from urdf_usd.reports.quantities import quantity
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     Verdict,
@@ -215,7 +215,7 @@ class Diagnosis(Struct, frozen=True):
     fault: str  # of URDF, USD or converter, and by which evidence
     remedy: str
     check: CheckRecord | None = None  # that found it
-    finding: FindingRecord | None = None  # its worst
+    finding: Difference | None = None  # its worst
     likewise: tuple[str, ...] = ()  # further subjects with findings of the same check
     more_likewise: int = 0
     further: int = 0  # further checks with the same grade
@@ -251,7 +251,7 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     )
 
 
-def _fault_and_remedy(check: CheckRecord, finding: FindingRecord | None) -> tuple[str, str]:
+def _fault_and_remedy(check: CheckRecord, finding: Difference | None) -> tuple[str, str]:
     if check.grade is Grade.DISPUTED:
         return (
             "undecided: the URDF engines disagree, so there is no value to compare the USD with",
@@ -308,7 +308,7 @@ class Fault(Struct, frozen=True):
 
     subjects: tuple[str, ...]  # links, joints and other parts; the worst one first
     check: CheckRecord  # the first that fails
-    finding: FindingRecord | None  # its worst
+    finding: Difference | None  # its worst
     checks: tuple[CheckRecord, ...]  # all that fail for these parts
 
 
@@ -321,7 +321,7 @@ def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
     """
     failing = [check for check in robot.checks if check.grade is Grade.FAILS]
     direct = [one for one in failing if not one.id.startswith(_ROUND_TRIP)] or failing
-    found: dict[str, list[tuple[CheckRecord, FindingRecord | None]]] = {}
+    found: dict[str, list[tuple[CheckRecord, Difference | None]]] = {}
     for check in direct:
         causes = next((known for own, known in _COMPUTED if check.id.startswith(own)), ())
         if any(one.id.startswith(causes) for one in direct if one.id != check.id):
@@ -345,7 +345,7 @@ def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
     )
 
 
-def _property(check: CheckRecord, finding: FindingRecord | None) -> str:
+def _property(check: CheckRecord, finding: Difference | None) -> str:
     if check.id in _FRAMES:
         # What is wrong with a joint; the link and its error follow.
         if finding and finding.subject.startswith("joint "):
@@ -358,7 +358,7 @@ def _property(check: CheckRecord, finding: FindingRecord | None) -> str:
     return group if name in _MEASURES else check.id
 
 
-def explanation(check: CheckRecord, findings: Sequence[FindingRecord], most: int) -> list[str]:
+def explanation(check: CheckRecord, findings: Sequence[Difference], most: int) -> list[str]:
     """Return the findings of a check as lines.
 
     Args:
@@ -375,11 +375,10 @@ def explanation(check: CheckRecord, findings: Sequence[FindingRecord], most: int
             lines.append(f"  expected (URDF): {finding.expected}")
         if finding.actual is not None:
             lines.append(f"  actual (USD):    {finding.actual}")
-        if finding.difference is not None:
-            amount = quantity(finding.difference, check.unit)
-            if finding.tolerance is not None:
-                amount += f" (tolerance {quantity(finding.tolerance, check.unit)})"
-            lines.append(f"  difference:      {amount}")
+        if check.unit and finding.measured is not None:
+            tolerance = quantity(finding.tolerance, check.unit)
+            amount = quantity(finding.measured, check.unit)
+            lines.append(f"  difference:      {amount} (tolerance {tolerance})")
         if finding.configuration is not None:
             lines.append(f"  configuration:   {finding.configuration}")
     if check.grade is Grade.FAILS and (place := place_to_look(check.id)):

@@ -20,9 +20,9 @@ from urdf_usd.reports.records.record import (
     CheckHeading,
     CheckRecord,
     ConverterRecord,
+    Difference,
     EngineRecord,
     EngineStatus,
-    FindingRecord,
     Grade,
     RobotRecord,
     RobotSummary,
@@ -97,7 +97,7 @@ def selection(robot: RobotRecord) -> str:
     return ", ".join(f"{owner}={name}" for owner, name in robot.variants.items())
 
 
-def statement(finding: FindingRecord) -> str:
+def statement(finding: Difference) -> str:
     """Return the message of a finding without the prefix that names its subject."""
     return finding.message.removeprefix(f"{finding.subject}: ")
 

@@ -33,13 +33,8 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Description,
-    Difference,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.reports.records.record import Difference
 
 # Parts of the surface below this share are not compared.
 _SLIVER = 1e-4
@@ -201,11 +196,9 @@ def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
             item=part.link,
             subject=f"link {part.link}",
             amount=math.nan,
-            describe=lambda: Description(
-                f"link {part.link}: {ours.problem}; not compared",
-                expected=ours.problem,
-                actual=_image(theirs),
-            ),
+            message=f"link {part.link}: {ours.problem}; not compared",
+            expected=ours.problem,
+            actual=_image(theirs),
             unknown=True,
         )
     return _difference(
@@ -303,18 +296,16 @@ def mapping(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference 
         return None
     there = theirs.mapping
     amount = math.inf if there is None else _unlike_mappings(ours, ours.mapping, there)
+    how = "are missing" if there is None else f"differ: {_mapped(theirs, there)}"
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=_COORDINATE,
         tolerance=_MOVED,
-        describe=lambda: Description(
-            f"link {part.link}: texture coordinates of {named(part.ours)} "
-            + ("are missing" if there is None else f"differ: {_mapped(theirs, there)}"),
-            expected=_mapped(ours, ours.mapping),
-            actual=_mapped(theirs, there),
-        ),
+        message=f"link {part.link}: texture coordinates of {named(part.ours)} {how}",
+        expected=_mapped(ours, ours.mapping),
+        actual=_mapped(theirs, there),
     )
 
 
@@ -432,11 +423,9 @@ def _misshaded(part: LinkShapes, amount: float, text: str, expected: str) -> Dif
         amount=amount,
         bound=_COORDINATE,
         tolerance=_NORMALS,
-        describe=lambda: Description(
-            f"link {part.link}: normals of {named(part.ours)}: {text}, not {expected}",
-            expected=expected,
-            actual=text,
-        ),
+        message=f"link {part.link}: normals of {named(part.ours)}: {text}, not {expected}",
+        expected=expected,
+        actual=text,
     )
 
 
@@ -448,19 +437,17 @@ def _difference(
     text: Callable[[Appearance], str],
     what: str,
 ) -> Difference:
-    def describe() -> Description:
-        ours, theirs = text(pair.ours), text(pair.theirs)
-        where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-        message = f"link {part.link}: {what} of {named(part.ours)} is {theirs}, not {ours}{where}"
-        return Description(message, ours, theirs)
-
+    ours, theirs = text(pair.ours), text(pair.theirs)
+    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=allowed[0],
         tolerance=allowed[1],
-        describe=describe,
+        message=f"link {part.link}: {what} of {named(part.ours)} is {theirs}, not {ours}{where}",
+        expected=ours,
+        actual=theirs,
     )
 
 

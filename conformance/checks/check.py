@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from msgspec import Struct
 
@@ -11,11 +10,10 @@ from urdf_usd.conformance.observation.robot import Observation, Quantity
 from urdf_usd.conformance.tolerance.comparison import (
     Comparer,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
+from urdf_usd.reports.records.record import Difference
 
 
 class Check(Struct, frozen=True):
@@ -69,5 +67,7 @@ def equality(
         item=subject.partition(" ")[2] if item is None else item,
         subject=subject,
         amount=0.0 if same else math.inf,
-        describe=partial(Description, message, expected, actual),
+        message=message,
+        expected=expected,
+        actual=actual,
     )

@@ -31,15 +31,13 @@ from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale
 from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
 from urdf_usd.conformance.tolerance.rollout import distance
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 Array = NDArray[np.float64]
 
@@ -162,22 +160,17 @@ def traced(
             joints = tuple(name for name in along if name in faults)
             causes = [f"link {name}" for name in links]
             causes += [f"joint {name}" for name in joints]
+            because = f", caused by {', '.join(causes)}" if causes else ""
             results.append(
                 structs.replace(
                     difference,
-                    describe=partial(_because, difference, causes),
+                    message=difference.message + because,
                     traces=links + joints or difference.traces,
                 )
             )
         else:
             results.append(difference)
     return tuple(results)
-
-
-def _because(difference: Difference, causes: Sequence[str]) -> Description:
-    description = difference.describe()
-    because = f", caused by {', '.join(causes)}" if causes else ""
-    return structs.replace(description, message=description.message + because)
 
 
 def _not_stated(expected: Observation, actual: Observation) -> Incomparable:
@@ -217,10 +210,7 @@ def _compare(
             item=name,
             subject=_subject(name, expected),
             amount=math.nan,
-            describe=partial(
-                Description,
-                f"{_subject(name, expected)}: {actual.engine} states no {what}",
-            ),
+            message=f"{_subject(name, expected)}: {actual.engine} states no {what}",
         )
         for name in pair.unstated
     ]
@@ -239,20 +229,16 @@ def _compare(
         label = labels[at] if labels else f"configuration {at}"
         partner = entries.partners[column] if entries.partners else name
         subject = _subject(name, expected)
+        shared = "" if partner == name else f" with {_subject(partner, expected)}"
         differences.append(
             Difference(
                 item=name,
                 subject=subject,
+                message=f"{subject}: {what}{shared} differs by {amount:.3g} of its scale "
+                f"at {label!r}",
                 amount=amount,
                 bound=float(bounds[row, column]),
                 tolerance=float(tolerances[row, column]),
-                describe=partial(
-                    _off,
-                    f"{subject}: {what}",
-                    None if partner == name else _subject(partner, expected),
-                    amount,
-                    label,
-                ),
                 configuration=label,
             )
         )
@@ -282,11 +268,6 @@ def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tu
         if name not in ranks or rank > ranks[name]:
             ranks[name], places[name] = rank, (at, row, column)
     return places
-
-
-def _off(whose: str, partner: str | None, amount: float, label: str) -> Description:
-    shared = f" with {partner}" if partner else ""
-    return Description(f"{whose}{shared} differs by {amount:.3g} of its scale at {label!r}")
 
 
 def _subject(name: str, expected: Observation) -> str:
@@ -432,7 +413,7 @@ def _difference(
         amount=amount,
         bound=spreads[last] + ARITHMETIC,
         tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
-        describe=lambda: Description(f"joint {name} {text}"),
+        message=f"joint {name} {text}",
     )
 
 

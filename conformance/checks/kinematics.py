@@ -28,12 +28,10 @@ from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 # Ratios of units of length: powers of ten, inches and feet.
 _UNITS = tuple(
@@ -57,12 +55,10 @@ def up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison
                 amount=amount,
                 bound=QUATERNION + ARITHMETIC,
                 tolerance=model.tolerance.rotation,
-                describe=lambda: Description(
-                    f"the robot is tilted: the Z axis of link {actual.root} is "
-                    f"{amount:.3g} rad from the up axis",
-                    expected="0 rad",
-                    actual=f"{amount:.3g} rad",
-                ),
+                message=f"the robot is tilted: the Z axis of link {actual.root} is "
+                f"{amount:.3g} rad from the up axis",
+                expected="0 rad",
+                actual=f"{amount:.3g} rad",
             ),
         )
     )
@@ -99,7 +95,7 @@ def frames(
                 amount=amount if math.isfinite(amount) else math.inf,
                 bound=getattr(model.bounds[name], what),
                 tolerance=getattr(model.tolerance, what),
-                describe=partial(_off, name, amount, unit, label),
+                message=f"link {name} differs by {amount:.3g} {unit} at {label!r}",
                 configuration=label,
             )
         )
@@ -130,12 +126,8 @@ def _scaled(differences: tuple[Difference, ...], factor: float) -> Compared:
         f"all positions are {factor:.6g} times those of the URDF: in the USD, "
         "metersPerUnit or a scale of a prim is wrong"
     )
-    one = structs.replace(worst, subject="robot", describe=lambda: Description(message))
+    one = structs.replace(worst, subject="robot", message=message)
     return Compared(differences, reported=(one,))
-
-
-def _off(link: str, amount: float, unit: str, label: str) -> Description:
-    return Description(f"link {link} differs by {amount:.3g} {unit} at {label!r}")
 
 
 def _traced(
@@ -161,22 +153,10 @@ def _traced(
             reported.append(moved)
     for joint, links in behind.items():
         worst = max(links, key=lambda difference: difference.severity)
-        reported.append(
-            structs.replace(
-                worst,
-                subject=f"joint {joint}",
-                describe=partial(_displaced, joint, faults[joint], worst, len(links) - 1),
-            )
-        )
+        more = f", and {len(links) - 1} more below it" if len(links) > 1 else ""
+        message = f"joint {joint}: {faults[joint]}; {worst.message}{more}"
+        reported.append(structs.replace(worst, subject=f"joint {joint}", message=message))
     return Compared(tuple(traced), reported=tuple(reported))
-
-
-def _displaced(joint: str, fault: str, worst: Difference, more: int) -> Description:
-    description = worst.describe()
-    others = f", and {more} more below it" if more else ""
-    return structs.replace(
-        description, message=f"joint {joint}: {fault}; {description.message}{others}"
-    )
 
 
 def _joins_bodies(observation: Observation) -> bool:
@@ -220,19 +200,13 @@ def assembly(
                 amount=amount,
                 bound=bound,
                 tolerance=getattr(model.tolerance, what),
-                describe=partial(_apart, gap.joint, amount, unit),
+                message=f"joint {gap.joint}: its frames in parent and child are "
+                f"{amount:.3g} {unit} apart at the authored body poses",
+                expected=f"0 {unit}",
+                actual=f"{amount:.3g} {unit}",
             )
         )
     return Compared(tuple(differences))
-
-
-def _apart(joint: str, amount: float, unit: str) -> Description:
-    return Description(
-        f"joint {joint}: its frames in parent and child are {amount:.3g} {unit} apart "
-        "at the authored body poses",
-        expected=f"0 {unit}",
-        actual=f"{amount:.3g} {unit}",
-    )
 
 
 KINEMATICS_CHECKS = (

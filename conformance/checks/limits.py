@@ -21,12 +21,11 @@ from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     ToleranceModel,
     number,
     relative_difference,
 )
+from urdf_usd.reports.records.record import Difference
 
 _NONE = "no joint has one axis"
 # The largest float32: USD stores a larger value as none, and a URDF that is written
@@ -62,27 +61,24 @@ def positions(
         ours, theirs = (stored_limit(absent if one is None else one) for one in limits)
         # Most limits are a few radians; some are large numbers that mean "none".
         scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
+        unit = "m" if here.type is JointType.PRISMATIC else "rad"
+        wanted, found = (
+            "unlimited" if math.isinf(value) else number(value, unit) for value in (ours, theirs)
+        )
+        hint = unit_hint(ours, theirs)
         differences.append(
             Difference(
                 item=here.name,
                 subject=f"joint {here.name}",
+                message=f"joint {here.name}: {side} limit is {found}, not {wanted}{hint}",
+                expected=wanted,
+                actual=found,
                 amount=relative_difference(ours, theirs, least=1.0),
                 bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
                 tolerance=model.tolerance.limit,
-                describe=partial(_position_words, here, f"{side} limit", ours, theirs),
             )
         )
     return Compared(tuple(differences), note=None if differences else _NONE)
-
-
-def _position_words(joint: JointObservation, what: str, ours: float, theirs: float) -> Description:
-    unit = "m" if joint.type is JointType.PRISMATIC else "rad"
-    expected, actual = (
-        "unlimited" if math.isinf(value) else number(value, unit) for value in (ours, theirs)
-    )
-    hint = unit_hint(ours, theirs)
-    message = f"joint {joint.name}: {what} is {actual}, not {expected}{hint}"
-    return Description(message, expected, actual)
 
 
 def ratios(
@@ -100,33 +96,31 @@ def ratios(
         if ours is None and theirs is None:
             continue
         same = absent is not None and (ours or absent) == (theirs or absent)
+        wanted, found = (
+            "another for each simulator"
+            if number_of is not None and math.isnan(number_of)
+            else number(number_of)
+            for number_of in (ours, theirs)
+        )
+        hint = unit_hint(ours or 0.0, theirs or 0.0)
+        if theirs is None:
+            # Which attribute the engine expected, if another states the value.
+            notes = [one for one in (there.note or "").split("; ") if f":{what} is " in one]
+            hint = "".join(f" ({one})" for one in notes)
         differences.append(
             Difference(
                 item=here.name,
                 subject=f"joint {here.name}",
+                message=f"joint {here.name}: {what} is {found}, not {wanted}{hint}",
+                expected=wanted,
+                actual=found,
                 amount=0.0 if same else _ratio(ours, theirs),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,
-                describe=partial(_ratio_words, here.name, what, ours, there),
             )
         )
     note = None if differences else f"no joint states {what}"
     return Compared(tuple(differences), note=note)
-
-
-def _ratio_words(joint: str, what: str, ours: float | None, there: JointObservation) -> Description:
-    theirs: float | None = getattr(there, what)
-    expected, actual = (
-        "another for each simulator" if value is not None and math.isnan(value) else number(value)
-        for value in (ours, theirs)
-    )
-    hint = unit_hint(ours or 0.0, theirs or 0.0)
-    if theirs is None:
-        # Which attribute the engine expected, if another states the value.
-        found = [one for one in (there.note or "").split("; ") if f":{what} is " in one]
-        hint = "".join(f" ({one})" for one in found)
-    message = f"joint {joint}: {what} is {actual}, not {expected}{hint}"
-    return Description(message, expected, actual)
 
 
 def _ratio(ours: float | None, theirs: float | None) -> float:

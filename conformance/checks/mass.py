@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 from msgspec import structs
@@ -32,7 +32,6 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
-    Restatement,
     Vec6,
 )
 from urdf_usd.conformance.tolerance.bounds import (
@@ -41,13 +40,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     is_pointlike,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Description,
-    Difference,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import (
     GroupMass,
     differing_links,
@@ -58,7 +51,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     unread_masses,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses as lumped_masses
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
@@ -176,16 +169,10 @@ def agreement(expected: Observation, actual: Observation, model: ToleranceModel)
             bound=inertia_bound(first),
             model=model,
         )
-        differences.append(
-            structs.replace(difference, describe=partial(_naming_attribute, difference, restated))
-        )
+        message = f"{difference.message}, in {restated.attribute}"
+        differences.append(structs.replace(difference, message=message))
     note = None if differences else "no inertia is authored twice"
     return Compared(tuple(differences), note=note)
-
-
-def _naming_attribute(difference: Difference, restated: Restatement) -> Description:
-    description = difference.describe()
-    return structs.replace(description, message=f"{description.message}, in {restated.attribute}")
 
 
 def total(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
@@ -283,11 +270,9 @@ def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
         item=name,
         subject=f"link {name}",
         amount=math.nan,
-        describe=lambda: Description(
-            f"link {name}: {engine} states no inertia",
-            expected=moments_text(tensor_of(inertia)),
-            actual="not stated",
-        ),
+        message=f"link {name}: {engine} states no inertia",
+        expected=moments_text(tensor_of(inertia)),
+        actual="not stated",
     )
 
 
@@ -417,10 +402,8 @@ def _unstated_group(head: str, engine: str) -> Difference:
         item=head,
         subject=f"group {head}",
         amount=math.nan,
-        describe=lambda: Description(
-            f"group {head}: {engine} does not state mass and frame of all links",
-            actual="not stated",
-        ),
+        message=f"group {head}: {engine} does not state mass and frame of all links",
+        actual="not stated",
     )
 
 

@@ -17,13 +17,8 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    Description,
-    Difference,
-    ToleranceModel,
-    number,
-    relative_difference,
-)
+from urdf_usd.conformance.tolerance.comparison import ToleranceModel, number, relative_difference
+from urdf_usd.reports.records.record import Difference
 
 # Largest harmless invented mass or inertia, with margin for its float32 rounding.
 HARMLESS = INVENTED * (1 + 1e-6)
@@ -51,20 +46,19 @@ def mass_difference(
     else:
         amount = relative_difference(ours, theirs)
 
-    def describe() -> Description:
-        expected, actual = number(ours, "kg"), number(theirs, "kg")
-        text = f"is {actual}, not {expected}"
-        if ours == 0 and amount <= tolerance:
-            text = f"is regularised: {actual}, massless {kind} in the URDF"
-        return Description(f"{subject}: mass {text}", expected, actual)
-
+    expected, actual = number(ours, "kg"), number(theirs, "kg")
+    text = f"is {actual}, not {expected}"
+    if ours == 0 and amount <= tolerance:
+        text = f"is regularised: {actual}, massless {kind} in the URDF"
     return Difference(
         item=name,
         subject=subject,
+        message=f"{subject}: mass {text}",
+        expected=expected,
+        actual=actual,
         amount=amount,
         bound=bound,
         tolerance=tolerance,
-        describe=describe,
         traces=traces,
     )
 
@@ -81,21 +75,17 @@ def center_difference(
     """Compare centres of mass (3,) [m]."""
     amount = length(ours - theirs)
 
-    def describe() -> Description:
-        expected, actual = _point(ours), _point(theirs)
-        return Description(
-            f"{kind} {name}: centre of mass differs by {amount:.3g} m: {actual}, not {expected}",
-            expected,
-            actual,
-        )
-
+    expected, actual = _point(ours), _point(theirs)
     return Difference(
         item=name,
         subject=f"{kind} {name}",
+        message=f"{kind} {name}: centre of mass differs by {amount:.3g} m: "
+        f"{actual}, not {expected}",
+        expected=expected,
+        actual=actual,
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        describe=describe,
     )
 
 
@@ -147,22 +137,21 @@ def inertia_difference(
         amount = INVENTED * apart / allowed
         bound, tolerance = 0.0, HARMLESS
 
-    def describe() -> Description:
-        expected, actual = moments_text(ours), moments_text(theirs)
-        text = f"is {actual}, not {expected}"
-        if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
-            text = f"has the right principal moments, {expected}, but wrong axes"
-        elif scale == 0 and amount <= tolerance:
-            text = f"is regularised: {actual}, point mass in the URDF"
-        return Description(f"{kind} {name}: inertia {text}", expected, actual)
-
+    expected, actual = moments_text(ours), moments_text(theirs)
+    text = f"is {actual}, not {expected}"
+    if amount > tolerance and _same_moments(ours, theirs, scale * tolerance):
+        text = f"has the right principal moments, {expected}, but wrong axes"
+    elif scale == 0 and amount <= tolerance:
+        text = f"is regularised: {actual}, point mass in the URDF"
     return Difference(
         item=name,
         subject=f"{kind} {name}",
+        message=f"{kind} {name}: inertia {text}",
+        expected=expected,
+        actual=actual,
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
-        describe=describe,
     )
 
 

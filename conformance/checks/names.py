@@ -14,12 +14,8 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Word,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Difference,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.reports.records.record import Difference
 
 
 def links(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:

@@ -32,7 +32,8 @@ from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     length,
 )
-from urdf_usd.conformance.tolerance.comparison import Difference, ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+from urdf_usd.reports.records.record import Difference
 
 Array: TypeAlias = NDArray[np.float64]
 Shapes: TypeAlias = tuple[ShapeObservation, ...]

@@ -40,13 +40,11 @@ from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     ToleranceModel,
     number,
     relative_difference,
 )
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 Measure: TypeAlias = Callable[
     [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel],
@@ -113,11 +111,9 @@ def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Differen
         subject=f"link {shapes.link}",
         amount=amount,
         tolerance=allowed,
-        describe=lambda: Description(
-            f"link {shapes.link}: {role} {message}",
-            expected=named(shapes.ours),
-            actual=named(shapes.theirs),
-        ),
+        message=f"link {shapes.link}: {role} {message}",
+        expected=named(shapes.ours),
+        actual=named(shapes.theirs),
         unknown=unknown,
     )
 
@@ -196,7 +192,7 @@ def _difference(
     amount: float,
     bound: float,
     model: ToleranceModel,
-    describe: Callable[[], Description],
+    words: tuple[str, str, str],
 ) -> Difference:
     return Difference(
         item=part.link,
@@ -204,13 +200,10 @@ def _difference(
         amount=amount,
         bound=bound,
         tolerance=model.tolerance.shape,
-        describe=describe,
+        message=f"link {part.link}: {named(part.ours)} {words[0]}",
+        expected=words[1],
+        actual=words[2],
     )
-
-
-def _words(part: LinkShapes, text: str, expected: str, actual: str) -> Description:
-    message = f"link {part.link}: {named(part.ours)} {text}"
-    return Description(message, expected, actual)
 
 
 def support(
@@ -227,7 +220,7 @@ def support(
         off / ours.size,
         bound,
         model,
-        lambda: _words(part, _misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
+        (_misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
     )
     if part.is_solid or ours.support_alone or theirs.support_alone:
         return
@@ -238,7 +231,7 @@ def support(
         shift / ours.size,
         bound + 2 * _area_bound(ours),
         model,
-        lambda: _words(part, _off_center(ours, theirs), _point(ours), _point(theirs)),
+        (_off_center(ours, theirs), _point(ours), _point(theirs)),
     )
 
 
@@ -259,9 +252,7 @@ def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
     factor = theirs.size / ours.size
     if not 1 / _FACTOR < factor < _FACTOR:
         return f"is {factor:.4g} times as large as in the URDF"
-    if length(shift) > 0.9 * off and np.allclose(
-        theirs.size, ours.size, rtol=0.1 * off / ours.size, atol=0.0
-    ):
+    if length(shift) > 0.9 * off and abs(theirs.size - ours.size) <= 0.1 * off:
         return f"is shifted by {number(length(shift), 'm')}"
     way = "further" if apart[farthest] > 0 else "less"
     return f"extends {number(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
@@ -282,17 +273,14 @@ def area(
     """Compare surface areas, relative."""
     if part.is_solid or ours.support_alone or theirs.support_alone:
         return
+    expected, actual = number(ours.area, "m^2"), number(theirs.area, "m^2")
     yield _difference(
         part,
         relative_difference(ours.area, theirs.area),
         _area_bound(ours),
         model,
-        lambda: _area_words(part, number(ours.area, "m^2"), number(theirs.area, "m^2")),
+        (f"has {actual} of surface, not {expected}", expected, actual),
     )
-
-
-def _area_words(part: LinkShapes, expected: str, actual: str) -> Description:
-    return _words(part, f"has {actual} of surface, not {expected}", expected, actual)
 
 
 def volume(
@@ -314,7 +302,7 @@ def volume(
             relative_difference(here, there),
             _VOLUME,
             model,
-            lambda: _volume_words(part, here, there),
+            _volume_words(here, there),
         )
         return
     if length(ours.oriented) > _CLOSED * ours.area:
@@ -326,7 +314,7 @@ def volume(
             off,
             _area_bound(ours),
             model,
-            lambda: _words(part, text, _normals(ours), _normals(theirs)),
+            (text, _normals(ours), _normals(theirs)),
         )
         return
     here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
@@ -336,15 +324,14 @@ def volume(
         relative_difference(here, there),
         bound + _VOLUME,
         model,
-        lambda: _volume_words(part, here, there),
+        _volume_words(here, there),
     )
 
 
-def _volume_words(part: LinkShapes, ours: float, theirs: float) -> Description:
+def _volume_words(ours: float, theirs: float) -> tuple[str, str, str]:
     expected, actual = number(ours, "m^3"), number(theirs, "m^3")
     inside_out = "is inside out: it " if ours * theirs < 0 else ""
-    text = f"{inside_out}encloses {actual}, not {expected}"
-    return _words(part, text, expected, actual)
+    return f"{inside_out}encloses {actual}, not {expected}", expected, actual
 
 
 def triangles(
@@ -361,8 +348,7 @@ def triangles(
         relative_difference(ours.triangles, theirs.triangles),
         0.0,
         model,
-        lambda: _words(
-            part,
+        (
             f"has {theirs.triangles} triangles, not {ours.triangles}",
             str(ours.triangles),
             str(theirs.triangles),

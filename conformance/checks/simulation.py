@@ -27,13 +27,12 @@ from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
     number,
     relative_difference,
 )
+from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""
 _GAINS = ("stiffness", "damping")
@@ -234,22 +233,19 @@ def _difference(
     """Compare a number, relative to the first side's, but at least to ``least``."""
     amount = math.inf if theirs is None else relative_difference(ours, theirs, least)
     name = what.replace("_", " ")
+    expected, actual = number(ours), number(theirs)
+    if theirs is not None and math.isnan(theirs):
+        actual = "another for each simulator"
     return Difference(
         item=f"{subject} {name}",
         subject=subject,
+        message=f"{subject}: {name} is {actual}, not {expected}",
+        expected=expected,
+        actual=actual,
         amount=amount,
         bound=scalar_bound(1.0),
         tolerance=model.tolerance.force,
-        describe=partial(_words, subject, name, ours, theirs),
     )
-
-
-def _words(subject: str, what: str, ours: float, theirs: float | None) -> Description:
-    expected = number(ours)
-    actual = "absent" if theirs is None else number(theirs)
-    if theirs is not None and math.isnan(theirs):
-        actual = "another for each simulator"
-    return Description(f"{subject}: {what} is {actual}, not {expected}", expected, actual)
 
 
 def filters(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:

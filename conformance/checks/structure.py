@@ -31,12 +31,12 @@ from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Difference,
     Incomparable,
     ToleranceModel,
     number,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+from urdf_usd.reports.records.record import Difference
 
 _DEGREES = math.degrees(1.0)
 # Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.

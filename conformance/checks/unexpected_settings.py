@@ -17,10 +17,10 @@ from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
+from urdf_usd.reports.records.record import Difference
 
 _EVERYTHING = "robot"
 _SHAPES = {Role.COLLISION: "collider", Role.VISUAL: "visual"}

@@ -87,16 +87,16 @@ def _rows(check: CheckRecord) -> list[str]:
     failing = [each for each in check.findings if each.grade is Grade.FAILS]
     return [
         f"| {each.subject} | {each.expected or ''} | {each.actual or ''} "
-        f"| {_number(each.difference, check.unit)} "
+        f"| {_number(each.measured, check.unit)} "
         f"| {_number(each.tolerance, check.unit)} |"
         for each in failing[:_MOST_FINDINGS]
     ]
 
 
 def _number(value: float | None, unit: str) -> str:
-    if value is None:
+    if value is None or not unit:
         return ""
-    return f"{value:.4g} {unit}" if unit not in {"", "1"} else f"{value:.4g}"
+    return f"{value:.4g} {unit}" if unit != "1" else f"{value:.4g}"
 
 
 def _urdf_lines(reduction: Reduction) -> list[str]:

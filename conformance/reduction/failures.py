@@ -117,7 +117,7 @@ def _failed_values(check: CheckRecord) -> tuple[Failure, ...]:
         Failure(
             FailureKind.CHECK,
             check.id,
-            "other" if one.difference is None else "number",
+            "number" if check.unit and one.measured is not None else "other",
             one.message,
         )
         for one in failing

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-import msgspec
 from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.observation.robot import JointObservation, Observation
@@ -14,76 +13,10 @@ from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_b
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.conformance.tolerance.rollout import rollout_spread
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference
 
 # A robot of less has no size from which a harmless inertia follows [m].
 _NANOMETRE = 1e-9
-
-
-class Description(msgspec.Struct, frozen=True):
-    """Description of a difference for a report.
-
-    Attributes:
-        message: One sentence that names quantity, sides and amount.
-        expected: Value on the first side.
-        actual: Value on the second side.
-    """
-
-    message: str
-    expected: str | None = None
-    actual: str | None = None
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """One value on two sides; a struct, as a robot has tens of thousands of them.
-
-    Attributes:
-        item: Name of the link, joint or group: the same for all pairs of engines.
-        subject: The same with its kind, for reports: ``link forearm``.
-        amount: Size in the unit of the check; inf for unequal, nan if a side that
-            should state this value does not.
-        describe: Returns its description; a function, as few of thousands are shown.
-        bound: What float32 storage allows.
-        tolerance: What engineering allows.
-        configuration: Label of the configuration, if one matters.
-        traces: The parts that cause the difference; ``item`` itself if empty.
-        unknown: Whether the first side cannot be determined, so that the second does
-            not fail.
-        estimated: Whether the first side is not that of the file, so that no second
-            side is exact.
-    """
-
-    item: str
-    subject: str
-    amount: float
-    describe: Callable[[], Description]
-    bound: float = 0.0
-    tolerance: float = 0.0
-    configuration: str | None = None
-    traces: tuple[str, ...] = ()
-    unknown: bool = False
-    estimated: bool = False
-
-    @property
-    def grade(self) -> Grade:
-        """Grade of this value, before attribution."""
-        if self.amount <= self.bound:
-            return Grade.CLOSE if self.estimated else Grade.EXACT
-        if self.amount <= self.tolerance:
-            return Grade.CLOSE
-        return Grade.NOT_COMPARABLE if math.isnan(self.amount) else Grade.FAILS
-
-    @property
-    def severity(self) -> float:
-        """Amount relative to the allowed difference, to order values by.
-
-        That is the larger of bound and tolerance: float32 may be coarser than the
-        tolerance, as for an angle of 1e16 rad.
-        """
-        if math.isnan(self.amount):
-            return -1.0
-        allowed = max(self.bound, self.tolerance)
-        return self.amount / allowed if allowed else self.amount
 
 
 class Compared(Struct, frozen=True):

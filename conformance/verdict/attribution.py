@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, Difference
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison
 from urdf_usd.conformance.verdict.conditions import DeviationCase
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, explain
-from urdf_usd.reports.records.record import DeviationRecord, Grade
+from urdf_usd.reports.records.record import DeviationRecord, Difference, Grade
 
 _UNEXPLAINED = "The engine differs from the specification for an unknown reason."
 

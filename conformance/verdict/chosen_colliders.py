@@ -14,8 +14,7 @@ They are compared with what the kind of collider promises, and are never exact:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from msgspec import structs
@@ -36,15 +35,9 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Description,
-    Difference,
-    ToleranceModel,
-    number,
-)
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel, number
 from urdf_usd.conformance.verdict.judged import ColliderChoice
+from urdf_usd.reports.records.record import Difference
 
 _MEASURES = {
     "collision.support": support,
@@ -110,21 +103,12 @@ def compare_chosen(
 
 
 def _marked(difference: Difference, choice: ColliderChoice) -> Difference:
-    return structs.replace(
-        difference,
-        estimated=True,
-        describe=partial(_describe, difference, choice),
-    )
-
-
-def _describe(difference: Difference, choice: ColliderChoice) -> Description:
-    description = difference.describe()
     allowed = max(difference.bound, difference.tolerance)
     if difference.amount <= allowed:
         message = f"{difference.subject}: colliders of kind {choice.kind}, as requested"
     else:
-        message = f"{description.message}; {choice.kind} was requested"
-    return structs.replace(description, message=message)
+        message = f"{difference.message}; {choice.kind} was requested"
+    return structs.replace(difference, estimated=True, message=message)
 
 
 def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> Difference:
@@ -147,11 +131,9 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
         item=shapes.link,
         subject=subject,
         amount=math.nan if unknown else wrong,
-        describe=lambda: Description(
-            f"{subject}: collision {text}",
-            expected=f"{choice.kind} for {named(shapes.ours)}",
-            actual=named(shapes.theirs),
-        ),
+        message=f"{subject}: collision {text}",
+        expected=f"{choice.kind} for {named(shapes.ours)}",
+        actual=named(shapes.theirs),
         unknown=unknown,
         estimated=True,
     )
@@ -268,7 +250,10 @@ def _measured(
                 part,
                 off / ours.size,
                 allowed * _SLACK / ours.size,
-                partial(_far, part, off, allowed),
+                f"{named(part.theirs)} is {number(off, 'm')} from {named(part.ours)}, "
+                f"not at most {number(allowed, 'm')}",
+                expected=f"at most {number(allowed, 'm')}",
+                actual=number(off, "m"),
             )
         elif check == "collision.volume" and choice.kind == "decomposition":
             yield from _volume_of_pieces(part, ours)
@@ -280,23 +265,18 @@ def _difference(
     part: LinkShapes,
     amount: float,
     tolerance: float,
-    describe: Callable[[], Description],
+    text: str,
+    expected: str,
+    actual: str,
 ) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         tolerance=tolerance,
-        describe=describe,
-    )
-
-
-def _far(part: LinkShapes, off: float, allowed: float) -> Description:
-    return Description(
-        f"link {part.link}: {named(part.theirs)} is {number(off, 'm')} from "
-        f"{named(part.ours)}, not at most {number(allowed, 'm')}",
-        expected=f"at most {number(allowed, 'm')}",
-        actual=number(off, "m"),
+        message=f"link {part.link}: {text}",
+        expected=expected,
+        actual=actual,
     )
 
 
@@ -322,12 +302,10 @@ def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Diffe
         part,
         excess,
         _DECOMPOSED,
-        lambda: Description(
-            f"link {part.link}: {len(hulls)} pieces of {number(total, 'm^3')}; mesh "
-            f"{number(solid, 'm^3')}, its convex hull {number(most, 'm^3')}",
-            expected=f"{number(solid, 'm^3')} to {number(most, 'm^3')}",
-            actual=number(total, "m^3"),
-        ),
+        f"{len(hulls)} pieces of {number(total, 'm^3')}; mesh "
+        f"{number(solid, 'm^3')}, its convex hull {number(most, 'm^3')}",
+        expected=f"{number(solid, 'm^3')} to {number(most, 'm^3')}",
+        actual=number(total, "m^3"),
     )
 
 
@@ -352,10 +330,7 @@ def _volume_of_primitive(
         part,
         abs(found - hull) / hull,
         allowed,
-        lambda: Description(
-            f"link {part.link}: {named(part.theirs)} has {number(found, 'm^3')}, the "
-            f"convex hull {number(hull, 'm^3')}",
-            expected=number(hull, "m^3"),
-            actual=number(found, "m^3"),
-        ),
+        f"{named(part.theirs)} has {number(found, 'm^3')}, the convex hull {number(hull, 'm^3')}",
+        expected=number(hull, "m^3"),
+        actual=number(found, "m^3"),
     )

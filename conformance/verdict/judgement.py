@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
 from typing import assert_never
@@ -45,8 +44,6 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
     derive_tolerance_model,
@@ -75,10 +72,9 @@ from urdf_usd.conformance.verdict.simulators import (
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
-    DepartureRecord,
     DeviationRecord,
+    Difference,
     DifferenceRecord,
-    FindingRecord,
     Grade,
     Verdict,
 )
@@ -253,7 +249,7 @@ def _with_prims(
     """Add the prims that findings concern."""
     paths = dict(prims)
 
-    def located(finding: FindingRecord) -> FindingRecord:
+    def located(finding: Difference) -> Difference:
         # A group is named after its first link.
         kind, _, name = finding.subject.partition(" ")
         subject = f"link {name}" if kind == "group" else finding.subject
@@ -336,26 +332,16 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
             links = sorted(inputs.estimated)
         if not links:
             return difference
-        return structs.replace(
-            difference,
-            estimated=True,
-            describe=partial(_describe_estimate, difference),
-        )
+        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
+        if difference.grade is Grade.FAILS:
+            message = f"{difference.message}; estimated from shapes"
+        return structs.replace(difference, estimated=True, message=message)
 
     return structs.replace(
         comparison,
         differences=tuple(map(marked, comparison.differences)),
         reported=comparison.reported and tuple(map(marked, comparison.reported)),
     )
-
-
-def _describe_estimate(difference: Difference) -> Description:
-    description = difference.describe()
-    if difference.grade is Grade.FAILS:
-        message = f"{description.message}; estimated from shapes"
-    else:
-        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
-    return structs.replace(description, message=message)
 
 
 def _absent(check: Check, outcome: Outcome) -> Incomparable:
@@ -389,7 +375,7 @@ def _check_record(
             differences=differences,
         )
     grades = [_grade(difference, attribution) for difference in comparison.differences]
-    findings = _findings(check, comparison, attribution)
+    findings = _findings(comparison, attribution)
     reasons = [
         _dispute(attribution.disputed),
         comparison.note,
@@ -448,7 +434,7 @@ def _difference_record(check: Check, engine: str, comparison: Comparison) -> Dif
     )
 
 
-def _findings(check: Check, comparison: Compared, attribution: Attribution) -> list[FindingRecord]:
+def _findings(comparison: Compared, attribution: Attribution) -> list[Difference]:
     """Return findings, worst first; disputed ones with the engines' messages."""
     reported = comparison.differences if comparison.reported is None else comparison.reported
     own = [
@@ -457,38 +443,18 @@ def _findings(check: Check, comparison: Compared, attribution: Attribution) -> l
         if difference.item not in attribution.disputed and difference.grade is not Grade.EXACT
     ]
     own.sort(key=lambda value: (-value.grade.severity, -value.severity))
-    graded = [_finding(check, value, value.grade) for value in own]
+    graded = [structs.replace(value, assigned=value.grade) for value in own]
     disputed = [
-        _finding(check, difference, Grade.DISPUTED, _contradiction(disagreements))
+        structs.replace(
+            difference,
+            assigned=Grade.DISPUTED,
+            message="; ".join(f"{one.engine}: {one.difference.message}" for one in disagreements),
+        )
         for difference in comparison.differences
         if (disagreements := attribution.disputed.get(difference.item))
     ]
     failing = sum(finding.grade is Grade.FAILS for finding in graded)
     return graded[:failing] + disputed + graded[failing:]
-
-
-def _contradiction(disagreements: Iterable[Disagreement]) -> str:
-    return "; ".join(
-        f"{disagreement.engine}: {disagreement.difference.describe().message}"
-        for disagreement in disagreements
-    )
-
-
-def _finding(
-    check: Check, difference: Difference, grade: Grade, message: str | None = None
-) -> FindingRecord:
-    description = difference.describe()
-    return FindingRecord(
-        subject=difference.subject,
-        message=description.message if message is None else message,
-        grade=grade,
-        expected=description.expected,
-        actual=description.actual,
-        difference=_amount(check, difference),
-        bound=difference.bound if check.unit else None,
-        tolerance=difference.tolerance if check.unit else None,
-        configuration=difference.configuration,
-    )
 
 
 def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
@@ -563,7 +529,7 @@ def departures(actual: Observation) -> list[DeviationRecord]:
 
 def _deviation(engine: str, cause: str, same_cause: Sequence[Departure]) -> DeviationRecord:
     values = tuple(map(_value, same_cause))
-    amounts = [value.difference for value in values if value.difference is not None]
+    amounts = [value.amount for value in values if math.isfinite(value.amount)]
     return DeviationRecord(
         engine=engine,
         id=f"{engine}-inertia",
@@ -575,17 +541,18 @@ def _deviation(engine: str, cause: str, same_cause: Sequence[Departure]) -> Devi
     )
 
 
-def _value(departure: Departure) -> DepartureRecord:
+def _value(departure: Departure) -> Difference:
     """Return both tensors as text; the difference is relative to the largest moment."""
     stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
     finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
-    difference = None
+    amount = math.inf
     if finite and stated.any():
-        ratio = np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2)
-        difference = float(ratio)
-    return DepartureRecord(
+        amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
+    return Difference(
+        item=departure.link,
         subject=f"link {departure.link}",
-        stated=moments_text(stated) if finite else "not finite",
-        computed=moments_text(computed) if finite else "not finite",
-        difference=difference,
+        message=f"link {departure.link}: {departure.cause}",
+        expected=moments_text(stated) if finite else "not finite",
+        actual=moments_text(computed) if finite else "not finite",
+        amount=amount,
     )

@@ -23,15 +23,13 @@ from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, known_deviations, roundings
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 # The check that reports engines that refuse the written URDF.
 _READABLE = "structure.links"
@@ -137,7 +135,7 @@ def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> s
 
 
 def _unreadable(engine: str, reason: str) -> Difference:
-    return Difference(engine, engine, math.inf, describe=partial(Description, reason))
+    return Difference(subject=engine, item=engine, message=reason)
 
 
 def _without_engine_errors(
@@ -183,15 +181,10 @@ def _prefixed_differences(
     differences: Sequence[Difference],
 ) -> tuple[Difference, ...]:
     return tuple(
-        structs.replace(one, bound=one.bound * scale, describe=partial(_prefixed, engine, one))
+        structs.replace(one, bound=one.bound * scale, message=f"{engine}: {one.message}")
         for one in differences
         if one.item not in own
     )
-
-
-def _prefixed(engine: str, difference: Difference) -> Description:
-    description = difference.describe()
-    return structs.replace(description, message=f"{engine}: {description.message}")
 
 
 class _EngineErrors(Struct, frozen=True):

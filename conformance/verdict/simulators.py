@@ -13,8 +13,6 @@ reference observation of the URDF, and count against the USD, unless
 
 from __future__ import annotations
 
-from functools import partial
-
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.check import Check, compare
@@ -22,8 +20,6 @@ from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
-    Description,
-    Difference,
     Incomparable,
     ToleranceModel,
 )
@@ -34,7 +30,7 @@ from urdf_usd.conformance.verdict.attribution import (
     known_deviations,
     roundings,
 )
-from urdf_usd.reports.records.record import DeviationRecord, Grade
+from urdf_usd.reports.records.record import DeviationRecord, Difference, Grade
 
 
 class SimulatorResult(Struct, frozen=True, eq=False):
@@ -123,7 +119,7 @@ def _reported_by(comparison: Compared, simulated: Observation) -> Compared:
         return tuple(
             structs.replace(
                 _allowing_rounding(one, scale),
-                describe=partial(_describe, simulated.engine, one),
+                message=f"{simulated.engine}: {one.message}",
             )
             for one in differences
             if one.grade is not Grade.NOT_COMPARABLE
@@ -143,11 +139,6 @@ def _allowing_rounding(difference: Difference, scale: float) -> Difference:
         return structs.replace(difference, bound=rounding)
     bound = max(difference.bound, difference.tolerance)
     return structs.replace(difference, bound=bound, tolerance=rounding)
-
-
-def _describe(engine: str, difference: Difference) -> Description:
-    description = difference.describe()
-    return structs.replace(description, message=f"{engine}: {description.message}")
 
 
 def _without(comparison: Compared, items: set[str]) -> Compared:

@@ -10,6 +10,7 @@ Infinite values and other numbers that JSON cannot express are written as text
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 import msgspec
@@ -191,33 +192,70 @@ class DifferenceRecord(_Record, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class FindingRecord(_Record, frozen=True, kw_only=True):
-    """One value that is not exact, or on which engines differ.
+class Difference(_Record, frozen=True, kw_only=True):
+    """One value on two sides: a check finds it, the verdict grades it, pages show it.
 
     Attributes:
         subject: Link, joint or group, for example ``joint elbow``.
+        item: Its name, the same for all pairs of engines.
         message: One sentence that names quantity, sides and amount.
         grade: Grade of this value.
         expected: Value on the URDF side, as text.
         actual: Value on the USD side, as text.
-        difference: Size of the difference in the unit of the check.
+        difference: Size in the unit of the check; ``inf`` for unequal, ``nan`` if a side
+            that should state this value does not.
         bound: What float32 storage allows, in the same unit.
         tolerance: Engineering tolerance, in the same unit.
         configuration: Label of the configuration, if one matters.
         prim: Path of the prim in the USD that the subject was matched with; of a group
             that of its first link.
+        traces: Links and joints that cause the difference; the item itself if empty.
+        unknown: Whether the URDF side cannot be determined, so that the USD does not fail.
+        estimated: Whether the URDF side is not that of the file, so that no USD is exact.
     """
 
     subject: str
+    item: str = ""
     message: str
-    grade: Grade
+    assigned: Grade | None = msgspec.field(default=None, name="grade")
     expected: str | None = None
     actual: str | None = None
-    difference: float | None = None
-    bound: float | None = None
-    tolerance: float | None = None
+    amount: float = msgspec.field(default=math.inf, name="difference")
+    bound: float = 0.0
+    tolerance: float = 0.0
     configuration: str | None = None
     prim: str | None = None
+    traces: tuple[str, ...] = ()
+    unknown: bool = False
+    estimated: bool = False
+
+    @property
+    def grade(self) -> Grade:
+        """Grade that the verdict assigned, else that of the amount alone."""
+        if self.assigned is not None:
+            return self.assigned
+        if self.amount <= self.bound:
+            return Grade.CLOSE if self.estimated else Grade.EXACT
+        if self.amount <= self.tolerance:
+            return Grade.CLOSE
+        return Grade.NOT_COMPARABLE if math.isnan(self.amount) else Grade.FAILS
+
+    @property
+    def measured(self) -> float | None:
+        """The amount, if it is finite."""
+        return self.amount if math.isfinite(self.amount) else None
+
+    @property
+    def severity(self) -> float:
+        """Amount relative to the allowed difference, to order values by.
+
+        That is the larger of bound and tolerance: float32 may be coarser than the
+        tolerance, as for an angle of 1e16 rad.
+        """
+        if math.isnan(self.amount):
+            return -1.0
+        allowed = max(self.bound, self.tolerance)
+        return self.amount / allowed if allowed else self.amount
 
 
 class CheckRecord(_Record, frozen=True, kw_only=True):
@@ -252,23 +290,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     tolerance: float | None = None
     reason: str | None = None
     differences: tuple[DifferenceRecord, ...] = ()
-    findings: tuple[FindingRecord, ...] = ()
-
-
-class DepartureRecord(_Record, frozen=True, kw_only=True):
-    """A value that an engine computes although its file states another.
-
-    Attributes:
-        subject: Its link, for example ``link wrist``.
-        stated: Value in the file, as text; it is the compared one.
-        computed: Value that the engine computes, as text.
-        difference: Size in the unit of the check; None if it is not finite.
-    """
-
-    subject: str
-    stated: str
-    computed: str
-    difference: float | None = None
+    findings: tuple[Difference, ...] = ()
 
 
 class DeviationRecord(_Record, frozen=True, kw_only=True):
@@ -281,7 +303,7 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
         check: The affected check.
         subjects: Links or joints concerned.
         largest: Largest difference in the unit of the check.
-        values: Replaced values, for a USD engine.
+        values: Of a USD engine, the values in the file, and those that it computes.
     """
 
     engine: str
@@ -290,7 +312,7 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
     check: str
     subjects: tuple[str, ...]
     largest: float | None = None
-    values: tuple[DepartureRecord, ...] = ()
+    values: tuple[Difference, ...] = ()
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from urdf_usd.conformance.execution.run import check
 from urdf_usd.reports.html.site import render_robot, write_site
 from urdf_usd.reports.records.record import (
     CheckRecord,
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     Verdict,
@@ -515,7 +515,7 @@ def test_command_can_be_copied(visit: Visit, small: Path) -> None:
 
 def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
     """In the matrix, its search, the plots and the page of the robot."""
-    finding = FindingRecord(subject=_HOSTILE, message=_HOSTILE, grade=Grade.FAILS)
+    finding = Difference(subject=_HOSTILE, message=_HOSTILE, assigned=Grade.FAILS)
     robot = samples.robot(
         Verdict.FAILS,
         name=_HOSTILE,

@@ -9,10 +9,10 @@ from urdf_usd.reports.records.record import (
     CheckRecord,
     DeviationRecord,
     DiagnosticRecord,
+    Difference,
     DifferenceRecord,
     EngineRecord,
     EngineStatus,
-    FindingRecord,
     Grade,
     RobotRecord,
     RobotSummary,
@@ -26,7 +26,7 @@ def position(
     grade: Grade = Grade.EXACT,
     worst: float = 6.2e-8,
     subject: str = "link hand",
-    findings: tuple[FindingRecord, ...] = (),
+    findings: tuple[Difference, ...] = (),
 ) -> CheckRecord:
     """Build the check of link positions, as two URDF engines report it."""
     return CheckRecord(
@@ -53,7 +53,7 @@ def position(
     )
 
 
-def mass(grade: Grade = Grade.EXACT, findings: tuple[FindingRecord, ...] = ()) -> CheckRecord:
+def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
     """Build the check of masses, in which pybullet deviates."""
     return CheckRecord(
         id="mass.link",
@@ -83,9 +83,7 @@ def mass(grade: Grade = Grade.EXACT, findings: tuple[FindingRecord, ...] = ()) -
     )
 
 
-def joint_types(
-    grade: Grade = Grade.EXACT, findings: tuple[FindingRecord, ...] = ()
-) -> CheckRecord:
+def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
     """Build the check of joint types, which is about equality."""
     return CheckRecord(
         id="structure.joint_types",
@@ -141,13 +139,13 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
             DifferenceRecord(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
         ),
         findings=(
-            FindingRecord(
+            Difference(
                 subject="joint elbow",
                 message="The upper limit differs by the rounding of degrees.",
-                grade=Grade.CLOSE,
+                assigned=Grade.CLOSE,
                 expected="inf",
                 actual="2.8973",
-                difference=1.7e-7,
+                amount=1.7e-7,
                 bound=1.4e-7,
                 tolerance=1e-5,
             ),
@@ -168,13 +166,13 @@ def not_comparable() -> CheckRecord:
     )
 
 
-MISPLACED = FindingRecord(
+MISPLACED = Difference(
     subject="link wrist",
     message="The wrist is 3.1 mm away from its position in the URDF.",
-    grade=Grade.FAILS,
+    assigned=Grade.FAILS,
     expected="(0.1, -0.2, 0.3)",
     actual="(0.1, -0.2, 0.3031)",
-    difference=0.0031,
+    amount=0.0031,
     bound=2.1e-7,
     tolerance=1e-5,
     configuration="sample 4",

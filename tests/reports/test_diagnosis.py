@@ -10,16 +10,16 @@ from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.reports.diagnosis import diagnose, place_to_look
 from urdf_usd.reports.records.record import (
     DiagnosticRecord,
+    Difference,
     DifferenceRecord,
-    FindingRecord,
     Grade,
     Verdict,
 )
 
-ELBOW = FindingRecord(
+ELBOW = Difference(
     subject="joint elbow",
     message="joint elbow: axis is reversed",
-    grade=Grade.FAILS,
+    assigned=Grade.FAILS,
 )
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
 SEEN = tuple(
@@ -73,7 +73,7 @@ def test_statement_does_not_repeat_the_subject() -> None:
 
 def test_fault_of_a_dispute_is_undecided() -> None:
     """The USD is not blamed."""
-    finding = structs.replace(ELBOW, grade=Grade.DISPUTED)
+    finding = structs.replace(ELBOW, assigned=Grade.DISPUTED)
     check = samples.position(Grade.DISPUTED, 1.0, "elbow", (finding,))
     found = diagnose(samples.robot(Verdict.DISPUTED, checks=(check,)))
     assert found is not None
@@ -84,7 +84,7 @@ def test_fault_of_a_missing_file_names_it() -> None:
     """Nothing is wrong with the USD."""
     message = "link elbow: texture a.png is not found; not compared"
     finding = structs.replace(
-        ELBOW, grade=Grade.NOT_COMPARABLE, subject="link elbow", message=message
+        ELBOW, assigned=Grade.NOT_COMPARABLE, subject="link elbow", message=message
     )
     check = samples.position(Grade.NOT_COMPARABLE, 0.0, "elbow", (finding,))
     found = diagnose(samples.robot(Verdict.INCOMPLETE, checks=(check,)))

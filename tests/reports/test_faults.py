@@ -8,7 +8,7 @@ from tests.reports import samples
 from urdf_usd.reports.diagnosis import independent_faults
 from urdf_usd.reports.records.record import (
     CheckRecord,
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     Verdict,
@@ -17,7 +17,7 @@ from urdf_usd.reports.records.record import (
 
 def _check(identifier: str, *subjects: str) -> CheckRecord:
     findings = tuple(
-        FindingRecord(subject=one, message=f"{one}: differs", grade=Grade.FAILS) for one in subjects
+        Difference(subject=one, message=f"{one}: differs", assigned=Grade.FAILS) for one in subjects
     )
     return structs.replace(samples.position(Grade.FAILS, findings=findings), id=identifier)
 
@@ -52,9 +52,9 @@ def test_faults_at_different_parts_are_independent() -> None:
 def test_joints_with_different_faults_are_independent() -> None:
     """The check of positions finds both."""
 
-    def joint(name: str, fault: str) -> FindingRecord:
+    def joint(name: str, fault: str) -> Difference:
         message = f"joint {name}: {fault}; link hand differs by 1 m at 'zero'"
-        return FindingRecord(subject=f"joint {name}", message=message, grade=Grade.FAILS)
+        return Difference(subject=f"joint {name}", message=message, assigned=Grade.FAILS)
 
     check = _check("kinematics.position")
     faults = (

@@ -11,7 +11,7 @@ from tests.reports import samples
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.records.record import (
     BaselineRecord,
-    FindingRecord,
+    Difference,
     Grade,
     KnownFailureRecord,
     RobotRecord,
@@ -106,8 +106,8 @@ def test_nonconforming_robot_has_a_failing_case(tmp_path: Path) -> None:
 def test_control_characters_keep_the_file_well_formed(tmp_path: Path) -> None:
     """XML cannot represent most controls."""
     name = "]]><x>\x00\x1b\ud800\ufffe\r\n\u202e&\"'" + "n" * 10_000
-    finding = FindingRecord(
-        subject=name, message=name, grade=Grade.FAILS, expected=name, actual=name
+    finding = Difference(
+        subject=name, message=name, assigned=Grade.FAILS, expected=name, actual=name
     )
     robot = samples.robot(
         Verdict.FAILS,
@@ -133,7 +133,7 @@ def test_output_is_deterministic(tmp_path: Path) -> None:
 def test_many_findings_are_cut_and_counted(tmp_path: Path) -> None:
     """At most twenty are listed."""
     findings = tuple(
-        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS) for i in range(25)
+        Difference(subject=f"link {i}", message="moved", assigned=Grade.FAILS) for i in range(25)
     )
     check = samples.position(Grade.FAILS, findings=findings)
     root = _written((samples.robot(Verdict.FAILS, checks=(check,)),), tmp_path)

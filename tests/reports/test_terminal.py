@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.reports import samples
 from urdf_usd.reports.records.record import (
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     Verdict,
@@ -86,8 +86,8 @@ def test_single_robot_shows_its_findings() -> None:
 
 def test_single_robot_fits_into_a_narrow_terminal() -> None:
     """With many findings; fault and remedy come first."""
-    finding = FindingRecord(
-        subject="joint elbow", message="joint elbow: " + "off " * 40, grade=Grade.FAILS
+    finding = Difference(
+        subject="joint elbow", message="joint elbow: " + "off " * 40, assigned=Grade.FAILS
     )
     checks = tuple(
         structs.replace(samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9), group=f"g{n}")

@@ -11,7 +11,7 @@ from urdf_usd.conformance.gate.decision import FailOn, Failure, failures
 from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     CheckRecord,
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     Verdict,
@@ -97,9 +97,9 @@ def failure_message(record: RobotRecord, found: Sequence[Failure]) -> str:
     return "\n".join(parts)
 
 
-def _worst(check: CheckRecord) -> list[FindingRecord]:
+def _worst(check: CheckRecord) -> list[Difference]:
     worst = [found for found in check.findings if found.grade is check.grade]
-    return sorted(worst, key=lambda found: -(found.difference or 0.0))
+    return sorted(worst, key=lambda found: -(found.measured or 0.0))
 
 
 def _diagnostics(record: RobotRecord) -> Iterable[str]:

@@ -19,12 +19,11 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparer,
-    Difference,
     Incomparable,
     derive_tolerance_model,
 )
 from urdf_usd.converter.robot.model import Pose, Robot
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import Difference, Grade
 
 
 def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:
@@ -47,7 +46,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
     assert failing == {ROOT_MOTION, "shoulder", "elbow"}
     assert {found[item].traces for item in failing} == {("forearm",)}
-    assert "caused by link forearm" in found["elbow"].describe().message
+    assert "caused by link forearm" in found["elbow"].message
     assert found[ROOT_MOTION].subject == "link base"
     assert found["wheel"].grade is Grade.EXACT
 
@@ -88,7 +87,7 @@ def test_unstated_joint_is_not_comparable() -> None:
     assert found["elbow"].grade is Grade.NOT_COMPARABLE
     assert ROOT_MOTION not in found
     assert found["shoulder"].grade is Grade.EXACT
-    assert "states no inertia" in found["elbow"].describe().message
+    assert "states no inertia" in found["elbow"].message
 
 
 def test_force_that_is_not_finite_fails() -> None:

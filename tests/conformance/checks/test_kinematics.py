@@ -8,10 +8,10 @@ from msgspec import structs
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.reports.records.record import FindingRecord
+from urdf_usd.reports.records.record import Difference
 
 
-def _findings(factor: float) -> tuple[FindingRecord, ...]:
+def _findings(factor: float) -> tuple[Difference, ...]:
     """Judge a USD with all positions multiplied by a factor."""
     reading = usd_reading()
     assert reading.frames is not None

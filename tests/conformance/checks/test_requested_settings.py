@@ -100,7 +100,7 @@ def test_differences_of_contact_materials_name_the_link() -> None:
 
     assert isinstance(compared, Compared)
     failing = [one for one in compared.differences if one.grade is Grade.FAILS]
-    assert [(one.subject, one.describe().message) for one in failing] == [
+    assert [(one.subject, one.message) for one in failing] == [
         ("link a", "link a: static friction is 0.7, not 0.8"),
         ("link b", "link b: a contact material, not no contact material"),
     ]

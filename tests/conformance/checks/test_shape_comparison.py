@@ -470,7 +470,7 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
 
     assert finding.grade is Grade.FAILS
     assert "on 25% of it" in finding.message
-    assert finding.difference == pytest.approx(0.85)
+    assert finding.amount == pytest.approx(0.85)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from urdf_usd.conformance.gate.decision import (
 )
 from urdf_usd.reports.records.record import (
     CheckRecord,
-    FindingRecord,
+    Difference,
     Grade,
     RobotRecord,
     SourceRecord,
@@ -38,7 +38,7 @@ POSITION = "kinematics.position"
 
 
 def _check(name: str, grade: Grade) -> CheckRecord:
-    finding = FindingRecord(subject="link a", message=f"{name} is off", grade=grade)
+    finding = Difference(subject="link a", message=f"{name} is off", assigned=grade)
     return CheckRecord(
         id=name,
         title=name,

@@ -453,8 +453,8 @@ def test_departure_of_a_further_usd_engine_is_a_deviation() -> None:
     # Of moments 1, 1.5 and 2.5, two are exchanged: by 1 in 2.5.
     assert deviation.largest == pytest.approx(1 / 2.5)
     (value,) = deviation.values
-    assert value.difference == deviation.largest
-    assert value.stated == value.computed == "(1, 1.5, 2.5) kg m^2"
+    assert value.amount == deviation.largest
+    assert value.expected == value.actual == "(1, 1.5, 2.5) kg m^2"
 
 
 def test_departure_that_is_not_finite_has_no_size() -> None:
@@ -467,7 +467,7 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
 
     (deviation,) = judgement.deviations
     assert deviation.largest is None
-    assert deviation.values[0].computed == "not finite"
+    assert deviation.values[0].actual == "not finite"
 
 
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:

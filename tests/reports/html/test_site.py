@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,11 +21,10 @@ from urdf_usd.reports.records.record import (
     BaselineRecord,
     ConverterRecord,
     CoverageStatus,
-    DepartureRecord,
     DescriptionRecord,
     DeviationRecord,
+    Difference,
     FileRecord,
-    FindingRecord,
     Grade,
     KnownFailureRecord,
     LedgerRecord,
@@ -209,17 +209,17 @@ def test_pages_name_source_converter_and_engines(tmp_path: Path) -> None:
 
 def test_independent_faults_are_counted_and_located() -> None:
     """With their prims; checks that follow from them are not counted."""
-    axis = FindingRecord(
+    axis = Difference(
         subject="joint elbow",
         message="joint elbow: axis is reversed",
-        grade=Grade.FAILS,
+        assigned=Grade.FAILS,
         configuration="upper",
         prim="/arm/Physics/elbow",
     )
-    heavy = FindingRecord(
+    heavy = Difference(
         subject="link hand",
         message="link hand: mass is 4 kg, not 0.1 kg",
-        grade=Grade.FAILS,
+        assigned=Grade.FAILS,
         prim="/arm/hand",
     )
     frames = samples.position(Grade.FAILS, 1.0, "link hand", (axis,))
@@ -298,8 +298,8 @@ def test_robot_page_shows_the_profile_of_our_usd(profile: str | None) -> None:
 
 def test_finding_names_its_subject_once() -> None:
     """Without values, the table has no columns for them."""
-    finding = FindingRecord(
-        subject="joint elbow", message="joint elbow: is missing", grade=Grade.FAILS
+    finding = Difference(
+        subject="joint elbow", message="joint elbow: is missing", assigned=Grade.FAILS
     )
     check = samples.joint_types(Grade.FAILS, (finding,))
     page = _page(samples.robot(Verdict.FAILS, checks=(check,)))
@@ -364,13 +364,14 @@ def test_run_page_counts_robots_per_quantity_and_engine(tmp_path: Path) -> None:
 def test_authored_and_computed_values_are_shown_per_link() -> None:
     """With the difference, in the unit of the check."""
     values = tuple(
-        DepartureRecord(
+        Difference(
             subject=f"link {name}",
-            stated="(1e-06, 2e-06, 3e-06) kg m^2",
-            computed="(4e-05, 4e-05, 4e-05) kg m^2",
-            difference=size,
+            message=f"link {name}: takes moments below 1e-5 for unauthored",
+            expected="(1e-06, 2e-06, 3e-06) kg m^2",
+            actual="(4e-05, 4e-05, 4e-05) kg m^2",
+            amount=size,
         )
-        for name, size in (("toe", 13.0), ("heel", None))
+        for name, size in (("toe", 13.0), ("heel", math.inf))
     )
     deviation = DeviationRecord(
         engine="openusd",
@@ -435,7 +436,7 @@ def test_single_page_has_no_link_to_an_index(tmp_path: Path) -> None:
 def test_long_lists_of_findings_are_cut_and_counted() -> None:
     """The record has them all."""
     findings = tuple(
-        FindingRecord(subject=f"link {i}", message="moved", grade=Grade.FAILS) for i in range(130)
+        Difference(subject=f"link {i}", message="moved", assigned=Grade.FAILS) for i in range(130)
     )
     check = samples.position(Grade.FAILS, findings=findings)
     page = _page(samples.robot(Verdict.FAILS, checks=(check,)))
@@ -446,10 +447,10 @@ def test_long_lists_of_findings_are_cut_and_counted() -> None:
 @pytest.mark.parametrize("name", [_HOSTILE, _TURNED, _LONG, "a\x00b", "\ud800", "{{ 7*7 }}"])
 def test_markup_in_names_is_escaped(name: str, tmp_path: Path) -> None:
     """Wherever a name occurs, on both pages."""
-    finding = FindingRecord(
+    finding = Difference(
         subject=f"link {name}",
         message=f"{name} moved",
-        grade=Grade.FAILS,
+        assigned=Grade.FAILS,
         expected=name,
         actual=name,
     )

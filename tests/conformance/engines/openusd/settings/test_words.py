@@ -62,7 +62,7 @@ def _wrong(folder: Path, edit: Callable[[Usd.Stage], object]) -> list[str] | Non
     assert isinstance(found, Compared)
     if not found.differences:
         return None
-    return [one.describe().message for one in found.differences if one.amount]
+    return [one.message for one in found.differences if one.amount]
 
 
 def _set(ending: str, value: object) -> Callable[[Usd.Stage], None]:
