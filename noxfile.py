@@ -46,7 +46,7 @@ EXCHANGE = "usd-exchange==3.0.1"
 NEWTON = "newton[sim,importers]==1.8.0"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 # Converters run in a temporary folder.
-ISAAC_PROGRAM = Path("tests/consumers/isaac_import.py").resolve()
+ISAAC_PROGRAM = Path("tests/tools/consumers/isaac_import.py").resolve()
 ISAAC_ARGUMENTS = f"{shlex.quote(str(ISAAC_PROGRAM))} {{urdf}} {{out}} [{{name}}={{path}}]"
 
 # What a user types, outside of the checkout.
@@ -298,36 +298,36 @@ def consumers(session: nox.Session) -> None:
     arguments = session.posargs
     if not any(one.startswith("--sample") for one in arguments):
         arguments = [*arguments, "--out", "docs/dev/consumers.md"]
-    session.run("python", "-m", "tests.consumers", *arguments)
+    session.run("python", "-m", "tests.tools.consumers", *arguments)
 
 
 @nox.session
 def agreement(session: nox.Session) -> None:
     """Compare PhysX and Newton on our assets with MuJoCo on the URDF; print tables.
 
-    Arguments are those of `python -m tests.consumers.agreement`, `pybullet` by default.
+    Arguments are those of `python -m tests.tools.consumers.agreement`, `pybullet` by default.
     Measurements are kept in agreement.jsonl: robots that it has are not measured again.
     """
     session.install(".[newton,physx,example-robot-data]")
     out = "agreement.jsonl"
-    command = ("-m", "tests.consumers.agreement", "--out", out)
+    command = ("-m", "tests.tools.consumers.agreement", "--out", out)
     session.run("python", *command, *session.posargs)
-    session.run("python", "-m", "tests.consumers.tables", out)
+    session.run("python", "-m", "tests.tools.consumers.tables", out)
 
 
 @nox.session
 def behaviour(session: nox.Session) -> None:
     """Simulate assets in PhysX, Newton and MuJoCo, with and without drives.
 
-    Arguments are those of `python -m tests.behaviour`, `pybullet` by default. Rows are
+    Arguments are those of `python -m tests.tools.behaviour`, `pybullet` by default. Rows are
     kept in behaviour.jsonl: robots that it has are not simulated again. Newton's solver
     needs an older MuJoCo, in an environment of its own. See docs/dev/behaviour.md.
     """
     session.install(".[physx,example-robot-data]")
     newton = str(install_apart(session, "newton", NEWTON))
-    command = ("-m", "tests.behaviour", "--out", "behaviour.jsonl", "--newton", newton)
+    command = ("-m", "tests.tools.behaviour", "--out", "behaviour.jsonl", "--newton", newton)
     session.run("python", *command, *session.posargs)
-    session.run("python", "-m", "tests.behaviour.table", "behaviour.jsonl")
+    session.run("python", "-m", "tests.tools.behaviour.table", "behaviour.jsonl")
 
 
 @nox.session
@@ -338,19 +338,19 @@ def foreign(session: nox.Session) -> None:
     """
     session.install(".[newton,physx]")
     arguments = session.posargs or ("--out", "docs/dev/foreign_usd.md")
-    session.run("python", "-m", "tests.consumers.foreign", *arguments)
+    session.run("python", "-m", "tests.tools.consumers.foreign", *arguments)
 
 
 @nox.session
 def custom_attributes(session: nox.Session) -> None:
     """Compare checks of assets with and without their `urdf:` opinions.
 
-    Arguments are those of `python -m tests.custom_attributes`, `pybullet` by default.
+    Arguments are those of `python -m tests.tools.custom_attributes`, `pybullet` by default.
     Results are kept in custom-attributes.jsonl: robots that it has are not checked
     again. Fails if a check depends on an attribute that is not a value of URDF alone.
     """
     session.install(".[example-robot-data]")
-    command = ("-m", "tests.custom_attributes", "--out", "custom-attributes.jsonl")
+    command = ("-m", "tests.tools.custom_attributes", "--out", "custom-attributes.jsonl")
     session.run("python", *command, *session.posargs)
 
 
@@ -361,7 +361,7 @@ def renders(session: nox.Session) -> None:
     The pictures are in docs/dev/renders/.
     """
     install(session, "renders")
-    session.run("python", "-m", "tests.renders", "docs/dev/renders", *session.posargs)
+    session.run("python", "-m", "tests.tools.renders", "docs/dev/renders", *session.posargs)
 
 
 @nox.session
@@ -375,7 +375,7 @@ def fuzz(session: nox.Session) -> None:
     seconds = session.posargs[0] if session.posargs else "300"
     work = Path("fuzz-work")
     for target in sorted(path.name for path in FUZZ_CASES.iterdir()):
-        campaign = ("-m", "tests.fuzz.campaign", target, "--work", str(work))
+        campaign = ("-m", "tests.tools.fuzz.campaign", target, "--work", str(work))
         session.run(*("python", *campaign, "--seconds", seconds), success_codes=FUZZER_ENDS)
     found = sorted(path for path in work.glob("*/findings/*") if path.suffix != ".txt")
     if found:
@@ -391,7 +391,7 @@ def validate(session: nox.Session) -> None:
     """
     install(session, "validation")
     exchange = str(install_apart(session, "exchange", EXCHANGE))
-    command = ("-m", "tests.validation", "--opener", exchange)
+    command = ("-m", "tests.tools.validation", "--opener", exchange)
     session.run("python", *command, *session.posargs)
 
 
@@ -403,7 +403,7 @@ def rep158(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "checker", REP_CHECKER, interpreter="python3.12")
-    command = ("-m", "tests.validation.rep158")
+    command = ("-m", "tests.tools.validation.rep158")
     checker = ("--checker", str(python.with_name("usd-check")))
     session.run("python", *command, *checker, *session.posargs)
 
@@ -416,7 +416,7 @@ def simready(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "validator", *SIMREADY)
-    command = ("-m", "tests.validation.simready")
+    command = ("-m", "tests.tools.validation.simready")
     validator = ("--validator", str(python.with_name("simready-validate")))
     session.run("python", *command, *validator, *session.posargs)
 
@@ -429,7 +429,7 @@ def isaac(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     reader = ("--reader", str(install_isaac(session)))
-    session.run("python", "-m", "tests.validation.isaac", *reader, *session.posargs)
+    session.run("python", "-m", "tests.tools.validation.isaac", *reader, *session.posargs)
 
 
 @nox.session
@@ -440,7 +440,7 @@ def mujoco(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     reader = ("--reader", str(install_apart(session, "newton", NEWTON)))
-    command = ("-m", "tests.validation.mujoco_variant")
+    command = ("-m", "tests.tools.validation.mujoco_variant")
     session.run("python", *command, *reader, *session.posargs)
 
 
@@ -455,8 +455,8 @@ def bench(session: nox.Session) -> None:
     version = "".join(session.posargs) or GROUPS["project"]["version"]
     storage = f"--benchmark-storage=file://{Path('docs/dev/benchmarks').resolve()}"
     save = f"--benchmark-save={version}"
-    session.run("pytest", "-m", "benchmark_run", storage, save, "tests/benchmarks")
-    table = session.run("python", "-m", "tests.benchmarks.history", silent=True)
+    session.run("pytest", "-m", "benchmark_run", storage, save, "tests/tools/benchmarks")
+    table = session.run("python", "-m", "tests.tools.benchmarks.history", silent=True)
     Path("docs/dev/benchmarks.md").write_text(str(table), encoding="utf-8")
 
 
@@ -469,14 +469,14 @@ def bench_check(session: nox.Session) -> None:
     """
     install(session, "bench", package=False)
     session.install(".[example-robot-data]")
-    session.run("python", "-m", "tests.benchmarks.checks", *session.posargs)
+    session.run("python", "-m", "tests.tools.benchmarks.checks", *session.posargs)
 
 
 @nox.session
 def browser(session: nox.Session) -> None:
     """Test the pages in a real browser; needs Chromium."""
     install(session, "browser", "test")
-    session.run("pytest", *(session.posargs or ("-m", "browser", "tests/browser")))
+    session.run("pytest", *(session.posargs or ("-m", "browser", "tests/tools/browser")))
 
 
 @nox.session(venv_backend="none")
@@ -499,14 +499,14 @@ def bench_peer(session: nox.Session) -> None:
     install(session, "bench", package=False)
     session.install(".[example-robot-data]")
     python = str(install_peer(session))
-    session.run("python", "-m", "tests.benchmarks.peer", python, *session.posargs)
+    session.run("python", "-m", "tests.tools.benchmarks.peer", python, *session.posargs)
 
 
 @nox.session
 def bench_growth(session: nox.Session) -> None:
     """Measure time and memory by size, up to 2,000 links and 10 million triangles."""
     install(session, "bench")
-    session.run("python", "-m", "tests.benchmarks.growth")
+    session.run("python", "-m", "tests.tools.benchmarks.growth")
 
 
 @nox.session
@@ -514,4 +514,4 @@ def bench_memory(session: nox.Session) -> None:
     """Measure the memory of a run over 2,000 small robots, over its duration."""
     install(session, "bench")
     arguments = session.posargs or [str(Path(session.create_tmp(), "run"))]
-    session.run("python", "-m", "tests.benchmarks.run_memory", *arguments)
+    session.run("python", "-m", "tests.tools.benchmarks.run_memory", *arguments)

@@ -27,8 +27,8 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from tests.documentation.coverage import plugin_schemas
 from tests.faults.fault import STRANGER
+from tests.tools.documentation.coverage import plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
     harmless_reason,
     schema_attribute,

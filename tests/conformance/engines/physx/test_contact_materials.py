@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from tests.consumers.simulators import Simulator
+from tests.tools.consumers.simulators import Simulator
 from urdf_usd import ConvertOptions, convert, load_description, with_description
 from urdf_usd.conformance.engines.physx.engine import PhysxEngine
 
@@ -34,7 +34,7 @@ _GRAVITY, _STEP = 9.81, 0.002
 def physx(engine: PhysxEngine) -> Iterator[Simulator]:
     """Return a process of PhysX; tests are skipped where it is not installed."""
     assert engine.name == "physx"
-    with Simulator("PhysX", "tests.behaviour.physx_program", timeout=120) as simulator:
+    with Simulator("PhysX", "tests.tools.behaviour.physx_program", timeout=120) as simulator:
         yield simulator
 
 

@@ -10,7 +10,7 @@ import pytest
 from pxr import Sdf, Usd
 
 from tests.conformance.engines.usd_observations import body, joint, observe_stage, stage
-from tests.documentation.coverage import (
+from tests.tools.documentation.coverage import (
     NEWTON_SCHEMAS,
     document,
     physics_attributes,

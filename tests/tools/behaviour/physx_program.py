@@ -1,0 +1,70 @@
+"""A process that simulates assets in PhysX, one after the other.
+
+Requests and answers are lines of JSON, see :mod:`tests.tools.behaviour.simulation`. It
+imports nothing of usd-core: ovphysx brings its own build of OpenUSD.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from ovphysx.types import SimObjectType
+
+from tests.tools.behaviour.answering import answer_requests
+from urdf_usd.conformance.engines.physx.program import Scene, configure
+
+
+def _simulate(request: dict[str, Any]) -> dict[str, Any]:
+    scene = Scene(request["usd"])
+    joint = SimObjectType.ARTICULATION_JOINT
+    start = scene.read(joint, "jointPosition")
+    freedoms = {path for own in scene.dof_paths().values() for path in own}
+    joints = [path for path in request["joints"] if path in freedoms]
+    units = np.array([math.radians(1.0) if path in request["angular"] else 1.0 for path in joints])
+    # PhysX simulates a step before it accepts positions.
+    scene.warm_up()
+    scene.write("jointPosition", start)
+    scene.write("jointVelocity", {})
+    scene.place()
+    answer: dict[str, Any] = {"joints": joints, "segments": []}
+    for segment in request["segments"]:
+        if segment["targets"]:
+            targets = dict(
+                zip(
+                    joints,
+                    np.array([segment["targets"].get(p, 0.0) for p in joints]) / units,
+                    strict=True,
+                )
+            )
+            scene.write("jointPositionTarget", targets)
+        rows: dict[str, list[list[float]]] = {"Position": [], "Velocity": []}
+        poses = []
+        for step in range(segment["steps"] + 1):
+            if step:
+                scene.step(request["step"])
+            if step % request["every"] == 0:
+                for name, values in rows.items():
+                    own = scene.joint_values(f"joint{name}", joints) * units
+                    values.append(own.tolist())
+                if "body" in request:
+                    poses.append(_pose(scene, request["body"]))
+        answer["segments"].append(
+            {
+                "positions": rows["Position"],
+                "velocities": rows["Velocity"],
+                "base": poses,
+            }
+        )
+    return answer
+
+
+def _pose(scene: Scene, body: str) -> list[float]:
+    """Return position [m] and quaternion xyzw of a body."""
+    found = scene.read_bodies("position", "orientation")
+    return [value for values in found for value in values[body].ravel().tolist()]
+
+
+if __name__ == "__main__":
+    answer_requests(_simulate, configure)

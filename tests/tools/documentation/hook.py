@@ -1,0 +1,53 @@
+"""Adds generated pages to the site; a hook of MkDocs, see ``mkdocs.yml``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from tests.tools.documentation.pages import PAGES
+from tests.tools.documentation.repository import DOCS, foreign_loads, with_site_links
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for path, make in PAGES.items():
+        files.append(File.generated(config, path, content=make()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Change links from ``docs/`` to files of the repository outside of it."""
+    del config, files
+    if page.file.generated_by is not None:
+        return markdown
+    return with_site_links(markdown, f"{DOCS}/{page.file.src_uri}")
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Leave the URDF and USD of cases out of the search."""
+    del config, files
+    if not page.file.src_uri.startswith("suite/"):
+        return html
+    return html.replace("<details ", "<details data-search-exclude ")
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Refuse a site that needs the network.
+
+    Raises:
+        PluginError: A page or a style sheet loads a file from another server.
+    """
+    site = Path(config.site_dir)
+    found = [
+        f"{file.relative_to(site)}: {one}"
+        for suffix in ("*.html", "*.css")
+        for file in sorted(site.rglob(suffix))
+        for one in foreign_loads(file.read_text(encoding="utf-8"))
+    ]
+    if found:
+        raise PluginError("loaded from another server:\n" + "\n".join(found))

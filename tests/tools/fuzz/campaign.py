@@ -1,0 +1,104 @@
+"""Coverage-guided fuzzing of one target with atheris.
+
+    python -m tests.tools.fuzz.campaign TARGET --seconds 600 --work DIR
+
+``DIR/<target>/corpus`` keeps inputs that reached new code, for the next campaign, and
+``DIR/<target>/findings`` one input per distinct failure, with its traceback. An
+exception does not end the campaign; a crash or a hang does, and libFuzzer writes the
+input to the findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import sys
+import traceback
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["urdf_usd", "trimesh"]):
+    # Imported here to be instrumented; the reader imports it at the first file.
+    import trimesh  # noqa: F401
+
+    from tests.tools.fuzz.targets import TARGETS
+
+from tests.tools.fuzz.mutation import MUTATIONS
+
+SEEDS = Path(__file__).parents[2] / "data" / "fuzz"
+# Limits of time [s] and memory [MiB] for one input; beyond, it is a finding.
+TIME_LIMIT = 25
+MEMORY_LIMIT = 3072
+_LONGEST_INPUT = 16384
+
+
+def main() -> None:
+    """Run a campaign; libFuzzer ends the process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--work", type=Path, required=True)
+    options = parser.parse_args()
+    name = options.target
+    corpus, findings = (options.work.absolute() / name / part for part in ("corpus", "findings"))
+    for folder in (corpus, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+
+    seeds = [file.read_bytes() for file in sorted((SEEDS / name).iterdir())]
+
+    def answer(data: bytes) -> None:
+        try:
+            TARGETS[name](data)
+        # Every exception is a finding.
+        except Exception as error:  # noqa: BLE001
+            keep(data, error, findings)
+
+    def mutate(data: bytes, max_size: int, seed: int) -> bytes:
+        chance = random.Random(seed)
+        if chance.random() < 0.3:
+            return bytes(atheris.Mutate(data, max_size))
+        mutated = data
+        for _ in range(chance.randint(1, 3)):
+            mutated = chance.choice(MUTATIONS[name])(mutated, chance)
+        if mutated == data:
+            # The input is no longer well-formed; structured mutations start from the
+            # seeds.
+            mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
+        return mutated if len(mutated) <= max_size else data
+
+    arguments = [
+        sys.argv[0],
+        str(corpus),
+        str(SEEDS / name),
+        f"-max_total_time={options.seconds}",
+        f"-timeout={TIME_LIMIT}",
+        f"-rss_limit_mb={MEMORY_LIMIT}",
+        f"-max_len={_LONGEST_INPUT}",
+        f"-artifact_prefix={findings}{os.sep}",
+        # Native code is not instrumented, so coverage alone would not reach it.
+        "-keep_seed=1",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup(arguments, answer, custom_mutator=mutate)
+    atheris.Fuzz()
+
+
+def keep(data: bytes, error: Exception, findings: Path) -> None:
+    """Write an input and its traceback, once per place of failure."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    key = f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
+    input_file = findings / key
+    if input_file.exists() and input_file.stat().st_size <= len(data):
+        return
+    input_file.write_bytes(data)
+    digest = hashlib.sha256(data).hexdigest()[:12]
+    report = "".join(traceback.format_exception(error))
+    findings.joinpath(f"{key}.txt").write_text(f"{digest}\n{report}")
+    sys.stderr.write(f"finding: {key}: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
