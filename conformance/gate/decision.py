@@ -11,10 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.conformance.gate.baseline import VERDICT, Baseline, Expectation, Place
+from urdf_usd.conformance.gate.baseline import (
+    OWNER,
+    REASON,
+    VERDICT,
+    Baseline,
+    Expectation,
+    Place,
+)
 from urdf_usd.reports.records.record import (
     BaselineRecord,
     Grade,
@@ -25,8 +32,7 @@ from urdf_usd.reports.records.record import (
 from urdf_usd.reports.records.suite_case import CaseOutcome
 from urdf_usd.reports.summary import worst_message
 
-# Invalid URDFs and robots that could not be fetched are listed, but count only with
-# --strict.
+# Invalid URDFs and robots that could not be fetched count only with --strict.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
@@ -58,19 +64,11 @@ class Gate(StrEnum):
 
 
 class Failure(Struct, frozen=True):
-    """A check that one robot does not pass.
-
-    Attributes:
-        robot: Identifier of the robot.
-        check: Identifier of the check; ``verdict`` for a robot of which none was made.
-        grade: Grade of the check, or the verdict.
-        message: What is wrong, in one sentence.
-        converter: What the run calls the converter.
-    """
+    """A check that one robot does not pass."""
 
     robot: str
-    check: str
-    grade: str
+    check: str  # ``verdict`` for a robot of which none was made
+    grade: str  # of the check, or the verdict
     message: str
     converter: str = OURS
 
@@ -79,28 +77,17 @@ class Failure(Struct, frozen=True):
         """Its key in a baseline."""
         return self.robot, self.check, self.converter
 
+    def is_worse(self, expected: str) -> bool:
+        """Whether it is worse than the expected grade, or verdict."""
+        scale = Verdict if self.check == VERDICT else Grade
+        return scale(self.grade).severity > scale(expected).severity
+
 
 class GateResult(Struct, frozen=True):
-    """Result of the gate.
-
-    Attributes:
-        gate: Whether the run passes.
-        new: Failures that are not in the baseline.
-        worse: Failures that are worse than in the baseline, with the grade there.
-        expired: Failures that the baseline has accepted until a day that is past.
-        expected: Failures that are as in the baseline, or better.
-        passing: Entries of the baseline that do not fail any more.
-        absent: Number of entries for the converters of the run whose robots are not in
-            the run.
-    """
+    """Whether a run passes, and its failures; without a baseline all are new."""
 
     gate: Gate
-    new: tuple[Failure, ...] = ()
-    worse: tuple[tuple[Failure, str], ...] = ()
-    expired: tuple[Failure, ...] = ()
-    expected: tuple[Failure, ...] = ()
-    passing: tuple[Expectation, ...] = ()
-    absent: int = 0
+    failures: BaselineRecord
 
 
 def apply_gate(
@@ -124,99 +111,58 @@ def apply_gate(
         today: Day that decides which entries have expired; by default the current one,
             in UTC.
     """
-    current = failures(records, fail_on=fail_on, strict=strict, unreadable=baseline is not None)
     robots = {(record.id, _converter(record)) for record in records}
-    converters = {converter for _, converter in robots}
-    known = {} if baseline is None else baseline.about(converters)
-    new = tuple(failure for failure in current if failure.place not in known)
-    worse = tuple(
-        (failure, known[failure.place].grade)
-        for failure in current
-        if failure.place in known and is_worse(failure, known[failure.place].grade)
+    known = {} if baseline is None else baseline.about({converter for _, converter in robots})
+    lists: dict[str, list[KnownFailureRecord]] = {
+        name: [] for name in ("new", "worse", "expired", "expected", "fixed")
+    }
+    failing = set()
+    for failure in failures(
+        records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
+    ):
+        failing.add(failure.place)
+        entry = known.get(failure.place)
+        if entry is None:
+            name = "new"
+        elif failure.is_worse(entry.grade):
+            name = "worse"
+        else:
+            name = "expired" if entry.has_expired(today) else "expected"
+        lists[name].append(_known_failure(failure, entry))
+    grades = _grades(records)
+    for place, entry in known.items():
+        if place not in failing and grades.get(place, entry.grade) != entry.grade:
+            passing = Failure(entry.robot, entry.check, grade="", message="")
+            lists["fixed"].append(_known_failure(passing, entry))
+    gate = Gate.FAILS if lists["new"] or lists["worse"] or lists["expired"] else Gate.PASSES
+    if all(record.verdict in _NOT_READ and record.case is None for record in records):
+        gate = Gate.NOTHING_READ
+    absent = sum((entry.robot, entry.converter) not in robots for entry in known.values())
+    found = {name: tuple(rows) for name, rows in lists.items()}
+    return GateResult(gate, structs.replace(BaselineRecord(absent=absent), **found))
+
+
+def _known_failure(failure: Failure, entry: Expectation | None) -> KnownFailureRecord:
+    record = KnownFailureRecord(
+        robot=failure.robot,
+        check=failure.check,
+        grade=failure.grade,
+        expected="",
+        message=failure.message,
     )
-    expired = tuple(
-        failure
-        for failure in current
-        if failure.place in known
-        and not is_worse(failure, known[failure.place].grade)
-        and known[failure.place].has_expired(today)
+    if entry is None:
+        return record
+    return structs.replace(
+        record,
+        expected=entry.grade,
+        reason=entry.reason,
+        url=entry.url,
+        expires=entry.expires.isoformat() if entry.expires else None,
     )
-    failing = {failure.place for failure in current}
-    graded = _grades(records)
-    read = any(record.verdict not in _NOT_READ or record.case is not None for record in records)
-    passes = Gate.FAILS if new or worse or expired else Gate.PASSES
-    return GateResult(
-        gate=passes if read else Gate.NOTHING_READ,
-        new=new,
-        worse=worse,
-        expired=expired,
-        expected=tuple(
-            failure
-            for failure in current
-            if failure.place in known
-            and failure not in expired
-            and not is_worse(failure, known[failure.place].grade)
-        ),
-        passing=tuple(
-            expectation
-            for expectation in known.values()
-            if expectation.place not in failing
-            and graded.get(expectation.place, expectation.grade) != expectation.grade
-        ),
-        absent=sum((one.robot, one.converter) not in robots for one in known.values()),
-    )
-
-
-def baseline_record(result: GateResult, baseline: Baseline) -> BaselineRecord:
-    """Make the record of a gate result, with the reasons in the baseline."""
-    known = {expectation.place: expectation for expectation in baseline.expectations}
-
-    def stated(failure: Failure) -> KnownFailureRecord:
-        expected = known.get(failure.place)
-        return KnownFailureRecord(
-            robot=failure.robot,
-            check=failure.check,
-            grade=failure.grade,
-            expected=expected.grade if expected else "",
-            message=failure.message,
-            reason=expected.reason if expected else "",
-            url=expected.url if expected else None,
-            expires=_iso(expected),
-        )
-
-    return BaselineRecord(
-        new=tuple(map(stated, result.new)),
-        worse=tuple(stated(failure) for failure, _ in result.worse),
-        expired=tuple(map(stated, result.expired)),
-        fixed=tuple(
-            KnownFailureRecord(
-                robot=one.robot,
-                check=one.check,
-                grade="",
-                expected=one.grade,
-                message="",
-                reason=one.reason,
-                url=one.url,
-                expires=_iso(one),
-            )
-            for one in result.passing
-        ),
-        expected=tuple(map(stated, result.expected)),
-        absent=result.absent,
-    )
-
-
-def _iso(expectation: Expectation | None) -> str | None:
-    expires = expectation and expectation.expires
-    return expires.isoformat() if expires else None
 
 
 def failures(
-    records: Iterable[RobotRecord],
-    *,
-    fail_on: FailOn,
-    strict: bool,
-    unreadable: bool,
+    records: Iterable[RobotRecord], *, fail_on: FailOn, strict: bool, unreadable: bool
 ) -> tuple[Failure, ...]:
     """List the failures, in the order of the records.
 
@@ -229,19 +175,35 @@ def failures(
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
-    failing = [g for g in Grade if g.severity >= _MILDEST[fail_on].severity]
+    failing = [grade for grade in Grade if grade.severity >= _MILDEST[fail_on].severity]
     return tuple(
-        failure
+        Failure(record.id, check, grade, message, _converter(record))
         for record in records
-        for failure in (
-            *_failures_of_case(record),
-            *(
-                ()
-                if record.verdict in forgiven or record.refused_as_expected
-                else _failures(record, failing)
-            ),
-        )
+        for check, grade, message in _failures(record, failing, forgiven)
     )
+
+
+def _failures(
+    record: RobotRecord, failing: Sequence[Grade], forgiven: set[Verdict]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield check, grade and message of each failure of a robot."""
+    if record.case is not None and not record.case.outcome.passes:
+        crashed = record.case.outcome is CaseOutcome.CRASHED
+        grade = Verdict.CRASHED if crashed else Verdict.FAILS
+        yield VERDICT, grade.value, f"{record.case.outcome.value}: {record.case.reason}"
+    if record.verdict in forgiven or record.refused_as_expected:
+        return
+    wrong = [check for check in record.checks if check.grade in failing]
+    # Parts of the USD itself may be missing, which no check is about.
+    incomplete = record.verdict is Verdict.INCOMPLETE and Grade.NOT_COMPARABLE in failing
+    if not wrong and record.verdict.agrees and not incomplete:
+        return
+    if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
+        wrong = [check for check in record.checks if check.grade is Grade.NOT_COMPARABLE]
+    if not wrong:
+        yield VERDICT, record.verdict.value, record.reason
+    for check in wrong:
+        yield check.id, check.grade.value, worst_message(check)
 
 
 def updated_baseline(
@@ -252,17 +214,21 @@ def updated_baseline(
     Entries for robots and checks that were not in the run are kept, as are reasons and
     owners of remaining failures.
     """
-    graded = _grades(records)
-    known = {expectation.place: expectation for expectation in baseline.expectations}
-    kept = {
-        place: expectation
-        for place, expectation in known.items()
-        if graded.get(place, expectation.grade) == expectation.grade
+    grades = _grades(records)
+    known = {entry.place: entry for entry in baseline.expectations}
+    entries = {
+        place: entry
+        for place, entry in known.items()
+        if grades.get(place, entry.grade) == entry.grade
     }
-    failing = {
-        failure.place: Expectation.of(failure.place, failure.grade, known) for failure in current
-    }
-    return baseline.holding((kept | failing).values())
+    for failure in current:
+        robot, check, converter = failure.place
+        entries[failure.place] = (
+            structs.replace(known[failure.place], grade=failure.grade)
+            if failure.place in known
+            else Expectation(robot, check, failure.grade, REASON, OWNER, converter)
+        )
+    return baseline.holding(entries.values())
 
 
 def _converter(record: RobotRecord) -> str:
@@ -280,38 +246,3 @@ def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
         for check in record.checks:
             grades[record.id, check.id, converter] = check.grade.value
     return grades
-
-
-def _failures_of_case(record: RobotRecord) -> Iterator[Failure]:
-    """Yield the failure of a case of the feature suite that does not pass."""
-    if record.case is None or record.case.outcome.passes:
-        return
-    crashed = record.case.outcome is CaseOutcome.CRASHED
-    grade = Verdict.CRASHED if crashed else Verdict.FAILS
-    message = f"{record.case.outcome.value}: {record.case.reason}"
-    yield Failure(record.id, VERDICT, grade.value, message, _converter(record))
-
-
-def _failures(record: RobotRecord, failing: Sequence[Grade]) -> Iterator[Failure]:
-    converter = _converter(record)
-    wrong = [check for check in record.checks if check.grade in failing]
-    # Parts of the USD itself are missing, which no check is about.
-    lacks_parts = record.verdict is Verdict.INCOMPLETE
-    if (
-        not wrong
-        and record.verdict.agrees
-        and not (lacks_parts and Grade.NOT_COMPARABLE in failing)
-    ):
-        return
-    if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
-        wrong = [c for c in record.checks if c.grade is Grade.NOT_COMPARABLE]
-    if not wrong:
-        yield Failure(record.id, VERDICT, record.verdict.value, record.reason, converter)
-    for check in wrong:
-        yield Failure(record.id, check.id, check.grade.value, worst_message(check), converter)
-
-
-def is_worse(failure: Failure, expected: str) -> bool:
-    """Whether a failure is worse than the expected grade, or verdict."""
-    scale = Verdict if failure.check == VERDICT else Grade
-    return scale(failure.grade).severity > scale(expected).severity

@@ -33,6 +33,20 @@ class Compared(Struct, frozen=True):
     reported: tuple[Difference, ...] | None = None
     note: str | None = None
 
+    @property
+    def shown(self) -> tuple[Difference, ...]:
+        """The differences to report."""
+        return self.differences if self.reported is None else self.reported
+
+    def each(self, change: Callable[[Difference], Difference | None]) -> Compared:
+        """Change every difference; those for which there is None are left out."""
+
+        def changed(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
+            return tuple(new for one in differences if (new := change(one)) is not None)
+
+        reported = None if self.reported is None else changed(self.reported)
+        return structs.replace(self, differences=changed(self.differences), reported=reported)
+
 
 class Incomparable(Struct, frozen=True):
     """A side does not state the quantity."""
@@ -47,17 +61,13 @@ def with_losses(comparison: Comparison) -> Comparison:
     """Let values fail that only the first side states."""
     if isinstance(comparison, Incomparable):
         return comparison
-    return structs.replace(
-        comparison,
-        differences=tuple(map(_as_loss, comparison.differences)),
-        reported=comparison.reported and tuple(map(_as_loss, comparison.reported)),
+    return comparison.each(
+        lambda one: (
+            structs.replace(one, amount=math.inf)
+            if math.isnan(one.amount) and not one.unknown
+            else one
+        )
     )
-
-
-def _as_loss(difference: Difference) -> Difference:
-    if difference.unknown or not math.isnan(difference.amount):
-        return difference
-    return structs.replace(difference, amount=math.inf)
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):

@@ -1,21 +1,32 @@
 """Attribution of differences to the USD or to an engine, value by value.
 
-The reference engine shares its URDF reader with the converter, so each of its values
-is compared with the other engines. An engine with a known deviation on a value is
+The reference engine shares its URDF reader with the converter, so each of its values is
+compared with the other engines of the URDF. One with a known deviation on a value is
 ignored for that value. If no remaining engine agrees with the reference, the value is
-disputed where the engines contradict the USD, or agree with the USD against the
-reference.
+disputed where the engines contradict the USD, or agree with the USD against the reference.
+
+A parser of USD reports what the file states, a simulator computes what moves. Values of a
+simulator are compared with the reference, and count against the USD unless a known
+deviation explains them, the judged engine reads the same value, which then fails already,
+or the simulator does not report the value, as the USD has none of the schemas that it reads.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from urdf_usd.conformance.checks.check import Check, compare
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    Incomparable,
+    ToleranceModel,
+)
 from urdf_usd.conformance.verdict.conditions import DeviationCase
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, explain
 from urdf_usd.reports.records.record import DeviationRecord, Difference, Grade
@@ -24,50 +35,50 @@ _UNEXPLAINED = "The engine differs from the specification for an unknown reason.
 
 
 class EngineComparison(Struct, frozen=True, eq=False):
-    """Comparisons of one engine for one check.
+    """Comparisons of one engine of the URDF for one check."""
 
-    Attributes:
-        stated: The engine's observation of the URDF.
-        from_spec: The reference compared with it.
-        to_usd: It compared with the USD.
-    """
-
-    stated: Observation
-    from_spec: Comparison
-    to_usd: Comparison
+    stated: Observation  # of the URDF by the engine
+    from_reference: Comparison  # the reference compared with it
+    to_usd: Comparison  # it compared with the USD
 
 
 class Disagreement(Struct, frozen=True):
-    """A value on which an engine differs from the reference.
-
-    Attributes:
-        engine: The engine.
-        difference: From the reference to the engine.
-        known: Known deviations that explain it; empty if any part is unexplained.
-        matches_usd: Whether the engine agrees with the USD.
-    """
+    """A value on which an engine differs from the reference."""
 
     engine: str
-    difference: Difference
-    known: tuple[Deviation, ...]
-    matches_usd: bool
+    difference: Difference  # from the reference to the engine
+    known: tuple[Deviation, ...]  # that explain it; empty if any part is unexplained
+    matches_usd: bool = False
 
 
 class Attribution(Struct, frozen=True):
-    """Result of comparing the engines for one check.
+    """Disputed items with the engines that disagree, and deviations, which do not count."""
 
-    Attributes:
-        disputed: Disagreeing engines, by the item that cannot be judged.
-        deviations: Deviations of engines, never counted against the USD.
-    """
+    disputed: Mapping[str, tuple[Disagreement, ...]] = {}
+    deviations: tuple[DeviationRecord, ...] = ()
 
-    disputed: Mapping[str, tuple[Disagreement, ...]]
-    deviations: tuple[DeviationRecord, ...]
+    def apply(self, comparison: Compared) -> Compared:
+        """Grade disputed values as such, with the messages of the engines."""
+
+        def grade(difference: Difference) -> Difference:
+            against = self.disputed.get(difference.item)
+            if against is None:
+                return difference
+            message = "; ".join(f"{one.engine}: {one.difference.message}" for one in against)
+            return structs.replace(difference, assigned=Grade.DISPUTED, message=message)
+
+        if not self.disputed:
+            return comparison
+        graded = comparison.each(grade)
+        # Of disputed values the values themselves are shown, not what is reported for them.
+        shown = [one for one in graded.shown if one.grade is not Grade.DISPUTED]
+        shown += [one for one in graded.differences if one.grade is Grade.DISPUTED]
+        return structs.replace(graded, reported=tuple(shown))
 
 
 def attribute(
     check: str,
-    spec: Observation,
+    reference: Observation,
     to_usd: Comparison,
     comparisons: Iterable[EngineComparison],
 ) -> Attribution:
@@ -75,58 +86,99 @@ def attribute(
 
     Args:
         check: Identifier of the check.
-        spec: Observation of the reference engine.
+        reference: Observation of the URDF by the reference engine.
         to_usd: The reference compared with the USD.
-        comparisons: The other engines that read the file.
+        comparisons: The other engines that read the URDF.
     """
     supported: set[str] = set()
     disagreements: dict[str, list[Disagreement]] = {}
-    for comparison in comparisons:
-        agreed, differing = _split(check, spec, comparison)
-        supported |= agreed
-        for disagreement in differing:
-            disagreements.setdefault(disagreement.difference.item, []).append(disagreement)
-    verdicts = _by_item(to_usd)
+    for one in comparisons:
+        precision = one.stated.precision
+        compared_with_usd = _by_item(one.to_usd)
+        for item, difference in _by_item(one.from_reference).items():
+            if agrees(difference, precision):
+                supported.add(item)
+            elif difference.grade is Grade.FAILS:
+                same = compared_with_usd.get(item)
+                disagreements.setdefault(item, []).append(
+                    Disagreement(
+                        engine=one.stated.engine,
+                        difference=difference,
+                        known=known_deviations(check, difference, reference, one.stated),
+                        matches_usd=same is not None and agrees(same, precision),
+                    )
+                )
+    found = _by_item(to_usd)
     disputed = {}
     for item, against in disagreements.items():
-        unexplained = tuple(disagreement for disagreement in against if not disagreement.known)
-        difference = verdicts.get(item)
-        if not unexplained or item in supported or difference is None:
+        unexplained = tuple(one for one in against if not one.known)
+        if unexplained and item in found and item not in supported:
+            fails = found[item].grade is Grade.FAILS
+            if not fails or all(one.matches_usd for one in unexplained):
+                disputed[item] = unexplained
+    every = [one for against in disagreements.values() for one in against]
+    return Attribution(disputed, _deviation_records(check, every))
+
+
+class SimulatorResult(Struct, frozen=True, eq=False):
+    """One simulator that reads the USD, for one check."""
+
+    engine: str
+    comparison: Comparison  # bounds allow for the rounding of its arithmetic
+    counted: Compared = Compared(())  # the part that counts against the USD
+    deviations: tuple[DeviationRecord, ...] = ()
+
+
+def compare_simulator(
+    check: Check,
+    reference: Observation,
+    actual: Observation,
+    simulated: Observation,
+    model: ToleranceModel,
+) -> SimulatorResult:
+    """Compare the URDF with a simulator's reading of the USD.
+
+    Args:
+        check: A check that does not concern the USD alone.
+        reference: The reference observation of the URDF, with the requested base.
+        actual: The observation of the USD that is judged.
+        simulated: The simulator's observation of the USD.
+        model: Bounds and tolerances.
+    """
+    comparison = compare(check, reference, simulated, model)
+    if isinstance(comparison, Incomparable):
+        return SimulatorResult(simulated.engine, comparison)
+    scale = max(1.0, roundings(simulated.precision))
+    comparison = comparison.each(lambda one: _reported_by(simulated.engine, scale, one))
+    from_usd = _by_item(compare(check, actual, simulated, model))
+    excused = set()
+    disagreements = []
+    for difference in comparison.differences:
+        own = from_usd.get(difference.item)
+        if difference.grade is not Grade.FAILS or own is None:
             continue
-        fails = difference.grade is Grade.FAILS
-        if not fails or all(disagreement.matches_usd for disagreement in unexplained):
-            disputed[item] = unexplained
-    every = [disagreement for against in disagreements.values() for disagreement in against]
-    return Attribution(disputed, deviation_records(check, every))
+        if agrees(own, simulated.precision):
+            excused.add(difference.item)
+        elif known := known_deviations(check.id, own, actual, simulated):
+            excused.add(difference.item)
+            disagreements.append(Disagreement(simulated.engine, own, known))
+    return SimulatorResult(
+        simulated.engine,
+        comparison,
+        comparison.each(lambda one: None if one.item in excused else one),
+        _deviation_records(check.id, disagreements),
+    )
 
 
-def _by_item(comparison: Comparison) -> dict[str, Difference]:
-    if not isinstance(comparison, Compared):
-        return {}
-    return {difference.item: difference for difference in comparison.differences}
-
-
-def _split(
-    check: str, spec: Observation, comparison: EngineComparison
-) -> tuple[set[str], list[Disagreement]]:
-    """Return the items on which an engine agrees, and its disagreements."""
-    to_usd = _by_item(comparison.to_usd)
-    agreed, differing = set(), []
-    for item, difference in _by_item(comparison.from_spec).items():
-        precision = comparison.stated.precision
-        if agrees(difference, precision):
-            agreed.add(item)
-        elif difference.grade is Grade.FAILS:
-            same = to_usd.get(item)
-            differing.append(
-                Disagreement(
-                    engine=comparison.stated.engine,
-                    difference=difference,
-                    known=known_deviations(check, difference, spec, comparison.stated),
-                    matches_usd=same is not None and agrees(same, precision),
-                )
-            )
-    return agreed, differing
+def _reported_by(engine: str, scale: float, difference: Difference) -> Difference | None:
+    """Name the engine, and widen the bound: what exceeds the tolerance by it is close."""
+    if difference.grade is Grade.NOT_COMPARABLE:
+        return None
+    bound, tolerance = difference.bound * scale, difference.tolerance
+    if tolerance and bound > tolerance:
+        bound, tolerance = max(difference.bound, tolerance), bound
+    message = f"{engine}: {difference.message}"
+    return structs.replace(difference, bound=bound, tolerance=tolerance, message=message)
 
 
 def agrees(difference: Difference, precision: float) -> bool:
@@ -144,40 +196,40 @@ def roundings(precision: float) -> float:
 
 
 def known_deviations(
-    check: str, difference: Difference, spec: Observation, stated: Observation
+    check: str, difference: Difference, reference: Observation, stated: Observation
 ) -> tuple[Deviation, ...]:
     """Return the known deviations that explain a difference; empty unless all parts.
 
     Args:
         check: Identifier of the check.
         difference: The difference, of which ``stated`` is one side.
-        spec: Observation of the reference engine.
+        reference: Observation of the reference engine.
         stated: Observation of the engine that differs.
     """
-    item = DeviationCase(check, difference.item, spec, stated)
+    item = DeviationCase(check, difference.item, reference, stated)
     if (whole := explain(item, whole=True)) is not None:
         return (whole,)
     parts = difference.traces or (difference.item,)
-    explanations = [explain(DeviationCase(check, part, spec, stated)) for part in parts]
+    explanations = [explain(DeviationCase(check, part, reference, stated)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in explanations if deviation))
     return known if all(explanations) else ()
 
 
-def deviation_records(
+def _by_item(comparison: Comparison) -> dict[str, Difference]:
+    if isinstance(comparison, Incomparable):
+        return {}
+    return {difference.item: difference for difference in comparison.differences}
+
+
+def _deviation_records(
     check: str, disagreements: Iterable[Disagreement]
 ) -> tuple[DeviationRecord, ...]:
-    """Return one record per engine and cause.
-
-    Args:
-        check: Identifier of the check.
-        disagreements: Values on which engines differ.
-    """
+    """Return one record per engine and cause."""
     by_cause: dict[tuple[str, str, str], list[Difference]] = {}
-    for disagreement in disagreements:
-        causes = [(known.id, known.cause) for known in disagreement.known]
+    for one in disagreements:
+        causes = [(known.id, known.cause) for known in one.known]
         for identifier, cause in causes or [(UNEXPLAINED, _UNEXPLAINED)]:
-            key = disagreement.engine, identifier, cause
-            by_cause.setdefault(key, []).append(disagreement.difference)
+            by_cause.setdefault((one.engine, identifier, cause), []).append(one.difference)
     return tuple(
         DeviationRecord(
             engine=engine,
@@ -185,14 +237,7 @@ def deviation_records(
             cause=cause,
             check=check,
             subjects=tuple(difference.subject for difference in differences),
-            largest=max(
-                (
-                    difference.amount
-                    for difference in differences
-                    if difference.amount < float("inf")
-                ),
-                default=None,
-            ),
+            largest=max((one.amount for one in differences if one.amount < math.inf), default=None),
         )
         for (engine, identifier, cause), differences in by_cause.items()
     )

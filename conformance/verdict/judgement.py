@@ -51,10 +51,9 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import (
-    Attribution,
-    Disagreement,
     EngineComparison,
     attribute,
+    compare_simulator,
 )
 from urdf_usd.conformance.verdict.chosen_colliders import compare_chosen
 from urdf_usd.conformance.verdict.judged import (
@@ -64,17 +63,12 @@ from urdf_usd.conformance.verdict.judged import (
     RoundTripOutcomes,
 )
 from urdf_usd.conformance.verdict.round_trip import compare_round_trip
-from urdf_usd.conformance.verdict.simulators import (
-    SimulatorResult,
-    compare_simulator,
-    merge,
-)
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
     DeviationRecord,
     Difference,
-    DifferenceRecord,
+    EngineDifference,
     Grade,
     Verdict,
 )
@@ -135,14 +129,14 @@ def judge(
             return _nothing(Verdict.FAILS, f"the USD has unusable values: {reason}")
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
-        case Observed(spec), Observed(actual):
+        case Observed(reference), Observed(actual):
             if promise is not None:
-                states = spec.states | {Quantity.SIMULATION}
-                spec = structs.replace(spec, states=states, simulation=promise)
+                states = reference.states | {Quantity.SIMULATION}
+                reference = structs.replace(reference, states=states, simulation=promise)
                 actual = without_requested(actual, promise)
             inputs = _Inputs(
-                spec=spec,
-                requested=structs.replace(spec, base=expected_base or spec.base),
+                reference=reference,
+                requested=structs.replace(reference, base=expected_base or reference.base),
                 actual=actual,
                 engines={name: outcome for name, outcome in urdf.items() if name != REFERENCE},
                 simulators=tuple(
@@ -154,7 +148,7 @@ def judge(
                     if isinstance(outcome, Abstained) and outcome.invalid
                 ),
                 back=back,
-                model=derive_tolerance_model(spec, tolerance or Tolerance()),
+                model=derive_tolerance_model(reference, tolerance or Tolerance()),
                 estimated=frozenset(estimated),
                 colliders=colliders,
             )
@@ -164,31 +158,18 @@ def judge(
 
 
 class _Inputs(Struct, frozen=True, eq=False):
-    """Everything that is compared for one robot.
+    """Everything that is compared for one robot."""
 
-    Attributes:
-        spec: The reference observation of the URDF.
-        requested: The same with the base that the user requested.
-        actual: The observation of the USD.
-        engines: Outcomes of the other URDF engines.
-        simulators: Observations of the other USD engines.
-        refusals: Why the other USD engines refuse a USD that is made for them.
-        back: Outcomes for the URDF written from the USD, if requested.
-        model: Bounds and tolerances of all comparisons.
-        estimated: Links whose mass properties were computed from shapes.
-        colliders: Requested colliders by link, where they are not those of the URDF.
-    """
-
-    spec: Observation
-    requested: Observation
-    actual: Observation
-    engines: Mapping[str, Outcome]
-    simulators: tuple[Observation, ...]
-    refusals: tuple[str, ...]
+    reference: Observation  # of the URDF by the reference engine
+    requested: Observation  # the same with the base that the user requested
+    actual: Observation  # of the USD
+    engines: Mapping[str, Outcome]  # of the other engines of the URDF
+    simulators: tuple[Observation, ...]  # of the USD by the other engines
+    refusals: tuple[str, ...]  # why simulators refuse a USD that is made for them
     back: RoundTripOutcomes | None
     model: ToleranceModel
-    estimated: frozenset[str]
-    colliders: Mapping[str, ColliderChoice]
+    estimated: frozenset[str]  # links with mass properties computed from shapes
+    colliders: Mapping[str, ColliderChoice]  # requested, by link
 
 
 def _nothing(verdict: Verdict, reason: str) -> Judgement:
@@ -196,51 +177,198 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
 
 
 def _judge(inputs: _Inputs) -> Judgement:
-    made = CHECKS if inputs.spec.simulation is None else (*CHECKS, *SIMULATION_CHECKS)
-    judged = [_judge_check(check, inputs) for check in made]
+    requested = () if inputs.reference.simulation is None else SIMULATION_CHECKS
+    judged = [_judge_check(check, inputs) for check in (*CHECKS, *requested)]
     checks = _with_prims(
-        (*(record for record, _ in judged), *_round_trip(inputs)), inputs.actual.prims
+        (*(record for record, _ in judged), *_judge_round_trip(inputs)), inputs.actual.prims
     )
     deviations = [deviation for _, records in judged for deviation in records]
     deviations += departures(inputs.actual)
-    reason = overall_reason(checks) + _unconfirmed(inputs) + _unconfirmed_promise(inputs)
     verdict = overall_verdict({check.grade for check in checks})
-    reason = _another_robot(inputs, checks) or reason
-    if missing := inputs.actual.missing:
-        lacking = "; ".join(missing[:_MOST_MISSING])
+    reason = _another_robot(inputs, checks) or overall_reason(checks) + _unconfirmed(inputs)
+    if inputs.actual.missing:
+        missing = "; ".join(inputs.actual.missing[:_MOST_MISSING])
         verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
         other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
-        reason = f"parts of the USD are missing: {lacking}{other}"
+        reason = f"parts of the USD are missing: {missing}{other}"
     if inputs.refusals and verdict is not Verdict.FAILS:
-        reason = f"a simulator refuses the USD: {'; '.join(inputs.refusals)}"
         verdict = Verdict.FAILS
+        reason = f"a simulator refuses the USD: {'; '.join(inputs.refusals)}"
     return Judgement(checks, tuple(deviations), verdict, reason)
 
 
-def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
-    """Return how many names are unknown, if the USD is probably of another robot.
-
-    Most links of either side are unknown to the other, and most poses and masses of
-    links that were matched by structure differ. Names alone differ as well if a
-    converter changes them.
-    """
-    ours = {link.name for link in inputs.spec.links}
-    renamed = {subject.removeprefix("link ") for subject, _ in inputs.actual.renamed}
-    theirs = {link.name for link in inputs.actual.links}
-    known = (ours & theirs) - renamed
-    unknown = len(ours) - len(known)
-    if unknown < _FEW_LINKS or 2 * len(known) >= min(len(ours), len(theirs)):
-        return ""
-    compared = [
-        difference
-        for check in checks
-        if check.id in _MATCHED
-        for difference in check.differences
-        if difference.engine == REFERENCE
+def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
+    """Compare every engine, attribute the differences, and record them."""
+    comparison = with_losses(compare(check, inputs.requested, inputs.actual, inputs.model))
+    if inputs.estimated and check.group == "mass" and not check.usd_alone:
+        comparison = _with_estimates(comparison, inputs)
+    if inputs.colliders:
+        observed = inputs.requested, inputs.actual
+        comparison = with_losses(
+            compare_chosen(check.id, comparison, observed, inputs.model, inputs.colliders)
+        )
+    engines = {
+        name: EngineComparison(
+            stated=outcome.observation,
+            from_reference=compare(check, inputs.reference, outcome.observation, inputs.model),
+            to_usd=compare(check, outcome.observation, inputs.actual, inputs.model),
+        )
+        for name, outcome in inputs.engines.items()
+        if isinstance(outcome, Observed) and not check.usd_alone
+    }
+    simulators = tuple(
+        compare_simulator(check, inputs.requested, inputs.actual, simulated, inputs.model)
+        for simulated in inputs.simulators
+        if not check.usd_alone and isinstance(comparison, Compared)
+    )
+    attribution = attribute(check.id, inputs.reference, comparison, engines.values())
+    sides = [
+        (REFERENCE, Side.URDF, comparison),
+        *(
+            (name, Side.URDF, engines[name].to_usd if name in engines else _absent(check, outcome))
+            for name, outcome in inputs.engines.items()
+        ),
+        (inputs.actual.engine, Side.USD, comparison),
+        *((one.engine, Side.USD, one.comparison) for one in simulators),
     ]
-    if any(2 * one.unequal < one.compared for one in compared):
-        return ""
-    return f"{ANOTHER_ROBOT}: {unknown} of {len(ours)} names are unknown"
+    if isinstance(comparison, Compared):
+        parts = [comparison, *(one.counted for one in simulators)]
+        comparison = attribution.apply(
+            structs.replace(
+                comparison,
+                differences=tuple(one for part in parts for one in part.differences),
+                reported=tuple(one for part in parts for one in part.shown),
+            )
+        )
+    disputing = dict.fromkeys(
+        one.engine for against in attribution.disputed.values() for one in against
+    )
+    dispute = (
+        f"{' and '.join(disputing)} contradict the {REFERENCE} engine, and no engine agrees with it"
+    )
+    record = _check_record(check, comparison, sides, dispute if disputing else None)
+    explained = (known for one in simulators for known in one.deviations)
+    return record, (*attribution.deviations, *explained)
+
+
+def _judge_round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
+    """Judge the round trip by the engines that read both URDFs."""
+    if inputs.back is None:
+        return
+    for check in ROUND_TRIP_CHECKS:
+        trip = compare_round_trip(
+            check, inputs.reference, inputs.engines, inputs.back, inputs.model
+        )
+        if trip is not None:
+            sides = [(engine, Side.URDF, one) for engine, one in trip.by_engine.items()]
+            yield _check_record(check, trip.comparison, sides)
+
+
+def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
+    """Mark differences of links and groups whose mass properties were estimated."""
+    if isinstance(comparison, Incomparable):
+        return comparison
+    within = {group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups}
+
+    def marked(difference: Difference) -> Difference:
+        item = difference.item
+        links = within.get(item, inputs.estimated & {item})
+        if difference.subject.startswith("link "):
+            links = inputs.estimated & {item}
+        elif difference.subject == "robot":
+            links = inputs.estimated
+        if not links:
+            return difference
+        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
+        if difference.grade is Grade.FAILS:
+            message = f"{difference.message}; estimated from shapes"
+        return structs.replace(difference, estimated=True, message=message)
+
+    return comparison.each(marked)
+
+
+def _absent(check: Check, outcome: Outcome) -> Incomparable:
+    """Return why an engine takes no part in a check."""
+    match outcome:
+        case Abstained(reason):
+            return Incomparable(f"abstained: {reason}")
+        case Crashed(reason):
+            return Incomparable(f"crashed: {reason}")
+        case Observed():
+            return Incomparable(f"{check.title}: concerns the USD alone")
+        case _:
+            assert_never(outcome)
+
+
+def _check_record(
+    check: Check,
+    comparison: Comparison,
+    sides: Iterable[tuple[str, Side, Comparison]],
+    dispute: str | None = None,
+) -> CheckRecord:
+    differences = tuple(_engine_difference(check, *side) for side in sides)
+    record = CheckRecord(
+        id=check.id,
+        title=check.title,
+        group=check.group,
+        unit=check.unit,
+        grade=Grade.NOT_COMPARABLE,
+        compared=0,
+        differences=differences,
+    )
+    if isinstance(comparison, Incomparable):
+        return structs.replace(record, reason=comparison.reason)
+    grades = [difference.grade for difference in comparison.differences]
+    findings = _findings(comparison)
+    hidden = len(findings) > MOST_FINDINGS
+    shown = f"{MOST_FINDINGS} of {len(findings)} findings shown" if hidden else None
+    worst = _worst(comparison)
+    return structs.replace(
+        record,
+        grade=max(grades, key=attrgetter("severity"), default=Grade.NOT_APPLICABLE),
+        compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
+        worst=worst.measured if worst and check.unit else None,
+        worst_subject=worst.subject if worst and worst.amount else None,
+        bound=worst.bound if worst and check.unit else None,
+        tolerance=worst.tolerance if worst and check.unit else None,
+        reason="; ".join(filter(None, (dispute, comparison.note, shown))) or None,
+        findings=tuple(findings[:MOST_FINDINGS]),
+    )
+
+
+def _worst(comparison: Compared) -> Difference | None:
+    """Return the worst difference; values that one side does not state come last."""
+    return max(comparison.differences, key=attrgetter("severity"), default=None)
+
+
+def _engine_difference(
+    check: Check, engine: str, side: Side, comparison: Comparison
+) -> EngineDifference:
+    if isinstance(comparison, Incomparable):
+        reason = comparison.reason
+        return EngineDifference(engine=engine, side=side.value, compared=0, reason=reason)
+    values = comparison.differences
+    worst = _worst(comparison)
+    return EngineDifference(
+        engine=engine,
+        side=side.value,
+        compared=sum(not math.isnan(value.amount) for value in values),
+        largest=worst.measured if worst and check.unit else None,
+        subject=worst.subject if worst and worst.amount else None,
+        unequal=sum(value.grade is Grade.FAILS for value in values),
+        reason=None if values else comparison.note,
+    )
+
+
+def _findings(comparison: Compared) -> list[Difference]:
+    """Return the values that are not exact, worst first, with their grades."""
+
+    def order(difference: Difference) -> tuple[int, float]:
+        disputed = difference.grade is Grade.DISPUTED
+        return -difference.grade.severity, 0.0 if disputed else -difference.severity
+
+    inexact = [one for one in comparison.shown if one.grade is not Grade.EXACT]
+    return [structs.replace(one, assigned=one.grade) for one in sorted(inexact, key=order)]
 
 
 def _with_prims(
@@ -260,236 +388,47 @@ def _with_prims(
     )
 
 
-def _round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
-    """Judge the round trip by the engines that read both URDFs."""
-    if inputs.back is None:
-        return
-    for check in ROUND_TRIP_CHECKS:
-        trip = compare_round_trip(check, inputs.spec, inputs.engines, inputs.back, inputs.model)
-        if trip is not None:
-            differences = tuple(
-                _difference_record(check, engine, comparison)
-                for engine, comparison in trip.by_engine.items()
-            )
-            no_attribution = Attribution({}, ())
-            yield _check_record(check, trip.comparison, no_attribution, differences)
+def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
+    """Return how many names are unknown, if the USD is probably of another robot.
 
-
-def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
-    comparison = with_losses(compare(check, inputs.requested, inputs.actual, inputs.model))
-    if inputs.estimated and check.group == "mass" and not check.usd_alone:
-        comparison = _with_estimates(comparison, inputs)
-    if inputs.colliders:
-        sides = inputs.requested, inputs.actual
-        comparison = with_losses(
-            compare_chosen(check.id, comparison, sides, inputs.model, inputs.colliders)
-        )
-    comparisons = {
-        name: EngineComparison(
-            stated=outcome.observation,
-            from_spec=compare(check, inputs.spec, outcome.observation, inputs.model),
-            to_usd=compare(check, outcome.observation, inputs.actual, inputs.model),
-        )
-        for name, outcome in inputs.engines.items()
-        if isinstance(outcome, Observed) and not check.usd_alone
-    }
-    attribution = attribute(check.id, inputs.spec, comparison, comparisons.values())
-    results: tuple[SimulatorResult, ...] = ()
-    if not check.usd_alone and isinstance(comparison, Compared):
-        results = tuple(
-            compare_simulator(check, inputs.requested, inputs.actual, simulated, inputs.model)
-            for simulated in inputs.simulators
-        )
-    differences = [_difference_record(check, REFERENCE, comparison)]
-    for name, outcome in inputs.engines.items():
-        to_usd = comparisons[name].to_usd if name in comparisons else _absent(check, outcome)
-        differences.append(_difference_record(check, name, to_usd))
-    readings = [(inputs.actual.engine, comparison)]
-    readings += [(result.engine, result.comparison) for result in results]
-    differences += [
-        structs.replace(_difference_record(check, name, found), side=Side.USD.value)
-        for name, found in readings
-    ]
-    if isinstance(comparison, Compared):
-        comparison = merge(comparison, results)
-    record = _check_record(check, comparison, attribution, tuple(differences))
-    explained = (known for result in results for known in result.deviations)
-    return record, (*attribution.deviations, *explained)
-
-
-def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
-    """Mark differences of links and groups whose mass properties were estimated."""
-    if isinstance(comparison, Incomparable):
-        return comparison
-    within = {group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups}
-
-    def marked(difference: Difference) -> Difference:
-        item = difference.item
-        links = sorted(within.get(item, inputs.estimated & {item}))
-        if difference.subject.startswith("link "):
-            links = sorted(inputs.estimated & {item})
-        elif difference.subject == "robot":
-            links = sorted(inputs.estimated)
-        if not links:
-            return difference
-        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
-        if difference.grade is Grade.FAILS:
-            message = f"{difference.message}; estimated from shapes"
-        return structs.replace(difference, estimated=True, message=message)
-
-    return structs.replace(
-        comparison,
-        differences=tuple(map(marked, comparison.differences)),
-        reported=comparison.reported and tuple(map(marked, comparison.reported)),
-    )
-
-
-def _absent(check: Check, outcome: Outcome) -> Incomparable:
-    """Return why an engine takes no part in a check."""
-    match outcome:
-        case Abstained(reason):
-            return Incomparable(f"abstained: {reason}")
-        case Crashed(reason):
-            return Incomparable(f"crashed: {reason}")
-        case Observed():
-            return Incomparable(f"{check.title}: concerns the USD alone")
-        case _:
-            assert_never(outcome)
-
-
-def _check_record(
-    check: Check,
-    comparison: Comparison,
-    attribution: Attribution,
-    differences: tuple[DifferenceRecord, ...],
-) -> CheckRecord:
-    if isinstance(comparison, Incomparable):
-        return CheckRecord(
-            id=check.id,
-            title=check.title,
-            group=check.group,
-            unit=check.unit,
-            grade=Grade.NOT_COMPARABLE,
-            compared=0,
-            reason=comparison.reason,
-            differences=differences,
-        )
-    grades = [_grade(difference, attribution) for difference in comparison.differences]
-    findings = _findings(comparison, attribution)
-    reasons = [
-        _dispute(attribution.disputed),
-        comparison.note,
-        f"{MOST_FINDINGS} of {len(findings)} findings shown"
-        if len(findings) > MOST_FINDINGS
-        else None,
-    ]
-    worst = _worst(comparison.differences)
-    return CheckRecord(
-        id=check.id,
-        title=check.title,
-        group=check.group,
-        unit=check.unit,
-        grade=max(grades, key=attrgetter("severity"), default=Grade.NOT_APPLICABLE),
-        compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
-        worst=_amount(check, worst),
-        worst_subject=worst.subject if worst and worst.amount else None,
-        bound=worst.bound if worst and check.unit else None,
-        tolerance=worst.tolerance if worst and check.unit else None,
-        reason="; ".join(reason for reason in reasons if reason) or None,
-        differences=differences,
-        findings=tuple(findings[:MOST_FINDINGS]),
-    )
-
-
-def _grade(difference: Difference, attribution: Attribution) -> Grade:
-    if difference.item in attribution.disputed:
-        return Grade.DISPUTED
-    return difference.grade
-
-
-def _worst(differences: Sequence[Difference]) -> Difference | None:
-    """Return the worst difference; values that one side does not state come last."""
-    return max(differences, key=attrgetter("severity"), default=None)
-
-
-def _amount(check: Check, difference: Difference | None) -> float | None:
-    """Return a difference that is a number in the unit of the check, else None."""
-    if difference is None or not check.unit or not math.isfinite(difference.amount):
-        return None
-    return difference.amount
-
-
-def _difference_record(check: Check, engine: str, comparison: Comparison) -> DifferenceRecord:
-    if isinstance(comparison, Incomparable):
-        return DifferenceRecord(engine=engine, compared=0, reason=comparison.reason)
-    values = comparison.differences
-    worst = _worst(values)
-    return DifferenceRecord(
-        engine=engine,
-        compared=sum(not math.isnan(value.amount) for value in values),
-        largest=_amount(check, worst),
-        subject=worst.subject if worst and worst.amount else None,
-        unequal=sum(value.grade is Grade.FAILS for value in values),
-        reason=None if values else comparison.note,
-    )
-
-
-def _findings(comparison: Compared, attribution: Attribution) -> list[Difference]:
-    """Return findings, worst first; disputed ones with the engines' messages."""
-    reported = comparison.differences if comparison.reported is None else comparison.reported
-    own = [
-        difference
-        for difference in reported
-        if difference.item not in attribution.disputed and difference.grade is not Grade.EXACT
-    ]
-    own.sort(key=lambda value: (-value.grade.severity, -value.severity))
-    graded = [structs.replace(value, assigned=value.grade) for value in own]
-    disputed = [
-        structs.replace(
-            difference,
-            assigned=Grade.DISPUTED,
-            message="; ".join(f"{one.engine}: {one.difference.message}" for one in disagreements),
-        )
-        for difference in comparison.differences
-        if (disagreements := attribution.disputed.get(difference.item))
-    ]
-    failing = sum(finding.grade is Grade.FAILS for finding in graded)
-    return graded[:failing] + disputed + graded[failing:]
-
-
-def _dispute(disputed: Mapping[str, tuple[Disagreement, ...]]) -> str | None:
-    if not disputed:
-        return None
-    engines = dict.fromkeys(
-        disagreement.engine for disagreements in disputed.values() for disagreement in disagreements
+    Most links of either side are unknown to the other, and most poses and masses of
+    links that were matched by structure differ. Names alone differ as well if a
+    converter changes them.
+    """
+    expected = {link.name for link in inputs.reference.links}
+    actual = {link.name for link in inputs.actual.links}
+    renamed = {subject.removeprefix("link ") for subject, _ in inputs.actual.renamed}
+    known = (expected & actual) - renamed
+    unknown = len(expected) - len(known)
+    if unknown < _FEW_LINKS or 2 * len(known) >= min(len(expected), len(actual)):
+        return ""
+    mostly_equal = any(
+        2 * difference.unequal < difference.compared
+        for check in checks
+        if check.id in _MATCHED
+        for difference in check.differences
+        if difference.engine == REFERENCE
     )
     return (
-        f"{' and '.join(engines)} contradict the {REFERENCE} engine, and no engine agrees with it"
+        "" if mostly_equal else f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"
     )
 
 
 def _unconfirmed(inputs: _Inputs) -> str:
-    """Return a remark if only the converter's reader could read a malformed URDF."""
-    if not inputs.spec.malformed:
-        return ""
-    engines = [name for name, outcome in inputs.engines.items() if isinstance(outcome, Observed)]
-    if engines:
-        return ""
-    return (
-        f"; the URDF is malformed XML ({', '.join(inputs.spec.malformed)}), repaired by"
-        " the converter's reader: no other engine confirms the result"
-    )
-
-
-def _unconfirmed_promise(inputs: _Inputs) -> str:
-    """Return a remark if promises come from files that only the converter can read."""
-    promise = inputs.spec.simulation
-    if promise is None or not promise.repaired:
-        return ""
-    return (
-        f"; malformed XML ({', '.join(promise.repaired)}), repaired by the converter's"
-        " reader: no other reading confirms the settings of the description file"
-    )
+    """Return a remark if only the converter could read a malformed URDF or settings file."""
+    remark = ""
+    malformed, simulation = inputs.reference.malformed, inputs.reference.simulation
+    if malformed and not any(isinstance(one, Observed) for one in inputs.engines.values()):
+        remark = (
+            f"; the URDF is malformed XML ({', '.join(malformed)}), repaired by"
+            " the converter's reader: no other engine confirms the result"
+        )
+    if simulation is not None and simulation.repaired:
+        remark += (
+            f"; malformed XML ({', '.join(simulation.repaired)}), repaired by the converter's"
+            " reader: no other reading confirms the settings of the description file"
+        )
+    return remark
 
 
 def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
@@ -521,27 +460,24 @@ def overall_reason(checks: Sequence[CheckRecord]) -> str:
 
 def departures(actual: Observation) -> list[DeviationRecord]:
     """Record the inertias that the USD engine replaces, one record per cause."""
-    by_cause: dict[str, list[Departure]] = {}
+    by_cause: dict[str, list[Difference]] = {}
     for departure in actual.departures:
-        by_cause.setdefault(departure.cause, []).append(departure)
-    return [_deviation(actual.engine, cause, same_cause) for cause, same_cause in by_cause.items()]
+        by_cause.setdefault(departure.cause, []).append(_replaced_inertia(departure))
+    return [
+        DeviationRecord(
+            engine=actual.engine,
+            id=f"{actual.engine}-inertia",
+            cause=cause,
+            check="mass.link.inertia",
+            subjects=tuple(one.subject for one in values),
+            largest=max((one.amount for one in values if one.measured is not None), default=None),
+            values=tuple(values),
+        )
+        for cause, values in by_cause.items()
+    ]
 
 
-def _deviation(engine: str, cause: str, same_cause: Sequence[Departure]) -> DeviationRecord:
-    values = tuple(map(_value, same_cause))
-    amounts = [value.amount for value in values if math.isfinite(value.amount)]
-    return DeviationRecord(
-        engine=engine,
-        id=f"{engine}-inertia",
-        cause=cause,
-        check="mass.link.inertia",
-        subjects=tuple(value.subject for value in values),
-        largest=max(amounts, default=None),
-        values=values,
-    )
-
-
-def _value(departure: Departure) -> Difference:
+def _replaced_inertia(departure: Departure) -> Difference:
     """Return both tensors as text; the difference is relative to the largest moment."""
     stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
     finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())

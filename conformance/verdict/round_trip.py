@@ -9,7 +9,7 @@ predicts its value for the second file, unless another engine finds the same dif
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -59,8 +59,8 @@ class RoundTrip(Struct, frozen=True, eq=False):
 
 def compare_round_trip(
     check: Check,
-    spec: Observation,
-    there: Mapping[str, Outcome],
+    reference: Observation,
+    before: Mapping[str, Outcome],
     back: RoundTripOutcomes,
     model: ToleranceModel,
 ) -> RoundTrip | None:
@@ -68,62 +68,61 @@ def compare_round_trip(
 
     Args:
         check: A check of the round trip.
-        spec: The reference observation of the original URDF.
-        there: Outcomes for the original URDF.
+        reference: The reference observation of the original URDF.
+        before: Outcomes for the original URDF.
         back: Outcomes for the written URDF.
         model: Bounds and tolerances.
 
     Returns:
         None if no engine states the quantity of the check for the original.
     """
-    readings = [
-        outcome.observation
-        for outcome in there.values()
-        if isinstance(outcome, Observed) and check.quantity in outcome.observation.states
-    ]
-    if not readings:
-        return None
     by_engine: dict[str, Comparison] = {}
-    compared: dict[str, tuple[_TripReadings, Compared]] = {}
+    compared: dict[str, tuple[_Readings, Compared]] = {}
     refused: list[Compared] = []
-    lost = []
-    for reading in readings:
-        engine = reading.engine
-        outcome = back.outcomes.get(engine)
-        if isinstance(outcome, Observed):
-            trip = _TripReadings(spec, reading, outcome.observation)
-            comparison = compare(check, reading, trip.again, model)
+    lost: list[str] = []
+    for engine, outcome in before.items():
+        if not isinstance(outcome, Observed) or check.quantity not in outcome.observation.states:
+            continue
+        first, again = outcome.observation, back.outcomes.get(engine)
+        if isinstance(again, Observed):
+            comparison = compare(check, first, again.observation, model)
             if isinstance(comparison, Compared):
-                compared[engine] = trip, comparison
-            elif _is_stated(check, reading, model):
-                lost.append(comparison)
+                compared[engine] = _Readings(reference, first, again.observation), comparison
         else:
-            reason = _refusal(engine, outcome, back)
-            comparison = Incomparable(reason)
-            if check.direct == _READABLE and back.failure is None:
-                refused.append(Compared((_unreadable(engine, reason),)))
-            elif _is_stated(check, reading, model):
-                lost.append(comparison)
+            comparison = Incomparable(_refusal(engine, again, back))
         by_engine[engine] = comparison
+        if isinstance(comparison, Compared):
+            continue
+        if not isinstance(again, Observed) and check.direct == _READABLE and not back.failure:
+            difference = Difference(subject=engine, item=engine, message=comparison.reason)
+            refused.append(Compared((difference,)))
+        else:
+            # An engine that states no value of the original has lost none.
+            own = compare(check, first, first, model)
+            if isinstance(own, Compared) and own.differences:
+                lost.append(comparison.reason)
+    if not by_engine:
+        return None
     merged = [*_without_engine_errors(check, compared, model), *refused]
     if lost and not merged:
-        reasons = dict.fromkeys(comparison.reason for comparison in lost)
-        return RoundTrip(Incomparable("; ".join(reasons)), by_engine)
-    return RoundTrip(_merged(merged, by_engine), by_engine)
+        return RoundTrip(Incomparable("; ".join(dict.fromkeys(lost))), by_engine)
+    notes = [part.note for part in merged]
+    if not merged:
+        notes = [one.reason for one in by_engine.values() if isinstance(one, Incomparable)]
+    together = Compared(
+        tuple(one for part in merged for one in part.differences),
+        tuple(one for part in merged for one in part.shown) if merged else None,
+        "; ".join(dict.fromkeys(filter(None, notes))) or None,
+    )
+    return RoundTrip(together, by_engine)
 
 
-def _is_stated(check: Check, reading: Observation, model: ToleranceModel) -> bool:
-    """Whether an observation has values for a check: compares it with itself."""
-    own = compare(check, reading, reading, model)
-    return isinstance(own, Compared) and bool(own.differences)
-
-
-class _TripReadings(Struct, frozen=True, eq=False):
+class _Readings(Struct, frozen=True, eq=False):
     """The reference observation, and those of one engine before and after."""
 
-    spec: Observation
-    there: Observation
-    again: Observation
+    reference: Observation
+    before: Observation
+    after: Observation
 
 
 def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
@@ -134,13 +133,9 @@ def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> s
             return f"the USD cannot be written as URDF: {back.failure}"
 
 
-def _unreadable(engine: str, reason: str) -> Difference:
-    return Difference(subject=engine, item=engine, message=reason)
-
-
 def _without_engine_errors(
     check: Check,
-    compared: Mapping[str, tuple[_TripReadings, Compared]],
+    compared: Mapping[str, tuple[_Readings, Compared]],
     model: ToleranceModel,
 ) -> Iterator[Compared]:
     """Leave out differences attributed to the engines; prefix the rest by their names.
@@ -148,43 +143,32 @@ def _without_engine_errors(
     A difference that a known deviation predicts for one engine is kept if a second
     engine finds the same.
     """
-    owns = {
-        engine: _engine_errors(check, trip, comparison, model)
-        for engine, (trip, comparison) in compared.items()
+    errors = {
+        engine: _engine_errors(check, readings, comparison, model)
+        for engine, (readings, comparison) in compared.items()
     }
-    for engine, (trip, comparison) in compared.items():
-        others = [own.predicted for name, own in owns.items() if name != engine]
-        own = owns[engine].misread | {
+    for engine, (readings, comparison) in compared.items():
+        others = [one.predicted for name, one in errors.items() if name != engine]
+        own = errors[engine].misread | {
             item
-            for item, amount in owns[engine].predicted.items()
-            if not any(_is_same(amount, other.get(item)) for other in others)
+            for item, amount in errors[engine].predicted.items()
+            if not any(
+                math.isclose(amount, other.get(item, math.nan), rel_tol=_SAME) for other in others
+            )
         }
-        scale = max(1.0, roundings(trip.there.precision))
-        prefixed = partial(_prefixed_differences, engine, scale, own)
+        scale = max(1.0, roundings(readings.before.precision))
+        kept = comparison.each(partial(_prefixed, engine, scale, own))
         note = f"{len(own)} left out, where {engine} deviates from the URDF"
-        yield Compared(
-            prefixed(comparison.differences),
-            None if comparison.reported is None else prefixed(comparison.reported),
-            note if own else comparison.note,
-        )
+        yield structs.replace(kept, note=note) if own else kept
 
 
-def _is_same(amount: float, other: float | None) -> bool:
-    """Whether two engines differ from the URDF by the same amount; never for nan."""
-    return other is not None and math.isclose(amount, other, rel_tol=_SAME)
-
-
-def _prefixed_differences(
-    engine: str,
-    scale: float,
-    own: AbstractSet[str],
-    differences: Sequence[Difference],
-) -> tuple[Difference, ...]:
-    return tuple(
-        structs.replace(one, bound=one.bound * scale, message=f"{engine}: {one.message}")
-        for one in differences
-        if one.item not in own
-    )
+def _prefixed(
+    engine: str, scale: float, own: AbstractSet[str], difference: Difference
+) -> Difference | None:
+    if difference.item in own:
+        return None
+    message = f"{engine}: {difference.message}"
+    return structs.replace(difference, bound=difference.bound * scale, message=message)
 
 
 class _EngineErrors(Struct, frozen=True):
@@ -202,7 +186,7 @@ class _EngineErrors(Struct, frozen=True):
 
 
 def _engine_errors(
-    check: Check, trip: _TripReadings, comparison: Compared, model: ToleranceModel
+    check: Check, readings: _Readings, comparison: Compared, model: ToleranceModel
 ) -> _EngineErrors:
     """Find the items that differ because of the engine.
 
@@ -217,24 +201,25 @@ def _engine_errors(
     if not failing:
         return _EngineErrors(frozenset(), {})
     before, after = (
-        compare(check, trip.spec, reading, model) for reading in (trip.there, trip.again)
+        compare(check, readings.reference, reading, model)
+        for reading in (readings.before, readings.after)
     )
     if not isinstance(before, Compared) or not isinstance(after, Compared):
         return _EngineErrors(frozenset(), {})
-    first_errors = _errors_of(before, trip.there.precision)
-    second_errors = _errors_of(after, trip.again.precision)
-    welds = _renamed_welds(trip) if check.direct == _JOINTS else frozenset()
-    refused = _refused(trip, model)
+    first_errors = _errors_of(before, readings.before.precision)
+    second_errors = _errors_of(after, readings.after.precision)
+    welds = _renamed_welds(readings) if check.direct == _JOINTS else frozenset()
+    refused = _refused(readings, model)
     misread = failing.keys() & first_errors.keys() - second_errors.keys()
     # Two tolerances may add up to more than one.
     correct = failing.keys() & _correct(before, first_errors)
     correct &= _correct(after, second_errors)
     return _EngineErrors(
-        welds | misread | correct | _assumed(check, trip, failing.keys(), model),
+        welds | misread | correct | _assumed(check, readings, failing.keys(), model),
         {
             item: second_errors[item].amount
             for item in failing.keys() & second_errors.keys()
-            if _is_predicted(check, second_errors[item], failing[item], trip)
+            if _is_predicted(check, second_errors[item], failing[item], readings)
             or _is_refused(check, second_errors[item], refused)
         },
     )
@@ -242,7 +227,7 @@ def _engine_errors(
 
 def _assumed(
     check: Check,
-    trip: _TripReadings,
+    readings: _Readings,
     failing: AbstractSet[str],
     model: ToleranceModel,
 ) -> frozenset[str]:
@@ -254,10 +239,10 @@ def _assumed(
     """
     if not (check.direct or "").startswith("mass."):
         return frozenset()
-    before, after = map(_without_assumed_mass, (trip.there, trip.again))
+    before, after = map(_without_assumed_mass, (readings.before, readings.after))
     precision = max(before.precision, after.precision)
     equal: set[str] = set()
-    for reading in (before, trip.spec):
+    for reading in (before, readings.reference):
         stated = compare(check, reading, after, model)
         if isinstance(stated, Compared):
             equal |= failing - _errors_of(stated, precision).keys()
@@ -282,7 +267,7 @@ def _correct(comparison: Compared, errors: Mapping[str, Difference]) -> set[str]
     return {one.item for one in comparison.differences} - errors.keys()
 
 
-def _is_predicted(check: Check, error: Difference, change: Difference, trip: _TripReadings) -> bool:
+def _is_predicted(check: Check, error: Difference, change: Difference, readings: _Readings) -> bool:
     """Whether known deviations predict the value that is read from the second file.
 
     Deviations caused by the text of the first file do not apply to the second. Links
@@ -292,16 +277,16 @@ def _is_predicted(check: Check, error: Difference, change: Difference, trip: _Tr
         check: The check of the round trip.
         error: Difference of the second file from the URDF.
         change: Difference between the two files.
-        trip: The observations.
+        readings: The observations.
     """
     identifier = check.direct or check.id
-    written = structs.replace(trip.spec, repaired=(), quaternions=())
+    written = structs.replace(readings.reference, repaired=(), quaternions=())
     error = structs.replace(error, traces=change.traces or error.traces)
-    known = known_deviations(identifier, error, written, trip.again)
+    known = known_deviations(identifier, error, written, readings.after)
     return bool(known) and all(identifier.startswith(one.predicts) for one in known)
 
 
-def _renamed_welds(trip: _TripReadings) -> frozenset[str]:
+def _renamed_welds(readings: _Readings) -> frozenset[str]:
     """Name fixed joints that connect the same two links under another name.
 
     A USD may merge fixed links into one body; the joint's name is another check.
@@ -312,7 +297,7 @@ def _renamed_welds(trip: _TripReadings) -> frozenset[str]:
             for joint in reading.joints
             if joint.type is JointType.FIXED
         }
-        for reading in (trip.there, trip.again)
+        for reading in (readings.before, readings.after)
     )
     return frozenset(
         name
@@ -322,16 +307,16 @@ def _renamed_welds(trip: _TripReadings) -> frozenset[str]:
     )
 
 
-def _refused(trip: _TripReadings, model: ToleranceModel) -> frozenset[str]:
+def _refused(readings: _Readings, model: ToleranceModel) -> frozenset[str]:
     """Name links whose inertia an engine rejects in the written URDF alone.
 
     The two smaller principal moments of a flat body add up to the largest; rounding to
     float32 may leave their sum below it. Engines then use no inertia, or zero, but keep
     mass and centre.
     """
-    again = {link.name: link.mass for link in trip.again.links}
+    again = {link.name: link.mass for link in readings.after.links}
     links = set()
-    for link in trip.spec.links:
+    for link in readings.reference.links:
         here, there = link.mass, again.get(link.name)
         if (
             here
@@ -361,23 +346,3 @@ def _is_refused(check: Check, difference: Difference, refused: AbstractSet[str])
     """Whether a difference in inertia is caused by rejected tensors alone."""
     parts = set(difference.traces or (difference.item,))
     return check.direct in _OF_INERTIA and parts <= refused
-
-
-def _merged(parts: Sequence[Compared], by_engine: Mapping[str, Comparison]) -> Compared:
-    if not parts:
-        reasons = dict.fromkeys(
-            comparison.reason
-            for comparison in by_engine.values()
-            if isinstance(comparison, Incomparable)
-        )
-        return Compared((), note="; ".join(reasons))
-    notes = dict.fromkeys(part.note for part in parts if part.note)
-    return Compared(
-        tuple(one for part in parts for one in part.differences),
-        tuple(
-            one
-            for part in parts
-            for one in (part.differences if part.reported is None else part.reported)
-        ),
-        "; ".join(notes) or None,
-    )

@@ -168,7 +168,7 @@ class EngineRecord(_Record, frozen=True, kw_only=True):
     joint_order: tuple[str, ...] = ()
 
 
-class DifferenceRecord(_Record, frozen=True, kw_only=True):
+class EngineDifference(_Record, frozen=True, kw_only=True):
     """Largest difference between one engine and the other side, for one check.
 
     Attributes:
@@ -289,7 +289,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     bound: float | None = None
     tolerance: float | None = None
     reason: str | None = None
-    differences: tuple[DifferenceRecord, ...] = ()
+    differences: tuple[EngineDifference, ...] = ()
     findings: tuple[Difference, ...] = ()
 
 

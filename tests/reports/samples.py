@@ -10,7 +10,7 @@ from urdf_usd.reports.records.record import (
     DeviationRecord,
     DiagnosticRecord,
     Difference,
-    DifferenceRecord,
+    EngineDifference,
     EngineRecord,
     EngineStatus,
     Grade,
@@ -41,9 +41,9 @@ def position(
         bound=2.1e-7,
         tolerance=1e-5,
         differences=(
-            DifferenceRecord(engine="reference", compared=272, largest=worst, subject=subject),
-            DifferenceRecord(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
-            DifferenceRecord(
+            EngineDifference(engine="reference", compared=272, largest=worst, subject=subject),
+            EngineDifference(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
+            EngineDifference(
                 engine="pybullet",
                 compared=0,
                 reason="pybullet loses the axis of planar joints",
@@ -67,11 +67,11 @@ def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> C
         bound=1.2e-7,
         tolerance=1e-4,
         differences=(
-            DifferenceRecord(
+            EngineDifference(
                 engine="reference", compared=9, largest=3.1e-8, subject="link forearm"
             ),
-            DifferenceRecord(engine="mujoco", compared=9, largest=0.0),
-            DifferenceRecord(
+            EngineDifference(engine="mujoco", compared=9, largest=0.0),
+            EngineDifference(
                 engine="pybullet",
                 compared=9,
                 largest=0.5,
@@ -93,8 +93,8 @@ def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = (
         grade=grade,
         compared=8,
         differences=(
-            DifferenceRecord(engine="reference", compared=8, unequal=len(findings)),
-            DifferenceRecord(
+            EngineDifference(engine="reference", compared=8, unequal=len(findings)),
+            EngineDifference(
                 engine="mujoco",
                 compared=0,
                 reason="mujoco welds the root to the world",
@@ -114,10 +114,10 @@ def simulated(unequal: int = 0) -> CheckRecord:
         grade=Grade.FAILS if unequal else Grade.EXACT,
         compared=7,
         differences=(
-            DifferenceRecord(engine="reference", compared=7, largest=0.0),
-            DifferenceRecord(engine="mujoco", compared=0, reason="no limits"),
-            DifferenceRecord(engine="openusd", side="usd", compared=7, largest=0.0),
-            DifferenceRecord(engine="newton-usd", side="usd", compared=7, unequal=unequal),
+            EngineDifference(engine="reference", compared=7, largest=0.0),
+            EngineDifference(engine="mujoco", compared=0, reason="no limits"),
+            EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
+            EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
         ),
     )
 
@@ -136,7 +136,7 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
         bound=1.4e-7,
         tolerance=1e-5,
         differences=(
-            DifferenceRecord(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
+            EngineDifference(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
         ),
         findings=(
             Difference(

@@ -11,7 +11,7 @@ from urdf_usd.reports.diagnosis import diagnose, place_to_look
 from urdf_usd.reports.records.record import (
     DiagnosticRecord,
     Difference,
-    DifferenceRecord,
+    EngineDifference,
     Grade,
     Verdict,
 )
@@ -23,7 +23,7 @@ ELBOW = Difference(
 )
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
 SEEN = tuple(
-    DifferenceRecord(engine=name, compared=4, unequal=unequal)
+    EngineDifference(engine=name, compared=4, unequal=unequal)
     for name, unequal in (("reference", 2), ("mujoco", 2), ("pybullet", 0))
 )
 

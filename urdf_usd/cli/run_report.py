@@ -27,7 +27,6 @@ from urdf_usd.conformance.gate.decision import (
     Gate,
     GateResult,
     apply_gate,
-    baseline_record,
     failures,
     updated_baseline,
 )
@@ -343,7 +342,7 @@ def compare_with_baseline(
     """
     if baseline is None:
         return None
-    return baseline_record(_rule(gate, records, baseline), baseline)
+    return _rule(gate, records, baseline).failures
 
 
 def decide(
@@ -361,7 +360,7 @@ def decide(
         baseline = _update(gate, records, baseline, file)
     result = _rule(gate, records, baseline)
     if baseline is not None or gate.fail_on is not FailOn.FAILS:
-        print_lines(_lines(result, file))
+        print_lines(_lines(result.failures, file))
     if result.gate is Gate.NOTHING_READ:
         say_error("no robot could be read, so nothing was compared")
     passes = result.gate is Gate.PASSES
@@ -393,31 +392,31 @@ def _update(
     return updated
 
 
-def _lines(result: GateResult, file: Path | None) -> Iterator[Text]:
-    new = [(failure, f"{failure.grade}, not expected") for failure in result.new]
-    worse = [(failure, f"{failure.grade}, expected {grade}") for failure, grade in result.worse]
-    expired = [
-        (failure, f"{failure.grade}, no longer expected: the entry has expired")
-        for failure in result.expired
-    ]
+def _lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
     counts = (
-        f"{len(new)} new",
-        f"{len(worse)} worse",
-        *([f"{len(expired)} expired"] if expired else []),
-        f"{len(result.expected)} expected",
-        f"{len(result.passing)} no longer failing",
+        f"{len(found.new)} new",
+        f"{len(found.worse)} worse",
+        *([f"{len(found.expired)} expired"] if found.expired else []),
+        f"{len(found.expected)} expected",
+        f"{len(found.fixed)} no longer failing",
     )
     yield Text()
     against = f" against {file}" if file else ""
     yield Text(f"Gate{against}: {', '.join(counts)}", style="bold")
-    wrong = (*new, *worse, *expired)
+    wrong = [
+        *((one, "not expected") for one in found.new),
+        *((one, f"expected {one.expected}") for one in found.worse),
+        *((one, "no longer expected: the entry has expired") for one in found.expired),
+    ]
     for failure, what in wrong[:_SHOWN]:
         message = one_line(failure.message, _LONGEST)
-        yield Text.assemble(("  ✗", "red"), f" {failure.robot} {failure.check}: {what}: {message}")
+        yield Text.assemble(
+            ("  ✗", "red"), f" {failure.robot} {failure.check}: {failure.grade}, {what}: {message}"
+        )
     if len(wrong) > _SHOWN:
         yield Text(f"  and {len(wrong) - _SHOWN} more")
-    for expectation in result.passing:
-        place = f"{expectation.robot} {expectation.check}"
+    for one in found.fixed:
+        place = f"{one.robot} {one.check}"
         yield Text.assemble(("  ✓", "green"), f" {place}: passes now; --update-baseline removes it")
-    if result.absent:
-        yield Text(f"  {result.absent} entries of robots that are not in this run")
+    if found.absent:
+        yield Text(f"  {found.absent} entries of robots that are not in this run")

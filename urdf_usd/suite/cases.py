@@ -21,7 +21,7 @@ from urdf_usd.conformance.gate.baseline import (
     Expectation,
     read_baseline,
 )
-from urdf_usd.conformance.gate.decision import FailOn, failures, is_worse
+from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.corpus import Resolved, resolve_corpora
 from urdf_usd.pytest_plugin.examined import failure_message
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
@@ -81,7 +81,7 @@ class Case(Struct, frozen=True):
         known = {one.check: one.grade for one in self.expected}
         text = failure_message(record, failing)
         for failure in failing:
-            if failure.check not in known or is_worse(failure, known[failure.check]):
+            if failure.check not in known or failure.is_worse(known[failure.check]):
                 pytest.fail(text, pytrace=False)
         fixed = sorted(known.keys() - {failure.check for failure in failing})
         if fixed:

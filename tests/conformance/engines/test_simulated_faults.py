@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
 from urdf_usd.conformance.execution.tasks import questions
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
-from urdf_usd.conformance.verdict.simulators import compare_simulator
+from urdf_usd.conformance.verdict.attribution import compare_simulator
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade
