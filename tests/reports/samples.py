@@ -1,24 +1,46 @@
-"""Hand-made run records: a small corpus with every verdict."""
+"""Hand-made run records: a small corpus with every verdict, and cases of a suite."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
+from msgspec import structs
+
 from urdf_usd.reports.records.record import (
+    AssetRecord,
+    BaselineRecord,
     CheckHeading,
     CheckRecord,
+    ConverterRecord,
+    CoverageStatus,
+    DescriptionRecord,
     DeviationRecord,
     DiagnosticRecord,
     Difference,
     EngineDifference,
     EngineRecord,
     EngineStatus,
+    FileRecord,
     Grade,
+    KnownFailureRecord,
+    LedgerRecord,
+    OverlapRecord,
     RobotRecord,
     RobotSummary,
     RunSummary,
     SourceRecord,
     Verdict,
+)
+from urdf_usd.reports.records.suite_case import (
+    Case,
+    CaseFailureRecord,
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
+    Expected,
+    Requirement,
+    chapter_scores,
 )
 
 
@@ -29,6 +51,7 @@ def position(
     findings: tuple[Difference, ...] = (),
 ) -> CheckRecord:
     """Build the check of link positions, as two URDF engines report it."""
+    reason = "pybullet loses the axis of planar joints"
     return CheckRecord(
         id="kinematics.position",
         title="link position",
@@ -43,11 +66,7 @@ def position(
         differences=(
             EngineDifference(engine="reference", compared=272, largest=worst, subject=subject),
             EngineDifference(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
-            EngineDifference(
-                engine="pybullet",
-                compared=0,
-                reason="pybullet loses the axis of planar joints",
-            ),
+            EngineDifference(engine="pybullet", compared=0, reason=reason),
         ),
         findings=findings,
     )
@@ -55,6 +74,9 @@ def position(
 
 def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
     """Build the check of masses, in which pybullet deviates."""
+    camera = EngineDifference(
+        engine="pybullet", compared=9, largest=0.5, subject="link camera", unequal=1
+    )
     return CheckRecord(
         id="mass.link",
         title="link mass",
@@ -67,17 +89,9 @@ def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> C
         bound=1.2e-7,
         tolerance=1e-4,
         differences=(
-            EngineDifference(
-                engine="reference", compared=9, largest=3.1e-8, subject="link forearm"
-            ),
+            structs.replace(camera, engine="reference", largest=3.1e-8, unequal=0),
             EngineDifference(engine="mujoco", compared=9, largest=0.0),
-            EngineDifference(
-                engine="pybullet",
-                compared=9,
-                largest=0.5,
-                subject="link camera",
-                unequal=1,
-            ),
+            camera,
         ),
         findings=findings,
     )
@@ -85,6 +99,7 @@ def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> C
 
 def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
     """Build the check of joint types, which is about equality."""
+    reason = "mujoco welds the root to the world"
     return CheckRecord(
         id="structure.joint_types",
         title="joint types",
@@ -94,42 +109,35 @@ def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = (
         compared=8,
         differences=(
             EngineDifference(engine="reference", compared=8, unequal=len(findings)),
-            EngineDifference(
-                engine="mujoco",
-                compared=0,
-                reason="mujoco welds the root to the world",
-            ),
+            EngineDifference(engine="mujoco", compared=0, reason=reason),
         ),
         findings=findings,
     )
 
 
-def simulated(unequal: int = 0) -> CheckRecord:
-    """Build the check of upper limits with a simulator, which may differ."""
-    return CheckRecord(
-        id="limits.upper",
-        title="upper limit",
-        group="limits",
-        unit="rad",
-        grade=Grade.FAILS if unequal else Grade.EXACT,
-        compared=7,
-        differences=(
-            EngineDifference(engine="reference", compared=7, largest=0.0),
-            EngineDifference(engine="mujoco", compared=0, reason="no limits"),
-            EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
-            EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
-        ),
+def limits(unequal: int = 0) -> CheckRecord:
+    """Build the check of upper limits, where one is unlimited on one side.
+
+    Args:
+        unequal: Number of values that a simulator reads otherwise.
+    """
+    joint = Difference(
+        subject="joint elbow",
+        item="elbow",
+        message="The upper limit differs by the rounding of degrees.",
+        assigned=Grade.CLOSE,
+        expected="inf",
+        actual="2.8973",
+        amount=1.7e-7,
+        bound=1.4e-7,
+        tolerance=1e-5,
     )
-
-
-def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
-    """Build the check of upper limits, where one is unlimited on one side."""
     return CheckRecord(
         id="limits.upper",
         title="upper limit",
         group="limits",
         unit="rad",
-        grade=grade,
+        grade=Grade.FAILS if unequal else Grade.CLOSE,
         compared=7,
         worst=1.7e-7,
         worst_subject="joint elbow",
@@ -137,19 +145,11 @@ def limits(grade: Grade = Grade.CLOSE) -> CheckRecord:
         tolerance=1e-5,
         differences=(
             EngineDifference(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
+            EngineDifference(engine="mujoco", compared=0, reason="no limits"),
+            EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
+            EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
         ),
-        findings=(
-            Difference(
-                subject="joint elbow",
-                message="The upper limit differs by the rounding of degrees.",
-                assigned=Grade.CLOSE,
-                expected="inf",
-                actual="2.8973",
-                amount=1.7e-7,
-                bound=1.4e-7,
-                tolerance=1e-5,
-            ),
-        ),
+        findings=(joint,),
     )
 
 
@@ -168,6 +168,7 @@ def not_comparable() -> CheckRecord:
 
 MISPLACED = Difference(
     subject="link wrist",
+    item="wrist",
     message="The wrist is 3.1 mm away from its position in the URDF.",
     assigned=Grade.FAILS,
     expected="(0.1, -0.2, 0.3)",
@@ -176,16 +177,28 @@ MISPLACED = Difference(
     bound=2.1e-7,
     tolerance=1e-5,
     configuration="sample 4",
+    prim="/arm/wrist",
+)
+UNTYPED = Difference(
+    subject="joint elbow", message="joint elbow: is missing", assigned=Grade.FAILS, item="elbow"
 )
 
+_ORDER = ("shoulder", "elbow")
 ENGINES = (
-    EngineRecord(name="reference", side="urdf", status=EngineStatus.OBSERVED, version="0.1.0"),
+    EngineRecord(
+        name="reference",
+        side="urdf",
+        status=EngineStatus.OBSERVED,
+        version="0.1.0",
+        joint_order=_ORDER,
+    ),
     EngineRecord(
         name="mujoco",
         side="urdf",
         status=EngineStatus.OBSERVED,
         version="4.0.0",
         notes=("fusestatic was switched off",),
+        joint_order=_ORDER[::-1],
     ),
     EngineRecord(
         name="pybullet",
@@ -205,6 +218,25 @@ DEVIATION = DeviationRecord(
     subjects=("link camera", "link tool0"),
     largest=0.5,
 )
+_INERTIA = DeviationRecord(
+    engine="openusd",
+    id="openusd-inertia",
+    cause="OpenUSD takes moments below 1e-5 for unauthored",
+    check="mass.link",
+    subjects=("link toe", "link heel"),
+    largest=13.0,
+    values=tuple(
+        Difference(
+            subject=f"link {name}",
+            item=name,
+            message="",
+            expected="(1e-06, 2e-06, 3e-06) kg m^2",
+            actual="(4e-05, 4e-05, 4e-05) kg m^2",
+            amount=amount,
+        )
+        for name, amount in (("toe", 13.0), ("heel", math.inf))
+    ),
+)
 
 DIAGNOSTIC = DiagnosticRecord(
     rule="joint-limit-missing",
@@ -214,6 +246,14 @@ DIAGNOSTIC = DiagnosticRecord(
     line=41,
     column=5,
     source='<joint name="elbow" type="revolute">',
+)
+_SYNTAX = DiagnosticRecord(
+    rule="xml-syntax",
+    severity="error",
+    message="mismatched tag </link>",
+    file="broken.urdf",
+    line=12,
+    column=3,
 )
 
 
@@ -235,6 +275,7 @@ def robot(
         name=name,
         source=SourceRecord(reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
         converter="urdf-usd",
+        candidate="urdf-usd",
         verdict=verdict,
         reason=reason,
         links=9,
@@ -250,27 +291,62 @@ def robot(
     )
 
 
+def _unread(verdict: Verdict, name: str, reason: str, *errors: DiagnosticRecord) -> RobotRecord:
+    return robot(verdict, name=name, reason=reason, checks=(), engines=(), diagnostics=errors)
+
+
 def corpus() -> tuple[RobotRecord, ...]:
-    """Build a robot per verdict, ordered by id."""
+    """Build a robot per verdict, ordered by id; that of Alpha has every part."""
+    crashed = structs.replace(
+        ENGINES[3], status=EngineStatus.CRASHED, reason="signal 11", output="Segmentation fault"
+    )
+    alpha = robot(
+        Verdict.CLOSE,
+        name="Alpha",
+        reason="limits are within the tolerance",
+        checks=(joint_types(), position(worst=9.9e-8), mass(), limits()),
+        deviations=(DEVIATION, _INERTIA),
+        diagnostics=(DIAGNOSTIC,),
+    )
+    alpha = structs.replace(
+        alpha,
+        profile="physx",
+        variants={"/arm:Physics": "physx"},
+        asset=AssetRecord(root_layer="arm.usda", files=1, size=2),
+        source=structs.replace(
+            alpha.source,
+            license="BSD-3-Clause",
+            commit="c0ffee",
+            arguments={"side": "left"},
+            files=(FileRecord(path="urdf/arm.urdf", sha256="c0ffee" * 10, size=3),),
+        ),
+        lint=(structs.replace(DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."),),
+        ledger=(
+            LedgerRecord(part="link", count=9, fate=CoverageStatus.CONVERTED, where="a prim each"),
+            LedgerRecord(part="<gazebo>", count=4, fate=CoverageStatus.KEPT, where="custom data"),
+            LedgerRecord(part="mesh", count=1, fate=CoverageStatus.LEFT_OUT, where="gone"),
+        ),
+        description=DescriptionRecord(
+            file="robot.toml",
+            sha256="ab12",
+            files={"robot.srdf": "cd34"},
+            settings=("drive: elbow, <wrist>", "self-collision: off"),
+        ),
+        touching=(OverlapRecord(links=("arm", "hand"), distance=-0.0012),),
+    )
     robots = (
         robot(name="Zeta"),
-        robot(
-            Verdict.CLOSE,
-            name="Alpha",
-            reason="limits are within the tolerance",
-            checks=(joint_types(), position(worst=9.9e-8), mass(), limits()),
-            deviations=(DEVIATION,),
-            diagnostics=(DIAGNOSTIC,),
-        ),
+        alpha,
         robot(
             Verdict.FAILS,
             name="Shifted",
             reason="link wrist: position differs by 3.1 mm",
             checks=(
-                joint_types(),
+                joint_types(Grade.FAILS, (UNTYPED,)),
                 position(Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),
                 mass(),
                 not_comparable(),
+                limits(unequal=1),
             ),
             deviations=(DEVIATION,),
         ),
@@ -281,68 +357,120 @@ def corpus() -> tuple[RobotRecord, ...]:
             checks=(joint_types(), position(), mass(Grade.DISPUTED)),
         ),
         robot(
+            Verdict.INCOMPLETE,
+            name="Part",
+            reason="arm.stl is not found",
+            checks=(position(), not_comparable()),
+        ),
+        robot(
             Verdict.NOT_COMPARABLE,
             name="Quiet",
             reason="no engine reports the mass",
             checks=(not_comparable(),),
         ),
-        robot(
-            Verdict.UNREADABLE,
-            name="Broken",
-            reason="The text is not well-formed XML.",
-            checks=(),
-            engines=(),
-            diagnostics=(
-                DiagnosticRecord(
-                    rule="xml-syntax",
-                    severity="error",
-                    message="mismatched tag </link>",
-                    file="broken.urdf",
-                    line=12,
-                    column=3,
-                ),
-            ),
-        ),
+        _unread(Verdict.UNREADABLE, "Broken", "The text is not well-formed XML.", _SYNTAX),
         robot(
             Verdict.CRASHED,
             name="Fatal",
             reason="the USD engine crashed with signal 11",
             checks=(),
-            engines=(
-                *ENGINES[:3],
-                EngineRecord(
-                    name="openusd",
-                    side="usd",
-                    status=EngineStatus.CRASHED,
-                    version="26.11",
-                    reason="signal 11",
-                    output="Segmentation fault",
-                ),
-            ),
+            engines=(*ENGINES[:3], crashed),
         ),
-        robot(
-            Verdict.NOT_AVAILABLE,
-            name="Remote",
-            reason="the download was refused",
-            checks=(),
-            engines=(),
-        ),
+        _unread(Verdict.NOT_AVAILABLE, "Remote", "the download was refused"),
     )
     return tuple(sorted(robots, key=lambda one: one.id))
 
 
-def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
+def known(robot: str, grade: str = "fails", expected: str = "") -> KnownFailureRecord:
+    """Build a failure of the check of positions."""
+    return KnownFailureRecord(
+        robot=robot,
+        check="kinematics.position",
+        grade=grade,
+        expected=expected,
+        message="link <wrist> moved" if grade else "",
+        reason="an upstream bug" if expected else "",
+    )
+
+
+def baseline() -> BaselineRecord:
+    """Build a comparison with a baseline, with every kind of result."""
+    return BaselineRecord(
+        new=(known("shifted"),),
+        worse=(known("alpha", "fails", "close"),),
+        expired=(structs.replace(known("quiet", "fails", "fails"), expires="2026-01-31"),),
+        fixed=(known("zeta", "", "fails"),),
+        expected=(structs.replace(known("ambiguous", "disputed", "disputed"), check="mass.link"),),
+        absent=3,
+    )
+
+
+def cases() -> tuple[RobotRecord, ...]:
+    """Build three cases of the feature suite, as two converters convert them."""
+    shifted = robot(
+        Verdict.FAILS, checks=(position(Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),)
+    )
+    refused = robot(Verdict.UNREADABLE, checks=(), engines=(), reason="two roots")
+    ours, peer = "urdf-usd", "peer"
+    outcomes = (
+        (1, "axis", ours, robot(), CaseOutcome.PASS),
+        (1, "axis", peer, shifted, CaseOutcome.FAIL),
+        (2, "two-roots", ours, refused, CaseOutcome.REFUSED),
+        (2, "two-roots", peer, robot(), CaseOutcome.FAIL),
+        (3, "limits", ours, robot(), CaseOutcome.PASS),
+        (3, "limits", peer, refused, CaseOutcome.REFUSED_WRONGLY),
+    )
+    return tuple(
+        structs.replace(
+            record,
+            id=f"suite--{name}",
+            name=name,
+            candidate=candidate,
+            source=SourceRecord(reference=f"suite:{name}"),
+            asset=AssetRecord(root_layer="a.usda", files=1, size=2000) if record.checks else None,
+            case=_case(name, number, outcome),
+        )
+        for number, name, candidate, record, outcome in outcomes
+    )
+
+
+def _case(name: str, number: int, outcome: CaseOutcome) -> CaseRecord:
+    failure = CaseFailureRecord(subject="joint j", quantity="axis", expected="x", actual="y")
+    reading = CaseReadingRecord(
+        engine="openusd", compared=4, failures=(failure,) if outcome is CaseOutcome.FAIL else ()
+    )
+    must = Requirement.SHOULD if name == "limits" else Requirement.MUST
+    case = Case(shows=f"The <{name}>.", clause="URDF 1.0", requirement=must, expected=Expected())
+    return CaseRecord(
+        version="2026.12",
+        chapter="tree" if name == "two-roots" else "joints",
+        title="Tree" if name == "two-roots" else "Joints",
+        name=name,
+        number=number,
+        requirement=must,
+        outcome=outcome,
+        reason="" if outcome.passes else "joint j: axis is y, not x",
+        case=case,
+        readings=(reading,),
+        urdf="<robot/>",
+    )
+
+
+def summary(
+    robots: tuple[RobotRecord, ...], converters: tuple[str, ...] = ("urdf-usd",)
+) -> RunSummary:
     """Summarise robots as a run does."""
     headings = {
         check.id: CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
         for one in robots
         for check in one.checks
     }
+    ours = [one for one in robots if one.candidate == converters[0]]
     return RunSummary(
         corpus=("pybullet",),
         environment={"usd-core": "26.11", "mujoco": "4.0.0", "numpy": "2.4.0"},
         options={"bodies": "nested", "base": "auto"},
-        verdicts=dict(Counter(one.verdict.value for one in robots)),
+        verdicts=dict(Counter(one.verdict.value for one in ours)),
         robots=tuple(
             RobotSummary(
                 id=one.id,
@@ -352,10 +480,27 @@ def summary(robots: tuple[RobotRecord, ...]) -> RunSummary:
                 reason=one.reason,
                 grades={check.id: check.grade for check in one.checks},
                 worst={check.id: check.worst for check in one.checks if check.worst is not None},
-                engines={w.name: w.status for w in one.engines},
+                engines={engine.name: engine.status for engine in one.engines},
+                candidate=one.candidate,
                 compared=one.compared,
+                case=one.case.summary if one.case else None,
             )
             for one in robots
         ),
         checks=tuple(headings.values()),
+        converters=tuple(
+            ConverterRecord(
+                name=name,
+                title=f"{name} 1.0",
+                recipe=name,
+                gated=name == converters[0],
+                verdicts=dict(
+                    Counter(one.verdict.value for one in robots if one.candidate == name)
+                ),
+            )
+            for name in converters
+        ),
+        suite=chapter_scores(
+            ((one.candidate, one.case.summary) for one in robots if one.case), converters
+        ),
     )

@@ -1,10 +1,14 @@
-"""Tests of the summary of a run."""
+"""What is counted and collected over the robots of a run."""
 
 from __future__ import annotations
+
+import pytest
+from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.reports import summary
 from urdf_usd.reports.records.record import (
+    CheckRecord,
     EngineRecord,
     EngineStatus,
     Grade,
@@ -15,86 +19,82 @@ from urdf_usd.reports.records.record import (
 def test_robots_are_sorted_by_urgency_then_name() -> None:
     """Exact and close robots are not separated."""
     names = [robot.name for robot in summary.most_urgent_first(samples.corpus())]
-    assert names == [
-        "Shifted",
-        "Fatal",
-        "Ambiguous",
-        "Quiet",
-        "Broken",
-        "Remote",
-        "Alpha",
-        "Zeta",
-    ]
+    unread = ["Part", "Broken", "Remote"]
+    assert names == ["Shifted", "Fatal", "Ambiguous", "Quiet", *unread, "Alpha", "Zeta"]
 
 
 def test_robot_without_a_name_is_titled_by_its_id() -> None:
-    """A link needs a text."""
     assert summary.title(samples.robot(name=" ", id="arm-2")) == "arm-2"
 
 
-def test_a_group_has_the_most_urgent_grade_of_its_checks() -> None:
+def test_converter_is_named_as_in_the_run() -> None:
+    """With its version, and its name if the version does not say it."""
+    robot = samples.robot()
+    assert summary.converter(robot) == "urdf-usd"
+    assert summary.converter(structs.replace(robot, candidate="mine")) == "mine (urdf-usd)"
+
+
+@pytest.mark.parametrize(
+    ("checks", "grade"),
+    [
+        ((samples.not_comparable(), samples.mass()), Grade.EXACT),
+        ((samples.mass(Grade.FAILS), samples.not_comparable()), Grade.FAILS),
+    ],
+)
+def test_group_has_the_most_urgent_grade_of_its_checks(
+    checks: tuple[CheckRecord, ...], grade: Grade
+) -> None:
     """Checks that are not comparable hide no other grade."""
-    checks = (samples.not_comparable(), samples.mass())
-    assert summary.group_grades(samples.robot(checks=checks)) == {"mass": Grade.EXACT}
-    checks = (samples.mass(Grade.FAILS), samples.not_comparable())
-    assert summary.group_grades(samples.robot(checks=checks)) == {"mass": Grade.FAILS}
+    assert summary.group_grades(samples.robot(checks=checks)) == {"mass": grade}
 
 
-def test_largest_difference_of_every_check_names_its_robot() -> None:
+def test_largest_difference_has_the_largest_share_of_its_tolerance() -> None:
     """Checks of equality have none."""
     figures = summary.worst_figures(samples.corpus())
-    found = {f.check.id: (f.robot.name, f.value) for f in figures}
+    found = {one.check.id: (one.robot.name, one.value) for one in figures}
     assert found["kinematics.position"] == ("Shifted", 0.0031)
-    assert found["limits.upper"] == ("Alpha", 1.7e-7)
     assert "structure.joint_types" not in found
-
-
-def test_group_shows_the_largest_share_of_tolerance() -> None:
-    """3.1 mm of 10 µm is more than any ratio of masses here."""
-    figures = summary.worst_per_group(summary.worst_figures(samples.corpus()))
-    assert {f.check.group: round(f.share, 4) for f in figures} == {
+    groups = summary.worst_per_group(figures)
+    assert {one.check.group: round(one.share, 4) for one in groups} == {
         "kinematics": 310.0,
         "mass": 0.0003,
         "limits": 0.017,
     }
 
 
-def test_participation_counts_only_readable_robots() -> None:
-    """Of eight robots one is unreadable and one could not be fetched."""
-    engines = {w.name: w for w in summary.participation(samples.corpus())}
-    assert engines["reference"].readable == 6
-    assert engines["reference"].share == 1.0
-    pybullet = engines["pybullet"]
-    assert pybullet.counts[EngineStatus.ABSTAINED] == 6
-    assert pybullet.reasons == (("refuses a revolute joint without <limit>", 6),)
-    assert engines["openusd"].counts[EngineStatus.CRASHED] == 1
-
-
-def test_missing_engine_record_lowers_participation() -> None:
+def test_participation_counts_readable_robots() -> None:
     """A robot without a record of the engine counts as not read."""
     only = EngineRecord(name="drake", side="urdf", status=EngineStatus.OBSERVED)
-    robots = (
-        samples.robot(name="A", engines=(only,)),
-        samples.robot(name="B", engines=()),
-    )
+    robots = samples.robot(name="A", engines=(only,)), samples.robot(name="B", engines=())
     (drake,) = summary.participation(robots)
-    assert drake.share == 0.5
-    assert drake.reasons == (("not used", 1),)
 
-
-def test_run_without_readable_robots_has_no_participation() -> None:
-    """There are no engine records."""
+    assert (drake.share, drake.reasons) == (0.5, (("not used", 1),))
     assert summary.participation((samples.robot(Verdict.UNREADABLE),)) == ()
 
 
-def test_deviations_are_collected_by_cause_over_robots() -> None:
-    """A robot with a deviation in two checks counts once."""
-    (deviation,) = summary.engine_deviations(samples.corpus())
-    assert deviation.engine == "pybullet"
-    assert {robot.name for robot in deviation.robots} == {"Alpha", "Shifted"}
-    twice = samples.robot(deviations=(samples.DEVIATION, samples.DEVIATION))
-    (deviation,) = summary.engine_deviations((twice,))
+def test_robot_with_a_deviation_in_two_checks_counts_once() -> None:
+    robot = samples.robot(deviations=(samples.DEVIATION, samples.DEVIATION))
+    (deviation,) = summary.engine_deviations((robot,))
     assert len(deviation.robots) == 1
+
+
+def test_known_deviation_of_a_simulator_is_counted_apart() -> None:
+    known = samples.DEVIATION.__class__(
+        engine="newton-usd", id="far-range", cause="", check="limits.upper", subjects=()
+    )
+    checks = (samples.limits(unequal=1),)
+    robots = (
+        samples.robot(checks=checks),
+        samples.robot(checks=checks, deviations=(known,)),
+        samples.robot(checks=(samples.limits(),)),
+    )
+    counts = summary.engine_matrix(robots).counts["limits.upper", "newton-usd"]
+
+    assert counts == {
+        summary.Outcome.DIFFERS: 1,
+        summary.Outcome.DEVIATES: 1,
+        summary.Outcome.EQUAL: 1,
+    }
 
 
 def test_files_are_shown_without_their_common_folder() -> None:

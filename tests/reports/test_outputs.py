@@ -1,0 +1,249 @@
+"""What holds of JUnit, SARIF, Markdown, badge and terminal, whatever they show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lxml import etree
+from msgspec import structs
+
+from tests.reports import samples
+from tests.reports.documents import shown, write_run
+from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
+from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.markdown import write_markdown
+from urdf_usd.reports.records.record import (
+    BaselineRecord,
+    ChangeKind,
+    ChangeRecord,
+    DiagnosticRecord,
+    Difference,
+    FormerRunRecord,
+    Grade,
+    RobotRecord,
+    Verdict,
+)
+from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.summary import headline
+from urdf_usd.reports.terminal import terminal_summary
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _junit(
+    robots: tuple[RobotRecord, ...], folder: Path, expected: BaselineRecord | None = None
+) -> etree._Element:
+    summary = structs.replace(samples.summary(robots), baseline=expected)
+    write_junit(robots, folder / "junit.xml", summary)
+    return etree.parse(folder / "junit.xml").getroot()
+
+
+def _terminal(robots: tuple[RobotRecord, ...], *, width: int = 100, colours: bool = False) -> str:
+    return shown(terminal_summary(samples.summary(robots), robots), width=width, colours=colours)
+
+
+def _wrong(name: str) -> RobotRecord:
+    """Return a failing robot in whose record a name occurs everywhere."""
+    finding = Difference(
+        subject=name, message=name, assigned=Grade.FAILS, expected=name, actual=name
+    )
+    check = samples.position(Grade.FAILS, 1.0, name, (finding,))
+    return samples.robot(Verdict.FAILS, id=name, name=name, reason=name, checks=(check,))
+
+
+def test_reports_are_deterministic(tmp_path: Path) -> None:
+    """They contain neither time nor host."""
+    folders = tmp_path / "first", tmp_path / "second"
+    for folder in folders:
+        folder.mkdir()
+        write_run(samples.corpus(), folder)
+    first, second = (
+        {one.relative_to(folder): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+        for folder in folders
+    )
+    assert first == second
+
+
+def test_junit_counts_match_the_cases(tmp_path: Path) -> None:
+    robots = samples.corpus()
+    root = _junit(robots, tmp_path)
+
+    for element in (root, *root):
+        assert element.get("tests") == str(len(element.findall(".//testcase")))
+        for count, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert element.get(count) == str(len(element.findall(f".//{tag}")))
+        assert all(len(case) <= 1 for case in element.findall(".//testcase"))
+    for suite, robot in zip(root, robots, strict=True):
+        assert suite.get("assertions") == str(robot.compared)
+        assert sum(int(case.get("assertions", "0")) for case in suite) == robot.compared
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE])
+@pytest.mark.parametrize("checks", [(), (samples.mass(),), (samples.not_comparable(),)])
+def test_nonconforming_robot_has_a_failing_case(
+    verdict: Verdict, checks: tuple[()], tmp_path: Path
+) -> None:
+    root = _junit((samples.robot(verdict, checks=checks),), tmp_path)
+
+    assert (root.get("failures"), root.get("errors")) == ("1", "0")
+
+
+def test_expected_crash_is_skipped_in_junit(tmp_path: Path) -> None:
+    crashed = samples.robot(Verdict.CRASHED, checks=())
+    entry = structs.replace(samples.known("arm", "crashed", "crashed"), check="verdict")
+
+    assert _junit((crashed,), tmp_path).get("errors") == "1"
+    root = _junit((crashed,), tmp_path, BaselineRecord(expected=(entry,)))
+    assert (root.get("errors"), root.get("skipped")) == ("0", "1")
+    assert "expected: an upstream bug" in str(root.xpath("//skipped/@message")[0])
+
+
+def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
+    findings = tuple(
+        Difference(subject=f"link {i}", message="moved", assigned=Grade.FAILS) for i in range(25)
+    )
+    check = samples.position(Grade.FAILS, findings=findings)
+    root = _junit((samples.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
+    (failure,) = root.iter("failure")
+    assert failure.get("message") == "moved (and 24 more)"
+    assert "5 more are in the JSON record." in str(failure.text)
+
+    change = ChangeRecord(ChangeKind.WORSE, True, "arm")
+    many = sorted_changes(FormerRunRecord(name="a", changes=(change,) * (MOST_ROWS + 7)))
+    assert many is not None
+    assert (len(many.rows), many.hidden) == (MOST_ROWS, 7)
+    assert many.sentence == f"{MOST_ROWS + 7} worse"
+
+
+def test_control_characters_keep_files_well_formed(tmp_path: Path) -> None:
+    """XML cannot represent most controls, and UTF-8 no lone surrogates."""
+    robot = _wrong("]]><x>\x00\x1b\ud800\ufffe\r\n\u202e&\"'" + "n" * 10_000)
+    (failure,) = _junit((robot,), tmp_path).iter("failure")
+    assert "]]><x>␀␛\ufffd\ufffd" in str(failure.text)
+    assert len(str(failure.get("message"))) == 300
+
+    odd = DiagnosticRecord(rule="x", severity="error", message="\ud800", file="\ud800.urdf")
+    robot = samples.robot(diagnostics=(odd,))
+    write_sarif((robot,), tmp_path / "findings.sarif")
+    (run,) = json.loads((tmp_path / "findings.sarif").read_text("utf-8"))["runs"]
+    assert [one["ruleId"] for one in run["results"]] == ["x"]
+
+
+def test_names_keep_cells_of_markdown_apart(tmp_path: Path) -> None:
+    name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
+    robot = samples.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
+    write_markdown(samples.summary((robot,)), tmp_path / "summary.md")
+    lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+
+    (row,) = [line for line in lines if "✗ fails |" in line and "code" in line]
+    assert row.count("|") == 4
+    assert not set("`*[]") & set(row)
+    assert "<script" not in row
+    assert "@panda" not in row
+    assert len(row) < 1_000
+
+
+def test_markdown_fits_into_a_github_comment(tmp_path: Path) -> None:
+    robots = tuple(samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400))
+    write_markdown(samples.summary(robots), tmp_path / "summary.md")
+    text = (tmp_path / "summary.md").read_text("utf-8")
+
+    assert "and 350 more." in text
+    assert len(text) < 2 * 65_536
+
+
+def test_markdown_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None:
+    for checks, heading in ((None, "### Largest differences"), ((), None)):
+        robot = samples.robot(checks=checks)
+        write_markdown(samples.summary((robot,)), tmp_path / "summary.md")
+        lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
+        assert [line for line in lines if line.startswith("###")] == ([heading] if heading else [])
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "label"),
+    [
+        ((Verdict.EXACT, Verdict.CLOSE), "2 of 2 conform"),
+        ((Verdict.EXACT, Verdict.FAILS, Verdict.CRASHED), "1 of 3 conform"),
+        ((Verdict.EXACT, Verdict.UNREADABLE), "1 of 1 conform"),
+        ((Verdict.EXACT, Verdict.INCOMPLETE), "1 of 2 conform, 1 incomplete"),
+        ((Verdict.NOT_AVAILABLE,), "no robots"),
+    ],
+)
+def test_badge_counts_readable_robots(
+    verdicts: tuple[Verdict, ...], label: str, tmp_path: Path
+) -> None:
+    """As the headline does."""
+    robots = tuple(samples.robot(verdict) for verdict in verdicts)
+    write_badge(samples.summary(robots), tmp_path / "badge.svg")
+    svg = etree.fromstring((tmp_path / "badge.svg").read_bytes())
+
+    assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label
+    counts = label.partition(" conform")[0].replace("no robots", "0 of 0")
+    assert headline(robots).startswith(f"{counts} robots conform")
+
+
+def test_run_takes_at_most_forty_lines_of_the_terminal() -> None:
+    many = tuple(samples.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40))
+    lines = _terminal(samples.corpus() + many).splitlines()
+
+    assert len(lines) <= 45
+    assert any("and 40 more" in line for line in lines)
+    assert not [line for line in lines if line != line.rstrip()]
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"),
+    [
+        ((), "openusd"),
+        (("pybullet",), "Not compared with pybullet: not installed or not selected"),
+        (("mujoco", "pybullet"), "Not compared with mujoco and pybullet: not"),
+    ],
+)
+def test_last_line_names_engines_that_took_no_part(absent: tuple[str, ...], expected: str) -> None:
+    """An engine that is not installed is in no record."""
+    robots = tuple(
+        structs.replace(robot, engines=tuple(e for e in robot.engines if e.name not in absent))
+        for robot in samples.corpus()
+    )
+    assert _terminal(robots).splitlines()[-1].strip().startswith(expected)
+
+
+def test_single_robot_fits_into_a_narrow_terminal() -> None:
+    """Fault and remedy come first."""
+    finding = structs.replace(samples.UNTYPED, message="joint elbow: " + "off " * 40)
+    check = samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9)
+    checks = tuple(structs.replace(check, group=f"g{n}") for n in range(8))
+    text = _terminal((samples.robot(Verdict.FAILS, checks=checks),), width=60)
+
+    assert len(text.splitlines()) <= 30
+    assert text.index("Fault:") < text.index("Remedy:")
+
+
+def test_colours_are_used_on_terminals_only() -> None:
+    assert "\x1b[" not in _terminal(samples.corpus())
+    assert "\x1b[31m" in _terminal(samples.corpus(), colours=True)
+
+
+def test_names_have_no_effect_on_the_terminal() -> None:
+    robot = _wrong("[red]x\x1b[2J\u202e" + "n" * 10_000)
+    for robots in ((robot,), (robot, samples.robot(name="Zeta"))):
+        text = _terminal(robots)
+        assert "[red]x␛[2J\\u202e" in text
+        assert not {"\x1b", "\u202e"} & set(text)
+        assert len(text.splitlines()) < 30
+
+
+@pytest.mark.parametrize(
+    ("folder", "printed"), [(f"file:downloads/{'assets/' * 8}", "file:…/"), ("file:r/", "file:r/")]
+)
+def test_files_in_deep_folders_are_told_apart(folder: str, printed: str) -> None:
+    """References that fit are whole, so that they can be passed to a command."""
+    places = "left_hand/robot.urdf", "right_hand/robot.urdf"
+    text = _terminal(
+        tuple(samples.robot(Verdict.CLOSE, id=one, reference=f"{folder}{one}") for one in places)
+    )
+    assert all(f"{printed}{place}  " in text for place in places)
