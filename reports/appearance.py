@@ -8,21 +8,13 @@ from urdf_usd.reports.records.record import Grade, Verdict
 
 
 class Appearance(Struct, frozen=True):
-    """Look of one grade or verdict.
+    """Look of one grade or verdict."""
 
-    Attributes:
-        sign: One character, for readers without colour.
-        name: Class in the style sheet.
-        style: Style in the terminal.
-        rank: Position in an order by urgency; 0 is the most urgent.
-        meaning: Short explanation.
-    """
-
-    sign: str
-    name: str
-    style: str
-    rank: int
-    meaning: str
+    sign: str  # one character, for readers without colour
+    name: str  # class in the style sheet
+    style: str  # style in the terminal
+    rank: int  # position in an order by urgency; 0 is the most urgent
+    meaning: str  # short explanation
 
 
 GRADES = {

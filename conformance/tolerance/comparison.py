@@ -20,18 +20,12 @@ _NANOMETRE = 1e-9
 
 
 class Compared(Struct, frozen=True):
-    """Differences of a quantity that both sides state.
+    """Differences of a quantity that both sides state."""
 
-    Attributes:
-        differences: One per value, equal ones included.
-        reported: The differences to report, if several values have one cause; None for
-            all of them.
-        note: Why nothing, or not everything, was compared.
-    """
-
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference, ...]  # one per value, equal ones included
+    # the differences to report, if several values have one cause; None for all of them
     reported: tuple[Difference, ...] | None = None
-    note: str | None = None
+    note: str | None = None  # why nothing, or not everything, was compared
 
     @property
     def shown(self) -> tuple[Difference, ...]:
@@ -71,27 +65,19 @@ def with_losses(comparison: Comparison) -> Comparison:
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):
-    """Bounds and scales for all comparisons of a robot, from the reference observation.
+    """Bounds and scales for all comparisons of a robot, from the reference observation."""
 
-    Attributes:
-        tolerance: Engineering tolerance.
-        joint_to: Joint by child link.
-        groups: Rigid groups, the first link of each first.
-        bounds: Bounds of the rounding of link poses.
-        total_mass: [kg].
-        size: Largest distance of a link or centre of mass from the root at zero [m];
-            1 if all are within a nanometre.
-        motion: Scale and bounds of the equations of motion, if they are stated.
-        spread: Per joint, the spread of perturbed rollouts at each state.
-    """
-
-    tolerance: Tolerance
-    joint_to: Mapping[str, JointObservation]
-    groups: tuple[tuple[str, ...], ...]
-    bounds: Mapping[str, FrameBound]
-    total_mass: float
+    tolerance: Tolerance  # engineering tolerance
+    joint_to: Mapping[str, JointObservation]  # joint by child link
+    groups: tuple[tuple[str, ...], ...]  # rigid groups, the first link of each first
+    bounds: Mapping[str, FrameBound]  # bounds of the rounding of link poses
+    total_mass: float  # [kg]
+    # largest distance of a link or centre of mass from the root at zero [m]; 1 if all are within a
+    # nanometre
     size: float
+    # scale and bounds of the equations of motion, if they are stated
     motion: MotionScale | None = None
+    # per joint, the spread of perturbed rollouts at each state
     spread: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def chain(self, link: str) -> tuple[JointObservation, ...]:

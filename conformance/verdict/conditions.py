@@ -46,20 +46,13 @@ _TRIANGLE = 3
 
 
 class DeviationCase(Struct, frozen=True, eq=False):
-    """A link or joint in which an engine differs from the reference.
+    """A link or joint in which an engine differs from the reference."""
 
-    Attributes:
-        check: Identifier of the check with the difference.
-        part: Name of the link or joint.
-        spec: The reference observation; for a further USD engine, the observation of
-            the one that is judged.
-        stated: The observation of the engine that differs.
-    """
-
-    check: str
-    part: str
+    check: str  # identifier of the check with the difference
+    part: str  # name of the link or joint
+    # the reference observation; for a further USD engine, the observation of the one that is judged
     spec: Observation
-    stated: Observation
+    stated: Observation  # the observation of the engine that differs
 
     @property
     def joints(self) -> tuple[JointObservation, JointObservation] | None:

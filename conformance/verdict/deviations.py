@@ -30,27 +30,17 @@ UNEXPLAINED = "unexplained"
 
 
 class Deviation(Struct, frozen=True):
-    """One known deviation of an engine.
+    """One known deviation of an engine."""
 
-    Attributes:
-        id: Stable identifier.
-        engine: The engine.
-        cause: What it does, in one sentence.
-        checks: Prefixes of the identifiers of the affected checks.
-        applies: The condition.
-        file: Stem of a minimal file that shows it, in ``tests/data/deviations``.
-        predicts: Prefixes of checks in which it determines the stated value.
-        whole: Whether the condition applies to the compared value, not to the links
-            and joints that cause its difference.
-    """
-
-    id: str
+    id: str  # stable identifier
     engine: str
-    cause: str
-    checks: tuple[str, ...]
+    cause: str  # what it does, in one sentence
+    checks: tuple[str, ...]  # prefixes of the identifiers of the affected checks
     applies: Condition
-    file: str
-    predicts: tuple[str, ...] = ()
+    file: str  # stem of a minimal file that shows it, in ``tests/data/deviations``
+    predicts: tuple[str, ...] = ()  # prefixes of checks in which it determines the stated value
+    # whether the condition applies to the compared value, not to the links and joints that cause
+    # its difference
     whole: bool = False
 
 

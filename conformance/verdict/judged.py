@@ -20,18 +20,12 @@ REFERENCE = "reference"
 
 
 class ColliderChoice(Struct, frozen=True):
-    """Colliders that replace those of a link.
+    """Colliders that replace those of a link."""
 
-    Attributes:
-        kind: hull, decomposition, primitives, mesh or none.
-        length: Largest distance of a primitive from the convex hull [m]; None if it
-            depends on the size.
-        fraction: Of the diagonal of the bounds of the mesh, if ``length`` is None.
-    """
-
-    kind: str
+    kind: str  # hull, decomposition, primitives, mesh or none
+    # largest distance of a primitive from the convex hull [m]; None if it depends on the size
     length: float | None = None
-    fraction: float = 0.0
+    fraction: float = 0.0  # of the diagonal of the bounds of the mesh, if ``length`` is None
 
     def distance(self, size: float) -> float:
         """Return the largest distance for a mesh of a size [m]."""
@@ -39,28 +33,17 @@ class ColliderChoice(Struct, frozen=True):
 
 
 class RoundTripOutcomes(Struct, frozen=True, eq=False):
-    """Outcomes for the URDF that was written from a USD.
+    """Outcomes for the URDF that was written from a USD."""
 
-    Attributes:
-        outcomes: Of the engines that read the original URDF, by name.
-        failure: Why no URDF could be written.
-    """
-
+    # of the engines that read the original URDF, by name
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    failure: str | None = None
+    failure: str | None = None  # why no URDF could be written
 
 
 class Judgement(Struct, frozen=True):
-    """The result for one USD.
+    """The result for one USD."""
 
-    Attributes:
-        checks: In the order of the catalogue; empty if nothing was compared.
-        deviations: Deviations of engines, never counted against the USD.
-        verdict: Follows from the worst check.
-        reason: One sentence that names the deciding finding.
-    """
-
-    checks: tuple[CheckRecord, ...]
-    deviations: tuple[DeviationRecord, ...]
-    verdict: Verdict
-    reason: str
+    checks: tuple[CheckRecord, ...]  # in the order of the catalogue; empty if nothing was compared
+    deviations: tuple[DeviationRecord, ...]  # deviations of engines, never counted against the USD
+    verdict: Verdict  # follows from the worst check
+    reason: str  # one sentence that names the deciding finding

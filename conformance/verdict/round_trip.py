@@ -46,15 +46,10 @@ _ROUNDINGS = 8.0
 
 
 class RoundTrip(Struct, frozen=True, eq=False):
-    """One check over all engines.
+    """One check over all engines."""
 
-    Attributes:
-        comparison: Differences of all engines without those attributed to an engine.
-        by_engine: All differences of each engine.
-    """
-
-    comparison: Comparison
-    by_engine: Mapping[str, Comparison]
+    comparison: Comparison  # differences of all engines without those attributed to an engine
+    by_engine: Mapping[str, Comparison]  # all differences of each engine
 
 
 def compare_round_trip(
@@ -172,16 +167,12 @@ def _prefixed(
 
 
 class _EngineErrors(Struct, frozen=True):
-    """Items that differ because of the engine.
+    """Items that differ because of the engine."""
 
-    Attributes:
-        misread: Those that it reads wrong in the first file and right in the second,
-            or within tolerance in both; fixed joints with another name.
-        predicted: Those that a known deviation predicts for the second file, with the
-            difference from the URDF.
-    """
-
+    # those that it reads wrong in the first file and right in the second, or within tolerance in
+    # both; fixed joints with another name
     misread: frozenset[str]
+    # those that a known deviation predicts for the second file, with the difference from the URDF
     predicted: Mapping[str, float]
 
 

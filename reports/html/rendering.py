@@ -49,15 +49,10 @@ _REPEATED_OPTIONS = ("arg", "env")
 
 
 class Script(Struct, frozen=True):
-    """A script of a page: in a file, or inline.
+    """A script of a page: in a file, or inline."""
 
-    Attributes:
-        address: Path relative to the page; empty if inline.
-        text: Source, if inline.
-    """
-
-    address: str = ""
-    text: str = ""
+    address: str = ""  # path relative to the page; empty if inline
+    text: str = ""  # source, if inline
 
     @property
     def policy(self) -> str:

@@ -44,87 +44,51 @@ class HistoryError(Exception):
 
 
 class HistoryRobot(msgspec.Struct, frozen=True, kw_only=True):
-    """One robot and converter in one run.
+    """One robot and converter in one run."""
 
-    Attributes:
-        id: Identifier of the robot.
-        candidate: Name of the converter.
-        verdict: Its verdict.
-        compared: Number of compared values.
-        grades: Grades of checks that are neither exact nor not applicable.
-        worst: Largest differences of these checks and of the most important ones, in
-            the unit of the check.
-        seconds: Duration of the conversion, if it was measured [s].
-        case: Outcome, if it is a case of the feature suite.
-    """
-
-    id: str
-    candidate: str
-    verdict: Verdict
-    compared: int
-    grades: dict[str, Grade] = {}
+    id: str  # identifier of the robot
+    candidate: str  # name of the converter
+    verdict: Verdict  # its verdict
+    compared: int  # number of compared values
+    grades: dict[str, Grade] = {}  # grades of checks that are neither exact nor not applicable
+    # largest differences of these checks and of the most important ones, in the unit of the check
     worst: dict[str, float] = {}
-    seconds: float | None = None
-    case: CaseOutcome | None = None
+    seconds: float | None = None  # duration of the conversion, if it was measured [s]
+    case: CaseOutcome | None = None  # outcome, if it is a case of the feature suite
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run.
+    """One run."""
 
-    Attributes:
-        schema_version: Version of the schema.
-        number: Number of the run, from 1.
-        label: What the user calls it; empty if it has no label.
-        corpus: The references of the command line.
-        environment: Versions by package.
-        options: Options that change results, as text.
-        converters: Name and version of each converter, by its name in the run.
-        robots: Ordered by id, then in the order of converters.
-        suite: Scores of the feature suite per chapter and converter, if it was run.
-    """
-
-    schema_version: str = SCHEMA_VERSION
-    number: int
-    label: str
-    corpus: tuple[str, ...]
-    environment: dict[str, str]
-    options: dict[str, str]
-    converters: dict[str, str]
-    robots: tuple[HistoryRobot, ...]
+    schema_version: str = SCHEMA_VERSION  # version of the schema
+    number: int  # number of the run, from 1
+    label: str  # what the user calls it; empty if it has no label
+    corpus: tuple[str, ...]  # the references of the command line
+    environment: dict[str, str]  # versions by package
+    options: dict[str, str]  # options that change results, as text
+    converters: dict[str, str]  # name and version of each converter, by its name in the run
+    robots: tuple[HistoryRobot, ...]  # ordered by id, then in the order of converters
+    # scores of the feature suite per chapter and converter, if it was run
     suite: tuple[ChapterScore, ...] = ()
 
 
 class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference between two consecutive runs.
+    """A difference between two consecutive runs."""
 
-    Attributes:
-        subject: Robot, version or option.
-        before: Version, option or verdict before; empty if there was none.
-        after: The same after.
-        worse: Whether the verdict, a grade or the outcome of a case is worse.
-        candidate: Name of the converter, of a robot.
-        checks: Checks of a robot with another grade, each with both grades; likewise
-            the outcome of a case.
-    """
-
-    subject: str
-    before: str
-    after: str
-    worse: bool = False
-    candidate: str = ""
+    subject: str  # robot, version or option
+    before: str  # version, option or verdict before; empty if there was none
+    after: str  # the same after
+    worse: bool = False  # whether the verdict, a grade or the outcome of a case is worse
+    candidate: str = ""  # name of the converter, of a robot
+    # checks of a robot with another grade, each with both grades; likewise the outcome of a case
     checks: tuple[str, ...] = ()
 
 
 class HistoryOptions(Struct, frozen=True):
-    """The history of a run.
+    """The history of a run."""
 
-    Attributes:
-        folder: Its folder, with one file for each run.
-        label: What the user calls this run.
-    """
-
-    folder: Path
-    label: str
+    folder: Path  # its folder, with one file for each run
+    label: str  # what the user calls this run
 
 
 def append_entry(

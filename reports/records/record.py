@@ -109,29 +109,18 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class DiagnosticRecord(_Record, frozen=True, kw_only=True):
-    """One diagnostic.
+    """One diagnostic."""
 
-    Attributes:
-        rule: Identifier of its rule.
-        severity: ``error``, ``warning`` or ``note``.
-        message: What is wrong.
-        file: Path relative to the robot's file; none if it concerns no text file.
-        line: Line in the file, from 1.
-        column: Column in the line, from 1.
-        source: Text of the line.
-        remedy: What the author can do.
-        count: Number of diagnostics that it stands for: the 101st of a rule in a file
-            stands for all that follow, and has the place of the last.
-    """
-
-    rule: str
-    severity: str
-    message: str
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-    source: str | None = None
-    remedy: str | None = None
+    rule: str  # identifier of its rule
+    severity: str  # ``error``, ``warning`` or ``note``
+    message: str  # what is wrong
+    file: str | None = None  # path relative to the robot's file; none if it concerns no text file
+    line: int | None = None  # line in the file, from 1
+    column: int | None = None  # column in the line, from 1
+    source: str | None = None  # text of the line
+    remedy: str | None = None  # what the author can do
+    # number of diagnostics that it stands for: the 101st of a rule in a file stands for all that
+    # follow, and has the place of the last
     count: int = 1
 
 
@@ -145,88 +134,57 @@ class EngineStatus(StrEnum):
 
 
 class EngineRecord(_Record, frozen=True, kw_only=True):
-    """Outcome of one engine.
+    """Outcome of one engine."""
 
-    Attributes:
-        name: Engine name.
-        side: ``urdf`` or ``usd``; ``unknown`` if the engine cannot be loaded.
-        status: Outcome.
-        version: Version of the engine, if it is installed.
-        reason: Why it has no observation.
-        output: End of the output of a crashed engine.
-        notes: Changes to the file that let it read it, and its warnings.
-        joint_order: Joints with degrees of freedom, as the engine numbers them.
-    """
-
-    name: str
-    side: str
-    status: EngineStatus
-    version: str | None = None
-    reason: str | None = None
-    output: str | None = None
-    notes: tuple[str, ...] = ()
-    joint_order: tuple[str, ...] = ()
+    name: str  # engine name
+    side: str  # ``urdf`` or ``usd``; ``unknown`` if the engine cannot be loaded
+    status: EngineStatus  # outcome
+    version: str | None = None  # version of the engine, if it is installed
+    reason: str | None = None  # why it has no observation
+    output: str | None = None  # end of the output of a crashed engine
+    notes: tuple[str, ...] = ()  # changes to the file that let it read it, and its warnings
+    joint_order: tuple[str, ...] = ()  # joints with degrees of freedom, as the engine numbers them
 
 
 class EngineDifference(_Record, frozen=True, kw_only=True):
-    """Largest difference between one engine and the other side, for one check.
+    """Largest difference between one engine and the other side, for one check."""
 
-    Attributes:
-        engine: The engine.
-        side: File that it reads. ``urdf``: it is compared with the USD as OpenUSD reads
-            it; ``usd``: the reference observation of the URDF is compared with it.
-        compared: Number of values compared.
-        largest: Largest difference in the unit of the check; None if nothing could be
-            compared, or if the check is about equality.
-        subject: Link, joint or group of the largest difference.
-        unequal: Number of values that differ beyond tolerance.
-        reason: Why nothing was compared.
-    """
-
-    engine: str
+    engine: str  # the engine
+    # file that it reads. ``urdf``: it is compared with the USD as OpenUSD reads it; ``usd``: the
+    # reference observation of the URDF is compared with it.
     side: str = "urdf"
-    compared: int
+    compared: int  # number of values compared
+    # largest difference in the unit of the check; None if nothing could be compared, or if the
+    # check is about equality
     largest: float | None = None
-    subject: str | None = None
-    unequal: int = 0
-    reason: str | None = None
+    subject: str | None = None  # link, joint or group of the largest difference
+    unequal: int = 0  # number of values that differ beyond tolerance
+    reason: str | None = None  # why nothing was compared
 
 
 class Difference(_Record, frozen=True, kw_only=True):
-    """One value on two sides: a check finds it, the verdict grades it, pages show it.
+    """One value on two sides: a check finds it, the verdict grades it, pages show it."""
 
-    Attributes:
-        subject: Link, joint or group, for example ``joint elbow``.
-        item: Its name, the same for all pairs of engines.
-        message: One sentence that names quantity, sides and amount.
-        grade: Grade of this value.
-        expected: Value on the URDF side, as text.
-        actual: Value on the USD side, as text.
-        difference: Size in the unit of the check; ``inf`` for unequal, ``nan`` if a side
-            that should state this value does not.
-        bound: What float32 storage allows, in the same unit.
-        tolerance: Engineering tolerance, in the same unit.
-        configuration: Label of the configuration, if one matters.
-        prim: Path of the prim in the USD that the subject was matched with; of a group
-            that of its first link.
-        traces: Links and joints that cause the difference; the item itself if empty.
-        unknown: Whether the URDF side cannot be determined, so that the USD does not fail.
-        estimated: Whether the URDF side is not that of the file, so that no USD is exact.
-    """
-
-    subject: str
-    item: str = ""
-    message: str
-    assigned: Grade | None = msgspec.field(default=None, name="grade")
-    expected: str | None = None
-    actual: str | None = None
+    subject: str  # link, joint or group, for example ``joint elbow``
+    item: str = ""  # its name, the same for all pairs of engines
+    message: str  # one sentence that names quantity, sides and amount
+    assigned: Grade | None = msgspec.field(default=None, name="grade")  # grade of this value
+    expected: str | None = None  # value on the URDF side, as text
+    actual: str | None = None  # value on the USD side, as text
+    # size in the unit of the check; ``inf`` for unequal, ``nan`` if a side that should state this
+    # value does not
     amount: float = msgspec.field(default=math.inf, name="difference")
-    bound: float = 0.0
-    tolerance: float = 0.0
-    configuration: str | None = None
+    bound: float = 0.0  # what float32 storage allows, in the same unit
+    tolerance: float = 0.0  # engineering tolerance, in the same unit
+    configuration: str | None = None  # label of the configuration, if one matters
+    # path of the prim in the USD that the subject was matched with; of a group that of its first
+    # link
     prim: str | None = None
+    # links and joints that cause the difference; the item itself if empty
     traces: tuple[str, ...] = ()
+    # whether the URDF side cannot be determined, so that the USD does not fail
     unknown: bool = False
+    # whether the URDF side is not that of the file, so that no USD is exact
     estimated: bool = False
 
     @property
@@ -259,132 +217,76 @@ class Difference(_Record, frozen=True, kw_only=True):
 
 
 class CheckRecord(_Record, frozen=True, kw_only=True):
-    """One check of one robot.
+    """One check of one robot."""
 
-    Attributes:
-        id: Stable identifier, for example ``kinematics.position``.
-        title: The compared quantity, in a few words.
-        group: Heading under which it is shown.
-        unit: Unit of all differences; empty for equality and ``1`` for ratios.
-        grade: Worst grade of all values.
-        compared: Number of values compared.
-        worst: Largest difference between ``reference`` and the USD, as OpenUSD and
-            simulators read it.
-        worst_subject: Its link, joint or group.
-        bound: Its bound of rounding to float32.
-        tolerance: Its engineering tolerance.
-        reason: Why it is not applicable, not comparable or disputed.
-        differences: Each engine against the other side.
-        findings: Values that are not exact, worst first.
-    """
-
-    id: str
-    title: str
-    group: str
-    unit: str
-    grade: Grade
-    compared: int
+    id: str  # stable identifier, for example ``kinematics.position``
+    title: str  # the compared quantity, in a few words
+    group: str  # heading under which it is shown
+    unit: str  # unit of all differences; empty for equality and ``1`` for ratios
+    grade: Grade  # worst grade of all values
+    compared: int  # number of values compared
+    # largest difference between ``reference`` and the USD, as OpenUSD and simulators read it
     worst: float | None = None
-    worst_subject: str | None = None
-    bound: float | None = None
-    tolerance: float | None = None
-    reason: str | None = None
-    differences: tuple[EngineDifference, ...] = ()
-    findings: tuple[Difference, ...] = ()
+    worst_subject: str | None = None  # its link, joint or group
+    bound: float | None = None  # its bound of rounding to float32
+    tolerance: float | None = None  # its engineering tolerance
+    reason: str | None = None  # why it is not applicable, not comparable or disputed
+    differences: tuple[EngineDifference, ...] = ()  # each engine against the other side
+    findings: tuple[Difference, ...] = ()  # values that are not exact, worst first
 
 
 class DeviationRecord(_Record, frozen=True, kw_only=True):
-    """An engine that deviates from its file; never counted against the USD.
+    """An engine that deviates from its file; never counted against the USD."""
 
-    Attributes:
-        engine: The engine.
-        id: Identifier of a known deviation, or ``unexplained``.
-        cause: What the engine does, in one sentence.
-        check: The affected check.
-        subjects: Links or joints concerned.
-        largest: Largest difference in the unit of the check.
-        values: Of a USD engine, the values in the file, and those that it computes.
-    """
-
-    engine: str
-    id: str
-    cause: str
-    check: str
-    subjects: tuple[str, ...]
-    largest: float | None = None
+    engine: str  # the engine
+    id: str  # identifier of a known deviation, or ``unexplained``
+    cause: str  # what the engine does, in one sentence
+    check: str  # the affected check
+    subjects: tuple[str, ...]  # links or joints concerned
+    largest: float | None = None  # largest difference in the unit of the check
+    # of a USD engine, the values in the file, and those that it computes
     values: tuple[Difference, ...] = ()
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):
-    """One file of a robot.
+    """One file of a robot."""
 
-    Attributes:
-        path: Path relative to the URDF, or below ``package://``.
-        sha256: Hash of its bytes.
-        size: Number of its bytes.
-    """
-
-    path: str
-    sha256: str
-    size: int
+    path: str  # path relative to the URDF, or below ``package://``
+    sha256: str  # hash of its bytes
+    size: int  # number of its bytes
 
 
 class SourceRecord(_Record, frozen=True, kw_only=True):
-    """The source of a robot, as far as it is known.
+    """The source of a robot, as far as it is known."""
 
-    Attributes:
-        reference: Its name in the corpus, for example ``pybullet:r2d2.urdf``.
-        sha256: Hash of the URDF's bytes, if it could be read.
-        arguments: Values of the arguments of a xacro file, by name.
-        license: SPDX identifier, or the text of the source.
-        maker: Manufacturer of the robot.
-        repository: URL of the repository of its files.
-        commit: Commit of that repository.
-        distribution: Python distribution of the robot, with version.
-        notes: Notes in the list that names the robot.
-        files: URDF or xacro, meshes, material libraries, textures; none if unreadable.
-    """
-
-    reference: str
-    sha256: str | None = None
-    arguments: dict[str, str] = {}
-    license: str | None = None
-    maker: str | None = None
-    repository: str | None = None
-    commit: str | None = None
-    distribution: str | None = None
-    notes: str | None = None
+    reference: str  # its name in the corpus, for example ``pybullet:r2d2.urdf``
+    sha256: str | None = None  # hash of the URDF's bytes, if it could be read
+    arguments: dict[str, str] = {}  # values of the arguments of a xacro file, by name
+    license: str | None = None  # SPDX identifier, or the text of the source
+    maker: str | None = None  # manufacturer of the robot
+    repository: str | None = None  # URL of the repository of its files
+    commit: str | None = None  # commit of that repository
+    distribution: str | None = None  # python distribution of the robot, with version
+    notes: str | None = None  # notes in the list that names the robot
+    # URDF or xacro, meshes, material libraries, textures; none if unreadable
     files: tuple[FileRecord, ...] = ()
 
 
 class AssetRecord(_Record, frozen=True, kw_only=True):
-    """The output of a converter.
+    """The output of a converter."""
 
-    Attributes:
-        root_layer: Path of the root layer in the folder of the asset.
-        files: Number of files.
-        size: Number of bytes of all files.
-    """
-
-    root_layer: str
-    files: int
-    size: int
+    root_layer: str  # path of the root layer in the folder of the asset
+    files: int  # number of files
+    size: int  # number of bytes of all files
 
 
 class DescriptionRecord(_Record, frozen=True, kw_only=True):
-    """A robot description file, and what comes from it.
+    """A robot description file, and what comes from it."""
 
-    Attributes:
-        file: Its name, without folders.
-        sha256: Hash of its bytes.
-        files: Files that it names, with the hash of their bytes.
-        settings: What it states of the robot, such as ``drive: elbow, wrist``.
-    """
-
-    file: str
-    sha256: str
-    files: dict[str, str] = {}
-    settings: tuple[str, ...] = ()
+    file: str  # its name, without folders
+    sha256: str  # hash of its bytes
+    files: dict[str, str] = {}  # files that it names, with the hash of their bytes
+    settings: tuple[str, ...] = ()  # what it states of the robot, such as ``drive: elbow, wrist``
 
 
 class CoverageStatus(StrEnum):
@@ -396,19 +298,12 @@ class CoverageStatus(StrEnum):
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Parts of a URDF with the same coverage.
+    """Parts of a URDF with the same coverage."""
 
-    Attributes:
-        part: Kind of part, for example ``link`` or ``<transmission>``.
-        count: Number of parts.
-        fate: Their coverage.
-        where: Their place in the USD; the reason, if they are left out.
-    """
-
-    part: str
-    count: int
-    fate: CoverageStatus
-    where: str
+    part: str  # kind of part, for example ``link`` or ``<transmission>``
+    count: int  # number of parts
+    fate: CoverageStatus  # their coverage
+    where: str  # their place in the USD; the reason, if they are left out
 
 
 def _robot_record_line(record: RobotRecord) -> str:
@@ -419,86 +314,53 @@ def _robot_record_line(record: RobotRecord) -> str:
 
 
 class OverlapRecord(_Record, frozen=True, kw_only=True):
-    """Two links whose colliders touch or overlap at rest.
+    """Two links whose colliders touch or overlap at rest."""
 
-    Attributes:
-        links: URDF names.
-        distance: Of their nearest colliders, negative if these overlap [m].
-    """
-
-    links: tuple[str, str]
-    distance: float
+    links: tuple[str, str]  # URDF names
+    distance: float  # of their nearest colliders, negative if these overlap [m]
 
 
 class RobotRecord(_Record, frozen=True, kw_only=True):
-    """The result for one robot and one converter.
+    """The result for one robot and one converter."""
 
-    Attributes:
-        schema_version: Version of the schema.
-        id: Identifier of the robot in the run.
-        name: Name of the robot in the URDF.
-        source: Where the robot comes from.
-        converter: Name and version of the converter.
-        verdict: Result for the robot.
-        reason: Why, in one line.
-        links: Number of links.
-        joints: Number of joints.
-        degrees_of_freedom: Number of degrees of freedom, without a floating base.
-        total_mass: Mass of all links [kg].
-        configurations: Number of configurations at which poses are compared.
-        base: ``fixed``, ``floating``, or ``static`` without moving bodies.
-        profile: Target simulator or standard of an asset of this project's converter.
-        diagnostics: Of the converter.
-        engines: Which engines read which file, and why not.
-        checks: Results of the checks.
-        deviations: Known deviations of engines that this robot shows.
-        environment: Versions by package.
-        fingerprint: Hash of all inputs of the result.
-        candidate: Name of the converter in the run.
-        asset: The USD.
-        output: End of the output of a converter of another project.
-        variants: Variants that were selected in the USD, for example
-            ``{"/arm:Physics": "physx"}``.
-        lint: Likely mistakes in the URDF.
-        ledger: What became of each element and attribute of the URDF.
-        description: Robot description file that the USD was compared with.
-        touching: Links that touch or overlap at rest, by distance. Left out are links
-            of one rigid group, those that a joint connects, and thin colliders. None
-            if they were not determined.
-        case: Comparison with the expected values of a case of the feature suite.
-        part: Whether the file is no robot, but a xacro file that is part of some. Such
-            records are in no report; the summary lists them.
-    """
-
-    schema_version: str = SCHEMA_VERSION
-    id: str
-    name: str
-    source: SourceRecord
-    converter: str
-    verdict: Verdict
-    reason: str
-    links: int | None = None
-    joints: int | None = None
-    degrees_of_freedom: int | None = None
-    total_mass: float | None = None
-    configurations: int | None = None
-    base: str | None = None
+    schema_version: str = SCHEMA_VERSION  # version of the schema
+    id: str  # identifier of the robot in the run
+    name: str  # name of the robot in the URDF
+    source: SourceRecord  # where the robot comes from
+    converter: str  # name and version of the converter
+    verdict: Verdict  # result for the robot
+    reason: str  # why, in one line
+    links: int | None = None  # number of links
+    joints: int | None = None  # number of joints
+    degrees_of_freedom: int | None = None  # number of degrees of freedom, without a floating base
+    total_mass: float | None = None  # mass of all links [kg]
+    configurations: int | None = None  # number of configurations at which poses are compared
+    base: str | None = None  # ``fixed``, ``floating``, or ``static`` without moving bodies
+    # target simulator or standard of an asset of this project's converter
     profile: str | None = None
-    diagnostics: tuple[DiagnosticRecord, ...] = ()
-    engines: tuple[EngineRecord, ...] = ()
-    checks: tuple[CheckRecord, ...] = ()
+    diagnostics: tuple[DiagnosticRecord, ...] = ()  # of the converter
+    engines: tuple[EngineRecord, ...] = ()  # which engines read which file, and why not
+    checks: tuple[CheckRecord, ...] = ()  # results of the checks
+    # known deviations of engines that this robot shows
     deviations: tuple[DeviationRecord, ...] = ()
-    environment: dict[str, str] = {}
-    fingerprint: str | None = None
-    candidate: str = ""
-    asset: AssetRecord | None = None
-    output: str | None = None
+    environment: dict[str, str] = {}  # versions by package
+    fingerprint: str | None = None  # hash of all inputs of the result
+    candidate: str = ""  # name of the converter in the run
+    asset: AssetRecord | None = None  # the USD
+    output: str | None = None  # end of the output of a converter of another project
+    # variants that were selected in the USD, for example ``{"/arm:Physics": "physx"}``
     variants: dict[str, str] = {}
-    lint: tuple[DiagnosticRecord, ...] = ()
-    ledger: tuple[LedgerRecord, ...] = ()
+    lint: tuple[DiagnosticRecord, ...] = ()  # likely mistakes in the URDF
+    ledger: tuple[LedgerRecord, ...] = ()  # what became of each element and attribute of the URDF
+    # robot description file that the USD was compared with
     description: DescriptionRecord | None = None
+    # links that touch or overlap at rest, by distance. Left out are links of one rigid group, those
+    # that a joint connects, and thin colliders. None if they were not determined.
     touching: tuple[OverlapRecord, ...] | None = None
+    # comparison with the expected values of a case of the feature suite
     case: CaseRecord | None = None
+    # whether the file is no robot, but a xacro file that is part of some. Such records are in no
+    # report; the summary lists them.
     part: bool = False
     __repr__ = _robot_record_line
 
@@ -514,33 +376,19 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
 
 class RobotSummary(_Record, frozen=True, kw_only=True):
-    """One line of ``summary.json``: a robot and a converter.
+    """One line of ``summary.json``: a robot and a converter."""
 
-    Attributes:
-        id: Identifier of the robot in the run.
-        name: Name of the robot in the URDF.
-        reference: Its name in the corpus.
-        verdict: Result for the robot.
-        reason: Why, in one line.
-        grades: Grade by check.
-        worst: Largest difference by check.
-        engines: Outcome by engine.
-        candidate: Name of the converter in the run.
-        compared: Number of compared values, over all checks.
-        case: Its result as a case of the feature suite, if it is one.
-    """
-
-    id: str
-    name: str
-    reference: str
-    verdict: Verdict
-    reason: str
-    grades: dict[str, Grade]
-    worst: dict[str, float]
-    engines: dict[str, EngineStatus]
-    candidate: str = ""
-    compared: int = 0
-    case: CaseSummary | None = None
+    id: str  # identifier of the robot in the run
+    name: str  # name of the robot in the URDF
+    reference: str  # its name in the corpus
+    verdict: Verdict  # result for the robot
+    reason: str  # why, in one line
+    grades: dict[str, Grade]  # grade by check
+    worst: dict[str, float]  # largest difference by check
+    engines: dict[str, EngineStatus]  # outcome by engine
+    candidate: str = ""  # name of the converter in the run
+    compared: int = 0  # number of compared values, over all checks
+    case: CaseSummary | None = None  # its result as a case of the feature suite, if it is one
 
     @property
     def refused_as_expected(self) -> bool:
@@ -564,116 +412,67 @@ class ChangeKind(StrEnum):
 
 
 class ChangeRecord(msgspec.Struct, frozen=True):
-    """One difference between two runs.
+    """One difference between two runs."""
 
-    Attributes:
-        kind: Kind of the change.
-        worse: Whether the later run has fewer or worse results.
-        subject: Robot, after its converter if there are several; or the setting.
-        check: The check, if it concerns one.
-        before: Value in the earlier run; empty if there was none.
-        after: Value in the later run.
-        detail: Location or reason.
-    """
-
-    kind: ChangeKind
-    worse: bool
-    subject: str
-    check: str | None = None
-    before: str = ""
-    after: str = ""
-    detail: str = ""
+    kind: ChangeKind  # kind of the change
+    worse: bool  # whether the later run has fewer or worse results
+    subject: str  # robot, after its converter if there are several; or the setting
+    check: str | None = None  # the check, if it concerns one
+    before: str = ""  # value in the earlier run; empty if there was none
+    after: str = ""  # value in the later run
+    detail: str = ""  # location or reason
 
 
 class FormerRunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparison of a run with an earlier one.
+    """Comparison of a run with an earlier one."""
 
-    Attributes:
-        name: Name of the earlier run's folder.
-        changes: The worst first.
-    """
-
-    name: str
-    changes: tuple[ChangeRecord, ...] = ()
+    name: str  # name of the earlier run's folder
+    changes: tuple[ChangeRecord, ...] = ()  # the worst first
 
 
 class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A check that fails, or is expected to fail.
+    """A check that fails, or is expected to fail."""
 
-    Attributes:
-        robot: Identifier of the robot.
-        check: Identifier of the check; ``verdict`` for a robot without checks.
-        grade: Grade of the check, or the verdict; empty if it passes.
-        expected: Grade in the baseline; empty if it has none.
-        message: What is wrong, in one sentence.
-        reason: Why the baseline accepts it.
-        url: Where it is tracked.
-        expires: Last day on which it is accepted, as YYYY-MM-DD.
-    """
-
-    robot: str
-    check: str
-    grade: str
-    expected: str
-    message: str
-    reason: str = ""
-    url: str | None = None
-    expires: str | None = None
+    robot: str  # identifier of the robot
+    check: str  # identifier of the check; ``verdict`` for a robot without checks
+    grade: str  # grade of the check, or the verdict; empty if it passes
+    expected: str  # grade in the baseline; empty if it has none
+    message: str  # what is wrong, in one sentence
+    reason: str = ""  # why the baseline accepts it
+    url: str | None = None  # where it is tracked
+    expires: str | None = None  # last day on which it is accepted, as YYYY-MM-DD
 
 
 class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparison of a run with the baseline.
+    """Comparison of a run with the baseline."""
 
-    Attributes:
-        new: Failures that are not in the baseline.
-        worse: Failures that are worse than in the baseline.
-        expired: Failures that were accepted until a day that is past.
-        fixed: Failures in the baseline that do not fail any more.
-        expected: Failures that are as in the baseline, or better.
-        absent: Number of entries for robots that were not in the run.
-    """
-
-    new: tuple[KnownFailureRecord, ...] = ()
-    worse: tuple[KnownFailureRecord, ...] = ()
+    new: tuple[KnownFailureRecord, ...] = ()  # failures that are not in the baseline
+    worse: tuple[KnownFailureRecord, ...] = ()  # failures that are worse than in the baseline
+    # failures that were accepted until a day that is past
     expired: tuple[KnownFailureRecord, ...] = ()
-    fixed: tuple[KnownFailureRecord, ...] = ()
-    expected: tuple[KnownFailureRecord, ...] = ()
-    absent: int = 0
+    fixed: tuple[KnownFailureRecord, ...] = ()  # failures in the baseline that do not fail any more
+    expected: tuple[KnownFailureRecord, ...] = ()  # failures that are as in the baseline, or better
+    absent: int = 0  # number of entries for robots that were not in the run
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):
-    """Title and unit of a check, so that a summary is self-contained.
+    """Title and unit of a check, so that a summary is self-contained."""
 
-    Attributes:
-        id: Stable identifier, for example ``kinematics.position``.
-        title: The compared quantity, in a few words.
-        group: Heading under which it is shown.
-        unit: Unit of all differences; empty for equality and ``1`` for ratios.
-    """
-
-    id: str
-    title: str
-    group: str
-    unit: str
+    id: str  # stable identifier, for example ``kinematics.position``
+    title: str  # the compared quantity, in a few words
+    group: str  # heading under which it is shown
+    unit: str  # unit of all differences; empty for equality and ``1`` for ratios
 
 
 class ConverterRecord(_Record, frozen=True, kw_only=True):
-    """One converter of a run.
+    """One converter of a run."""
 
-    Attributes:
-        name: Its name in the run.
-        title: Its name and version.
-        recipe: How it is called, without paths of the machine.
-        gated: Whether its results decide whether the run passes.
-        verdicts: Number of its robots per verdict.
-        baseline: Comparison with the baseline, if there are several converters.
-    """
-
-    name: str
-    title: str
-    recipe: str
-    gated: bool
-    verdicts: dict[str, int]
+    name: str  # its name in the run
+    title: str  # its name and version
+    recipe: str  # how it is called, without paths of the machine
+    gated: bool  # whether its results decide whether the run passes
+    verdicts: dict[str, int]  # number of its robots per verdict
+    # comparison with the baseline, if there are several converters
     baseline: BaselineRecord | None = None
 
 
@@ -689,38 +488,24 @@ def _run_summary_line(summary: RunSummary) -> str:
 
 
 class RunSummary(_Record, frozen=True, kw_only=True):
-    """A whole run.
+    """A whole run."""
 
-    Attributes:
-        schema_version: Version of the schema.
-        corpus: The references of the command line.
-        environment: Versions by package.
-        options: Options that change results, as text.
-        verdicts: Number of robots per verdict; of several converters, of the gated one.
-        robots: One line per robot and converter, ordered by id.
-        checks: Headings of the checks that robots cite by id, in order.
-        complete: Whether all robots are finished.
-        unfinished: Number of robots that an interrupted run did not finish.
-        converters: In the order of the command line.
-        baseline: Comparison with the baseline, if there is one; as for verdicts.
-        former: Changes since an earlier run, if there is one.
-        suite: Scores of the feature suite per chapter and converter, if it was run.
-        parts: Xacro files below a folder that are parts of robots, by reference, each
-            with the reason.
-    """
-
-    schema_version: str = SCHEMA_VERSION
-    corpus: tuple[str, ...]
-    environment: dict[str, str]
-    options: dict[str, str]
+    schema_version: str = SCHEMA_VERSION  # version of the schema
+    corpus: tuple[str, ...]  # the references of the command line
+    environment: dict[str, str]  # versions by package
+    options: dict[str, str]  # options that change results, as text
+    # number of robots per verdict; of several converters, of the gated one
     verdicts: dict[str, int]
-    robots: tuple[RobotSummary, ...]
-    checks: tuple[CheckHeading, ...] = ()
-    complete: bool = True
-    unfinished: int = 0
-    converters: tuple[ConverterRecord, ...] = ()
+    robots: tuple[RobotSummary, ...]  # one line per robot and converter, ordered by id
+    checks: tuple[CheckHeading, ...] = ()  # headings of the checks that robots cite by id, in order
+    complete: bool = True  # whether all robots are finished
+    unfinished: int = 0  # number of robots that an interrupted run did not finish
+    converters: tuple[ConverterRecord, ...] = ()  # in the order of the command line
+    # comparison with the baseline, if there is one; as for verdicts
     baseline: BaselineRecord | None = None
-    former: FormerRunRecord | None = None
+    former: FormerRunRecord | None = None  # changes since an earlier run, if there is one
+    # scores of the feature suite per chapter and converter, if it was run
     suite: tuple[ChapterScore, ...] = ()
+    # xacro files below a folder that are parts of robots, by reference, each with the reason
     parts: dict[str, str] = {}
     __repr__ = _run_summary_line

@@ -149,15 +149,10 @@ class StoredRunError(Exception):
 
 
 class StoredRun(Struct, frozen=True):
-    """A run as stored in its folder.
+    """A run as stored in its folder."""
 
-    Attributes:
-        summary: Of the whole run.
-        records: By id, in the order of ids; with several converters by
-            ``converter/id``.
-    """
-
-    summary: RunSummary
+    summary: RunSummary  # of the whole run
+    # by id, in the order of ids; with several converters by ``converter/id``
     records: dict[str, RobotRecord]
 
     @classmethod

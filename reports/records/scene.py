@@ -43,21 +43,13 @@ class _Data(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Motion(_Data, frozen=True, kw_only=True):
-    """One coordinate of a joint.
+    """One coordinate of a joint."""
 
-    Attributes:
-        kind: Turn about the axis or slide along it.
-        label: Label of the coordinate in the page.
-        axis: Unit vector in the child's frame.
-        lower: Lower end of the slider [rad or m]; finite.
-        upper: Upper end, likewise.
-    """
-
-    kind: MotionKind
-    label: str
-    axis: Vec3
-    lower: float
-    upper: float
+    kind: MotionKind  # turn about the axis or slide along it
+    label: str  # label of the coordinate in the page
+    axis: Vec3  # unit vector in the child's frame
+    lower: float  # lower end of the slider [rad or m]; finite
+    upper: float  # upper end, likewise
 
 
 class Coupling(_Data, frozen=True, kw_only=True):
@@ -69,94 +61,61 @@ class Coupling(_Data, frozen=True, kw_only=True):
 
 
 class SceneJoint(_Data, frozen=True, kw_only=True):
-    """One joint; the child lies at parent * rest * motions.
-
-    Attributes:
-        rest: Pose of the child in the parent's frame at zero.
-        anchor: A point of the axes in the child's frame [m].
-        motions: One per coordinate, in the order in which they act.
-    """
+    """One joint; the child lies at parent * rest * motions."""
 
     name: str
     parent: str
     child: str
-    rest: Affine
-    anchor: Vec3
-    motions: tuple[Motion, ...]
+    rest: Affine  # pose of the child in the parent's frame at zero
+    anchor: Vec3  # a point of the axes in the child's frame [m]
+    motions: tuple[Motion, ...]  # one per coordinate, in the order in which they act
     mimic: Coupling | None = None
 
 
 class SceneShape(_Data, frozen=True, kw_only=True):
-    """One shape of a link.
+    """One shape of a link."""
 
-    Attributes:
-        role: ``visual`` or ``collision``.
-        kind: ``mesh`` or the name of a primitive along Z.
-        size: Size of a primitive, as in
-            :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
-        mesh: Index of the mesh; None for primitives.
-        matrix: From the shape's own frame to the link's.
-        color: Linear red, green, blue and opacity; None if absent.
-    """
-
-    role: str
-    kind: str
-    matrix: Affine
+    role: str  # ``visual`` or ``collision``
+    kind: str  # ``mesh`` or the name of a primitive along Z
+    matrix: Affine  # from the shape's own frame to the link's
+    # size of a primitive, as in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`
     size: tuple[float, ...] = ()
-    mesh: int | None = None
+    mesh: int | None = None  # index of the mesh; None for primitives
+    # linear red, green, blue and opacity; None if absent
     color: tuple[float, float, float, float] | None = None
 
 
 class SceneLink(_Data, frozen=True, kw_only=True):
-    """One link.
-
-    Attributes:
-        center: Centre of mass [m]; None if it has no own mass.
-        ellipsoid: Transform of the unit sphere to the solid ellipsoid with the link's
-            mass and inertia; None if there is none.
-    """
+    """One link."""
 
     name: str
-    center: Vec3 | None = None
+    center: Vec3 | None = None  # centre of mass [m]; None if it has no own mass
+    # transform of the unit sphere to the solid ellipsoid with the link's mass and inertia; None if
+    # there is none
     ellipsoid: Affine | None = None
     shapes: tuple[SceneShape, ...] = ()
 
 
 class SceneModel(_Data, frozen=True, kw_only=True):
-    """One model of the robot; parents come before their children.
+    """One model of the robot; parents come before their children."""
 
-    Attributes:
-        side: ``urdf`` or ``usd``.
-        reader: Name of the engine.
-    """
-
-    side: str
-    reader: str
+    side: str  # ``urdf`` or ``usd``
+    reader: str  # name of the engine
     root: str
     links: tuple[SceneLink, ...]
     joints: tuple[SceneJoint, ...]
 
 
 class SceneMesh(_Data, frozen=True, kw_only=True):
-    """Triangles of a shape, coarsened for the page.
+    """Triangles of a shape, coarsened for the page."""
 
-    Attributes:
-        positions: Base64 of (N, 3) little-endian uint16 steps from the origin.
-        origin: Least coordinates [m].
-        step: Length of a step along each axis [m].
-        indices: Base64 of (M, 3) little-endian uint16, or uint32 if ``wide``.
-        wide: Whether indices take four bytes.
-        triangles: Number in the file.
-        drawn: Number in the page, M.
-    """
-
-    positions: str
-    origin: Vec3
-    step: Vec3
-    indices: str
-    wide: bool
-    triangles: int
-    drawn: int
+    positions: str  # Base64 of (N, 3) little-endian uint16 steps from the origin
+    origin: Vec3  # least coordinates [m]
+    step: Vec3  # length of a step along each axis [m]
+    indices: str  # Base64 of (M, 3) little-endian uint16, or uint32 if ``wide``
+    wide: bool  # whether indices take four bytes
+    triangles: int  # number in the file
+    drawn: int  # number in the page, M
 
 
 class SceneConfiguration(_Data, frozen=True, kw_only=True):
@@ -167,52 +126,34 @@ class SceneConfiguration(_Data, frozen=True, kw_only=True):
 
 
 class LinkErrors(_Data, frozen=True, kw_only=True):
-    """Pose differences of each link in each configuration.
+    """Pose differences of each link in each configuration."""
 
-    Attributes:
-        links: Names of the L links of both models.
-        configurations: Names of the K configurations.
-        positions: K rows of L distances [m]; None where one is not finite.
-        rotations: Angles [rad], likewise.
-    """
-
-    links: tuple[str, ...]
-    configurations: tuple[str, ...]
+    links: tuple[str, ...]  # names of the L links of both models
+    configurations: tuple[str, ...]  # names of the K configurations
+    # K rows of L distances [m]; None where one is not finite
     positions: tuple[tuple[float | None, ...], ...]
-    rotations: tuple[tuple[float | None, ...], ...]
+    rotations: tuple[tuple[float | None, ...], ...]  # angles [rad], likewise
 
 
 class Agreement(_Data, frozen=True, kw_only=True):
-    """Largest distance of link frames of two engines.
-
-    Attributes:
-        position: Largest distance between two frames of one link [m].
-        link: Name of that link; None if all distances are zero.
-    """
+    """Largest distance of link frames of two engines."""
 
     engines: tuple[str, str]
-    position: float
-    link: str | None = None
+    position: float  # largest distance between two frames of one link [m]
+    link: str | None = None  # name of that link; None if all distances are zero
 
 
 class Scene(_Data, frozen=True, kw_only=True):
-    """Everything that a page draws.
-
-    Attributes:
-        mark: Length of the axes of a frame [m].
-        notes: On shapes that are missing or simplified.
-        errors: Pose differences of the two models, if both were read.
-        agreements: One per pair of engines that state link frames.
-    """
+    """Everything that a page draws."""
 
     version: str = SCENE_VERSION
-    mark: float
+    mark: float  # length of the axes of a frame [m]
     models: tuple[SceneModel, ...]
     meshes: tuple[SceneMesh, ...] = ()
     configurations: tuple[SceneConfiguration, ...] = ()
-    notes: tuple[str, ...] = ()
-    errors: LinkErrors | None = None
-    agreements: tuple[Agreement, ...] = ()
+    notes: tuple[str, ...] = ()  # on shapes that are missing or simplified
+    errors: LinkErrors | None = None  # pose differences of the two models, if both were read
+    agreements: tuple[Agreement, ...] = ()  # one per pair of engines that state link frames
 
 
 def pack_scene(scene: Scene) -> bytes:

@@ -7,26 +7,34 @@ holds.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import SCHEMA_VERSION, RobotRecord, RunSummary
-from urdf_usd.reports.records.suite_case import Case
+from urdf_usd.reports.records import history, record, suite_case
+from urdf_usd.reports.records.record import SCHEMA_VERSION
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the name in commands and file names.
-RECORDS: dict[str, type[msgspec.Struct]] = {
-    "history": HistoryEntry,
-    "robot": RobotRecord,
-    "summary": RunSummary,
-    "case": Case,
+RECORDS: dict[str, type[Struct]] = {
+    "history": history.HistoryEntry,
+    "robot": record.RobotRecord,
+    "summary": record.RunSummary,
+    "case": suite_case.Case,
+}
+_STRUCTS: dict[str, type[Struct]] = {
+    name: value
+    for module in (history, record, suite_case)
+    for name, value in vars(module).items()
+    if inspect.isclass(value) and value.__module__ == module.__name__ and issubclass(value, Struct)
 }
 # JSON has no numbers for these.
 _BEYOND = {"enum": ["inf", "-inf", "nan"]}
+_FIELD = re.compile(r"    (\w+): ")
 
 
 def record_schema(kind: str) -> dict[str, Any]:
@@ -35,13 +43,14 @@ def record_schema(kind: str) -> dict[str, Any]:
     Args:
         kind: A key of ``RECORDS``.
     """
-    record = RECORDS[kind]
-    (root,), definitions = msgspec.json.schema_components((record,), ref_template="#/$defs/{name}")
+    (root,), definitions = msgspec.json.schema_components(
+        (RECORDS[kind],), ref_template="#/$defs/{name}"
+    )
     schema: dict[str, Any] = {
         "$schema": DIALECT,
         "title": f"urdf-usd {kind} record {SCHEMA_VERSION}",
         **root,
-        "$defs": dict(definitions),
+        "$defs": {name: _described(name, value) for name, value in definitions.items()},
     }
     widened: dict[str, Any] = {key: _widened(value) for key, value in schema.items()}
     return widened
@@ -59,6 +68,30 @@ def write_schemas(directory: Path) -> None:
     for kind in RECORDS:
         path = directory / f"{kind}-{SCHEMA_VERSION}.json"
         path.write_text(schema_text(kind), encoding="utf-8", newline="\n")
+
+
+def _described(name: str, definition: dict[str, Any]) -> dict[str, Any]:
+    """Add the comments above and behind fields as descriptions of the properties."""
+    struct = _STRUCTS.get(name)
+    if struct is None:
+        return definition
+    comments: dict[str, str] = {}
+    for base in reversed(struct.__mro__):
+        above: list[str] = []
+        for line in inspect.getsource(base).splitlines() if base in _STRUCTS.values() else ():
+            code, _, comment = line.partition("  # ")
+            if line.startswith("    # "):
+                above.append(line.removeprefix("    # "))
+            elif field := _FIELD.match(code):
+                comments[field[1]] = " ".join((*above, comment)).strip()
+                above = []
+    names = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
+    properties = {
+        key: value | ({"description": text} if (text := comments.get(field)) else {})
+        for field, key in names
+        for value in [definition["properties"][key]]
+    }
+    return definition | {"properties": properties}
 
 
 def _widened(value: object) -> object:

@@ -66,189 +66,119 @@ class _Part(
 
 
 class MimicValues(_Part, frozen=True, kw_only=True):
-    """Coupling: position = multiplier * position of the leader + offset.
+    """Coupling: position = multiplier * position of the leader + offset."""
 
-    Attributes:
-        joint: The leader.
-        multiplier: Ratio of both positions.
-        offset: Position where the leader is at zero [rad or m].
-    """
-
-    joint: str
-    multiplier: float
-    offset: float
+    joint: str  # the leader
+    multiplier: float  # ratio of both positions
+    offset: float  # position where the leader is at zero [rad or m]
 
 
 class JointValues(_Part, frozen=True, kw_only=True):
-    """Values of a joint in SI units; null means that the USD states none.
+    """Values of a joint in SI units; null means that the USD states none."""
 
-    Attributes:
-        type: Type, named as in URDF.
-        parent: Parent link.
-        child: Child link.
-        lower: Lower limit [rad or m]; ``-inf`` if unlimited.
-        upper: Upper limit [rad or m]; ``inf`` if unlimited.
-        effort: Largest force [N or N m].
-        velocity: Largest speed [rad/s or m/s].
-        damping: [N m s/rad or N s/m]; null and 0 are equal.
-        friction: [N m or N]; likewise.
-        mimic: Coupling.
-        axis: Unit vector in the frame of the child.
-    """
-
-    type: str | UnsetType = UNSET
-    parent: str | UnsetType = UNSET
-    child: str | UnsetType = UNSET
-    lower: Number | UnsetType = UNSET
-    upper: Number | UnsetType = UNSET
-    effort: float | UnsetType | None = UNSET
-    velocity: float | UnsetType | None = UNSET
-    damping: float | UnsetType | None = UNSET
-    friction: float | UnsetType | None = UNSET
-    mimic: MimicValues | UnsetType | None = UNSET
-    axis: Vector | UnsetType = UNSET
+    type: str | UnsetType = UNSET  # type, named as in URDF
+    parent: str | UnsetType = UNSET  # parent link
+    child: str | UnsetType = UNSET  # child link
+    lower: Number | UnsetType = UNSET  # lower limit [rad or m]; ``-inf`` if unlimited
+    upper: Number | UnsetType = UNSET  # upper limit [rad or m]; ``inf`` if unlimited
+    effort: float | UnsetType | None = UNSET  # largest force [N or N m]
+    velocity: float | UnsetType | None = UNSET  # largest speed [rad/s or m/s]
+    damping: float | UnsetType | None = UNSET  # [N m s/rad or N s/m]; null and 0 are equal
+    friction: float | UnsetType | None = UNSET  # [N m or N]; likewise
+    mimic: MimicValues | UnsetType | None = UNSET  # coupling
+    axis: Vector | UnsetType = UNSET  # unit vector in the frame of the child
 
 
 class BodyValues(_Part, frozen=True, kw_only=True):
     """Mass properties of links that are welded together, or of one link.
 
     They are the sum over the links, in whatever bodies a USD has for them.
-
-    Attributes:
-        links: The links; values are in the frame of the first.
-        mass: [kg].
-        mass_below: The mass is positive and below this [kg].
-        com: Centre of mass [m].
-        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2].
     """
 
-    links: tuple[str, ...]
-    mass: float | UnsetType = UNSET
-    mass_below: float | UnsetType = UNSET
-    com: Vector | UnsetType = UNSET
+    links: tuple[str, ...]  # the links; values are in the frame of the first
+    mass: float | UnsetType = UNSET  # [kg]
+    mass_below: float | UnsetType = UNSET  # the mass is positive and below this [kg]
+    com: Vector | UnsetType = UNSET  # centre of mass [m]
+    # (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2]
     inertia: Tensor | UnsetType = UNSET
 
 
 class FrameValues(_Part, frozen=True, kw_only=True):
-    """Pose of a link frame in the frame of the root link.
+    """Pose of a link frame in the frame of the root link."""
 
-    Attributes:
-        position: Origin [m].
-        rotation_wxyz: Unit quaternion of the rotation from the link's frame.
-    """
-
-    position: Vector | UnsetType = UNSET
+    position: Vector | UnsetType = UNSET  # origin [m]
+    # unit quaternion of the rotation from the link's frame
     rotation_wxyz: Quaternion | UnsetType = UNSET
 
 
 class PoseValues(_Part, frozen=True, kw_only=True):
-    """Poses of links at one configuration.
+    """Poses of links at one configuration."""
 
-    Attributes:
-        q: Position of each joint that is not at zero [rad or m]; planar: x, y and z in
-            the joint frame, then the angle; floating: x, y, z, then quaternion wxyz.
-            Joints that mimic others are listed with the positions that follow.
-        links: Pose of each link that is compared.
-    """
-
+    # position of each joint that is not at zero [rad or m]; planar: x, y and z in the joint frame,
+    # then the angle; floating: x, y, z, then quaternion wxyz. Joints that mimic others are listed
+    # with the positions that follow.
     q: dict[str, float | tuple[float, ...]] = {}
-    links: dict[str, FrameValues]
+    links: dict[str, FrameValues]  # pose of each link that is compared
 
 
 class AppearanceValues(_Part, frozen=True, kw_only=True):
-    """Colour, opacity and texture of a shape, or of a part of it.
+    """Colour, opacity and texture of a shape, or of a part of it."""
 
-    Attributes:
-        area: Of the part [m^2].
-        color: Linear RGB: sRGB components c of URDF are ((c + 0.055) / 1.055) ** 2.4
-            above 0.04045, else c / 12.92.
-        opacity: In [0, 1].
-        texture: SHA-256 of the image file.
-    """
-
-    area: float | UnsetType = UNSET
+    area: float | UnsetType = UNSET  # of the part [m^2]
+    # linear RGB: sRGB components c of URDF are ((c + 0.055) / 1.055) ** 2.4 above 0.04045, else c /
+    # 12.92
     color: Vector | UnsetType | None = UNSET
-    opacity: float | UnsetType = UNSET
-    texture: str | UnsetType | None = UNSET
+    opacity: float | UnsetType = UNSET  # in [0, 1]
+    texture: str | UnsetType | None = UNSET  # SHA-256 of the image file
 
 
 class ShapeValues(_Part, frozen=True, kw_only=True):
-    """One shape, in the frame of its link.
+    """One shape, in the frame of its link."""
 
-    Attributes:
-        kind: ``box``, ``cylinder``, ``capsule``, ``sphere`` or ``mesh``.
-        size: Edges of a box; radius and length along Z, without caps, of a cylinder or
-            capsule; radius of a sphere [m].
-        position: Origin of the shape [m].
-        lower: Least coordinates [m].
-        upper: Greatest coordinates [m].
-        volume: Volume that the surface encloses; negative if faces point inwards [m^3].
-        area: [m^2].
-        appearances: Of a visual: one per part of equal appearance.
-    """
-
-    kind: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET  # ``box``, ``cylinder``, ``capsule``, ``sphere`` or ``mesh``
+    # edges of a box; radius and length along Z, without caps, of a cylinder or capsule; radius of
+    # a sphere [m]
     size: tuple[float, ...] | UnsetType = UNSET
-    position: Vector | UnsetType = UNSET
-    lower: Vector | UnsetType = UNSET
-    upper: Vector | UnsetType = UNSET
+    position: Vector | UnsetType = UNSET  # origin of the shape [m]
+    lower: Vector | UnsetType = UNSET  # least coordinates [m]
+    upper: Vector | UnsetType = UNSET  # greatest coordinates [m]
+    # volume that the surface encloses; negative if faces point inwards [m^3]
     volume: float | UnsetType = UNSET
-    area: float | UnsetType = UNSET
+    area: float | UnsetType = UNSET  # [m^2]
+    # of a visual: one per part of equal appearance
     appearances: tuple[AppearanceValues, ...] | UnsetType = UNSET
 
 
 class Expected(_Part, frozen=True, kw_only=True):
-    """What a converter makes of a URDF; only what is stated is compared.
+    """What a converter makes of a URDF; only what is stated is compared."""
 
-    Attributes:
-        refused: Whether the file is no robot that USD can have: no USD is written.
-        diagnostics: Rules that urdf-usd reports; not compared with other converters.
-        name: Name of the robot.
-        root: Root link, in whose frame poses are.
-        base: ``fixed`` to the world, ``floating``, or ``static`` without moving bodies.
-        links: Links that exist, as bodies or as frames.
-        dofs: All joints that move.
-        total_mass: Of all bodies [kg].
-        articulation_roots: Number of articulation roots.
-        joints: Values of joints, by name.
-        bodies: Mass properties.
-        poses: Poses of links.
-        colliders: All collision shapes of a link, by link, in any order.
-        visuals: All visual shapes, likewise.
-    """
-
-    refused: bool = False
+    refused: bool = False  # whether the file is no robot that USD can have: no USD is written
+    # rules that urdf-usd reports; not compared with other converters
     diagnostics: tuple[str, ...] = ()
-    name: str | UnsetType = UNSET
-    root: str = "base"
+    name: str | UnsetType = UNSET  # name of the robot
+    root: str = "base"  # root link, in whose frame poses are
+    # ``fixed`` to the world, ``floating``, or ``static`` without moving bodies
     base: Literal["fixed", "floating", "static"] | UnsetType = UNSET
-    links: tuple[str, ...] | UnsetType = UNSET
-    dofs: tuple[str, ...] | UnsetType = UNSET
-    total_mass: float | UnsetType = UNSET
-    articulation_roots: int | UnsetType = UNSET
-    joints: dict[str, JointValues] = {}
-    bodies: tuple[BodyValues, ...] = ()
-    poses: tuple[PoseValues, ...] = ()
+    links: tuple[str, ...] | UnsetType = UNSET  # links that exist, as bodies or as frames
+    dofs: tuple[str, ...] | UnsetType = UNSET  # all joints that move
+    total_mass: float | UnsetType = UNSET  # of all bodies [kg]
+    articulation_roots: int | UnsetType = UNSET  # number of articulation roots
+    joints: dict[str, JointValues] = {}  # values of joints, by name
+    bodies: tuple[BodyValues, ...] = ()  # mass properties
+    poses: tuple[PoseValues, ...] = ()  # poses of links
+    # all collision shapes of a link, by link, in any order
     colliders: dict[str, tuple[ShapeValues, ...]] = {}
-    visuals: dict[str, tuple[ShapeValues, ...]] = {}
+    visuals: dict[str, tuple[ShapeValues, ...]] = {}  # all visual shapes, likewise
 
 
 class Case(_Part, frozen=True, kw_only=True):
-    """One case: what it shows, where that is specified, and the expected values.
+    """One case: what it shows, where that is specified, and the expected values."""
 
-    Attributes:
-        shows: What it shows, in one sentence.
-        clause: Section of a specification, or document, that it comes from.
-        requirement: Whether the values must or should be as expected.
-        derivation: How values were worked out, unless they are in the URDF.
-        expected: The values.
-    """
-
-    shows: str
-    clause: str
-    requirement: Requirement
-    derivation: str | None = None
-    expected: Expected
+    shows: str  # what it shows, in one sentence
+    clause: str  # section of a specification, or document, that it comes from
+    requirement: Requirement  # whether the values must or should be as expected
+    derivation: str | None = None  # how values were worked out, unless they are in the URDF
+    expected: Expected  # the values
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,81 +186,42 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseFailureRecord(_Record, frozen=True, kw_only=True):
-    """A value that is not as expected.
+    """A value that is not as expected."""
 
-    Attributes:
-        subject: Its link, joint or shape; ``robot`` for others.
-        quantity: What differs.
-        expected: Expected value, as text.
-        actual: Value in the USD, as text; ``none`` if it has none.
-    """
-
-    subject: str
-    quantity: str
-    expected: str
-    actual: str
+    subject: str  # its link, joint or shape; ``robot`` for others
+    quantity: str  # what differs
+    expected: str  # expected value, as text
+    actual: str  # value in the USD, as text; ``none`` if it has none
 
 
 class CaseReadingRecord(_Record, frozen=True, kw_only=True):
-    """Comparison of the expected values with one engine's observation of the USD.
+    """Comparison of the expected values with one engine's observation of the USD."""
 
-    Attributes:
-        engine: The engine.
-        compared: Number of values that it states.
-        failures: Those that are not as expected.
-        reason: Why it has no observation.
-    """
-
-    engine: str
-    compared: int = 0
-    failures: tuple[CaseFailureRecord, ...] = ()
-    reason: str | None = None
+    engine: str  # the engine
+    compared: int = 0  # number of values that it states
+    failures: tuple[CaseFailureRecord, ...] = ()  # those that are not as expected
+    reason: str | None = None  # why it has no observation
 
 
 class CaseSummary(_Record, frozen=True, kw_only=True):
-    """One case and converter in ``summary.json``.
+    """One case and converter in ``summary.json``."""
 
-    Attributes:
-        version: Version of the suite.
-        chapter: Chapter, by name.
-        title: Title of the chapter.
-        name: Name in its chapter.
-        number: Place in the suite, from 1.
-        requirement: Whether the values must or should be as expected.
-        outcome: Result, by the engine of OpenUSD.
-        reason: Why it does not pass; empty if it does.
-    """
-
-    version: str
-    chapter: str
-    title: str
-    name: str
-    number: int
-    requirement: Requirement
-    outcome: CaseOutcome
-    reason: str
+    version: str  # version of the suite
+    chapter: str  # chapter, by name
+    title: str  # title of the chapter
+    name: str  # name in its chapter
+    number: int  # place in the suite, from 1
+    requirement: Requirement  # whether the values must or should be as expected
+    outcome: CaseOutcome  # result, by the engine of OpenUSD
+    reason: str  # why it does not pass; empty if it does
 
 
 class CaseRecord(CaseSummary, frozen=True, kw_only=True):
-    """Result of one case for one converter.
+    """Result of one case for one converter."""
 
-    Attributes:
-        version: Version of the suite.
-        chapter: Chapter, by name.
-        title: Title of the chapter.
-        name: Name in its chapter.
-        number: Place in the suite, from 1.
-        requirement: Whether the values must or should be as expected.
-        outcome: Result, by the engine of OpenUSD.
-        reason: Why it does not pass; empty if it does.
-        case: The case.
-        readings: Of each engine of the USD.
-        urdf: Text of the URDF.
-    """
-
-    case: Case
-    readings: tuple[CaseReadingRecord, ...] = ()
-    urdf: str = ""
+    case: Case  # the case
+    readings: tuple[CaseReadingRecord, ...] = ()  # of each engine of the USD
+    urdf: str = ""  # text of the URDF
 
     @property
     def summary(self) -> CaseSummary:
@@ -340,36 +231,23 @@ class CaseRecord(CaseSummary, frozen=True, kw_only=True):
 
 
 class Score(_Record, frozen=True, kw_only=True):
-    """Number of cases that pass, of all.
+    """Number of cases that pass, of all."""
 
-    Attributes:
-        passed: Number of those that pass.
-        total: Number of all.
-    """
-
-    passed: int = 0
-    total: int = 0
+    passed: int = 0  # number of those that pass
+    total: int = 0  # number of all
 
     def __add__(self, other: Score) -> Score:
         return Score(passed=self.passed + other.passed, total=self.total + other.total)
 
 
 class ChapterScore(_Record, frozen=True, kw_only=True):
-    """Score of one converter for one chapter.
+    """Score of one converter for one chapter."""
 
-    Attributes:
-        candidate: Name of the converter in the run.
-        chapter: Chapter, by name.
-        title: Title of the chapter.
-        must: Of the cases that a converter must pass.
-        should: Of those that it should pass.
-    """
-
-    candidate: str
-    chapter: str
-    title: str
-    must: Score
-    should: Score
+    candidate: str  # name of the converter in the run
+    chapter: str  # chapter, by name
+    title: str  # title of the chapter
+    must: Score  # of the cases that a converter must pass
+    should: Score  # of those that it should pass
 
 
 def chapter_scores(
