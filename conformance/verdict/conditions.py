@@ -24,7 +24,7 @@ from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     Observation,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
 from urdf_usd.conformance.verdict.massless_inertia import (
@@ -33,6 +33,7 @@ from urdf_usd.conformance.verdict.massless_inertia import (
 )
 
 _Z = (0.0, 0.0, 1.0)
+_UNLIMITED = (-math.inf, math.inf)
 _THIN = 1e-6
 _TINY = 1e-10
 _FAR = 1e8
@@ -55,24 +56,30 @@ class DeviationCase(Struct, frozen=True, eq=False):
     stated: Observation  # the observation of the engine that differs
 
     @property
+    def specified_joint(self) -> JointObservation | None:
+        """The joint of this name in the specification."""
+        return next((joint for joint in self.spec.joints if joint.name == self.part), None)
+
+    @property
     def joints(self) -> tuple[JointObservation, JointObservation] | None:
         """The joint of this name on both sides."""
         ours = self.specified_joint
-        theirs = [joint for joint in self.stated.joints if joint.name == self.part]
-        return (ours, theirs[0]) if ours and theirs else None
-
-    @property
-    def specified_joint(self) -> JointObservation | None:
-        """The joint of this name in the specification."""
-        joints = (joint for joint in self.spec.joints if joint.name == self.part)
-        return next(joints, None)
+        theirs = next((joint for joint in self.stated.joints if joint.name == self.part), None)
+        return (ours, theirs) if ours and theirs else None
 
     @property
     def links(self) -> tuple[LinkObservation, LinkObservation] | None:
         """The link of this name on both sides."""
-        ours = [link for link in self.spec.links if link.name == self.part]
-        theirs = [link for link in self.stated.links if link.name == self.part]
-        return (ours[0], theirs[0]) if ours and theirs else None
+        ours, theirs = (
+            next((link for link in side.links if link.name == self.part), None)
+            for side in (self.spec, self.stated)
+        )
+        return (ours, theirs) if ours and theirs else None
+
+    def shapes(self, side: Observation) -> list[ShapeObservation]:
+        """The shapes of the link that the check is about."""
+        role = self.check.partition(".")[0]
+        return [one for one in side.shapes if one.link == self.part and one.role == role]
 
 
 Condition: TypeAlias = Callable[[DeviationCase], bool]
@@ -109,26 +116,49 @@ def _limits(joint: JointObservation) -> tuple[float, float]:
     )
 
 
-def _unlimited(joint: JointObservation) -> bool:
-    return _limits(joint) == (-math.inf, math.inf)
+def limits_read_as(
+    predict: Callable[[float, float], tuple[float, float] | None],
+) -> Condition:
+    """Make a condition on the limits that an engine reads.
+
+    Args:
+        predict: Returns what it reads instead of a lower and an upper limit, if anything.
+    """
+    return about_joints(lambda ours, theirs: predict(*_limits(ours)) == _limits(theirs))
 
 
-def no_range(ours: JointObservation, theirs: JointObservation) -> bool:
+def no_range(lower: float, upper: float) -> tuple[float, float] | None:
     """Limits that are both zero, read as none."""
-    return _limits(ours) == (0.0, 0.0) and _unlimited(theirs)
+    return _UNLIMITED if lower == upper == 0.0 else None
 
 
-def equal_limits(ours: JointObservation, theirs: JointObservation) -> bool:
+def equal_limits(lower: float, upper: float) -> tuple[float, float] | None:
     """Limits that are equal in single precision, read as none."""
-    lower, upper = _limits(ours)
-    if math.isinf(lower) or math.isinf(upper) or not _unlimited(theirs):
-        return False
-    return abs(upper - lower) <= scalar_bound(lower) + scalar_bound(upper)
+    apart = abs(upper - lower)
+    equal = math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
+    return _UNLIMITED if equal else None
 
 
-def one_sided(ours: JointObservation, theirs: JointObservation) -> bool:
+def one_sided(lower: float, upper: float) -> tuple[float, float] | None:
     """Limits one of which is zero, perhaps by default, read as none."""
-    return _limits(ours).count(0.0) == 1 and _unlimited(theirs)
+    return _UNLIMITED if (lower == 0.0) is not (upper == 0.0) else None
+
+
+def upper_by_default(lower: float, upper: float) -> tuple[float, float] | None:
+    """An upper limit of zero, perhaps by default, read as -1; below the lower one as none."""
+    if upper != 0.0:
+        return None
+    return _UNLIMITED if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
+
+
+def reversed_limits(lower: float, upper: float) -> tuple[float, float] | None:
+    """A lower limit above the upper one, read as no limits."""
+    return _UNLIMITED if lower > upper else None
+
+
+def locked_by_limits(lower: float, upper: float) -> tuple[float, float] | None:
+    """A lower limit above the upper one, read as both zero."""
+    return (0.0, 0.0) if lower > upper else None
 
 
 def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
@@ -139,16 +169,6 @@ def open_sided(ours: JointObservation, theirs: JointObservation) -> bool:
     )
 
 
-def upper_by_default(ours: JointObservation, theirs: JointObservation) -> bool:
-    """An upper limit of zero, perhaps by default, read as -1.
-
-    Below the lower limit it means no limits.
-    """
-    lower, upper = _limits(ours)
-    read = (-math.inf, math.inf) if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
-    return upper == 0.0 and _limits(theirs) == read
-
-
 def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:
     """A very large limit, read as none; the other is equal."""
     return all(
@@ -157,21 +177,9 @@ def far_limits(ours: JointObservation, theirs: JointObservation) -> bool:
     )
 
 
-def reversed_limits(ours: JointObservation, theirs: JointObservation) -> bool:
-    """A lower limit above the upper one, read as no limits."""
-    lower, upper = _limits(ours)
-    return lower > upper and _unlimited(theirs)
-
-
-def locked_by_limits(ours: JointObservation, theirs: JointObservation) -> bool:
-    """A lower limit above the upper one, read as both zero."""
-    lower, upper = _limits(ours)
-    return lower > upper and _limits(theirs) == (0.0, 0.0)
-
-
 def bounded_continuous(ours: JointObservation, theirs: JointObservation) -> bool:
     """A continuous joint with limits."""
-    return ours.type is JointType.CONTINUOUS and not _unlimited(theirs)
+    return ours.type is JointType.CONTINUOUS and _limits(theirs) != _UNLIMITED
 
 
 def is_type(joint_type: JointType) -> Condition:
@@ -409,31 +417,18 @@ def longer_axis(case: DeviationCase) -> bool:
 
 def shapes_in_pieces(case: DeviationCase) -> bool:
     """A link with a mesh whose file consists of several objects or groups."""
-    return any(
-        shape.pieces > 1
-        for shape in case.spec.shapes
-        if shape.link == case.part and shape.role == case.check.partition(".")[0]
-    )
+    return any(shape.pieces > 1 for shape in case.shapes(case.spec))
 
 
 def shapes_of_polygons(case: DeviationCase) -> bool:
     """A link with a mesh whose file has faces of more than three corners."""
-    return any(
-        shape.corners > _TRIANGLE
-        for shape in case.spec.shapes
-        if shape.link == case.part and shape.role == case.check.partition(".")[0]
-    )
+    return any(shape.corners > _TRIANGLE for shape in case.shapes(case.spec))
 
 
 def other_kind_of_shape(case: DeviationCase) -> bool:
     """A link with repeated elements, and shapes of other kinds in the engine."""
     ours, theirs = (
-        sorted(
-            shape.kind
-            for shape in side.shapes
-            if shape.link == case.part and shape.role == case.check.partition(".")[0]
-        )
-        for side in (case.spec, case.stated)
+        sorted(shape.kind for shape in case.shapes(side)) for side in (case.spec, case.stated)
     )
     return repaired_text(case) and ours != theirs
 

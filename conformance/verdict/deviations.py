@@ -92,7 +92,7 @@ _LIMIT_DEVIATIONS = (
         "empty-range",
         "reads equal limits as no limits",
         _LIMITS,
-        given.about_joints(given.equal_limits),
+        given.limits_read_as(given.equal_limits),
         "zero-range",
         predicts=_LIMITS,
     ),
@@ -101,7 +101,7 @@ _LIMIT_DEVIATIONS = (
         "one-sided-range",
         "reads a <limit> that gives only one bound as no limits",
         _LIMITS,
-        given.about_joints(given.one_sided),
+        given.limits_read_as(given.one_sided),
         "upper-bound-alone",
     ),
     *_of(
@@ -117,7 +117,7 @@ _LIMIT_DEVIATIONS = (
         "no-bounds",
         "reads a <limit> without bounds as no limits",
         _LIMITS,
-        given.about_joints(given.no_range),
+        given.limits_read_as(given.no_range),
         "absent-bounds",
     ),
     *_of(
@@ -125,7 +125,7 @@ _LIMIT_DEVIATIONS = (
         "lower-bound-alone",
         "reads a missing upper limit as -1 rad or m, and as no limits below the lower one",
         _LIMITS,
-        given.about_joints(given.upper_by_default),
+        given.limits_read_as(given.upper_by_default),
         "lower-bound-alone",
     ),
     *_of(
@@ -133,7 +133,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "reads a lower limit above the upper one as no limits",
         _LIMITS,
-        given.about_joints(given.reversed_limits),
+        given.limits_read_as(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -141,7 +141,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "treats a lower limit above the upper one as no limits",
         _LIMITS,
-        given.about_joints(given.reversed_limits),
+        given.limits_read_as(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -149,7 +149,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "crashes on a lower limit above the upper one, so both are left out",
         _LIMITS,
-        given.about_joints(given.reversed_limits),
+        given.limits_read_as(given.reversed_limits),
         "reversed-limits",
     ),
     *_of(
@@ -165,7 +165,7 @@ _LIMIT_DEVIATIONS = (
         "reversed-range",
         "locks a joint at zero if its lower limit is above the upper one",
         _LIMITS,
-        given.about_joints(given.locked_by_limits),
+        given.limits_read_as(given.locked_by_limits),
         "reversed-limits",
     ),
     *_of(

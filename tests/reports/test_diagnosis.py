@@ -50,7 +50,6 @@ def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
 
 
 def test_diagnosis_shows_the_worst_finding_of_the_first_failing_check() -> None:
-    """With the engines that see it, further subjects, and where to look."""
     seen = tuple(
         EngineDifference(engine=name, compared=4, unequal=unequal)
         for name, unequal in (("reference", 2), ("mujoco", 2), ("pybullet", 0))

@@ -55,7 +55,6 @@ def _wrong(name: str) -> RobotRecord:
 
 
 def test_reports_are_deterministic(tmp_path: Path) -> None:
-    """They contain neither time nor host."""
     folders = tmp_path / "first", tmp_path / "second"
     for folder in folders:
         folder.mkdir()
@@ -213,7 +212,6 @@ def test_last_line_names_engines_that_took_no_part(absent: tuple[str, ...], expe
 
 
 def test_single_robot_fits_into_a_narrow_terminal() -> None:
-    """Fault and remedy come first."""
     finding = structs.replace(samples.UNTYPED, message="joint elbow: " + "off " * 40)
     check = samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9)
     checks = tuple(structs.replace(check, group=f"g{n}") for n in range(8))

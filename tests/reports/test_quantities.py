@@ -65,13 +65,11 @@ def test_number_of_digits_can_be_chosen() -> None:
 
 
 def test_exact_value_keeps_every_digit() -> None:
-    """It can be copied into a test."""
     assert exact(3.0994415283203125e-06, "m").split() == ["3.0994415283203125e-06", "m"]
     assert exact(0.5, "1") == "0.5"
 
 
 def test_units_are_typeset() -> None:
-    """Records have them in ASCII."""
     assert unit_symbol("N m s/rad") == "N·m·s/rad"
     assert unit_symbol("kg m^2") == "kg·m²"
 
@@ -81,7 +79,6 @@ _FACTORS = {"m": 1e-3, "µ": 1e-6, "n": 1e-9, "": 1.0}
 
 @given(st.floats(1e-9, 1e5))
 def test_formatted_length_is_rounded_to_two_digits(value: float) -> None:
-    """For any prefix."""
     number, unit = _typed(quantity(value, "m")).split()
     if "x" in number:
         return

@@ -123,7 +123,6 @@ def test_each_kind_of_change_is_reported(
 
 
 def test_summary_of_a_case_has_nothing_of_its_files() -> None:
-    """It is written once per robot and converter to ``summary.json``."""
     case = _case(Verdict.EXACT, CaseOutcome.PASS).case
     assert case is not None
     written = msgspec.to_builtins(case.summary)
@@ -246,7 +245,6 @@ def _store(folder: Path, robot: RobotRecord, version: str = "2.0") -> None:
     ],
 )
 def test_folder_without_a_run_is_rejected(tmp_path: Path, damage: str, reason: str) -> None:
-    """With the file and the reason."""
     if damage != "empty":
         _store(tmp_path, EXACT, "9.0" if damage == "version" else "2.0")
     record = tmp_path / "results" / "arm.json"

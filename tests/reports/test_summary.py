@@ -49,7 +49,6 @@ def test_group_has_the_most_urgent_grade_of_its_checks(
 
 
 def test_largest_difference_has_the_largest_share_of_its_tolerance() -> None:
-    """Checks of equality have none."""
     figures = summary.worst_figures(samples.corpus())
     found = {one.check.id: (one.robot.name, one.value) for one in figures}
     assert found["kinematics.position"] == ("Shifted", 0.0031)

@@ -12,7 +12,6 @@ from urdf_usd.reports.text import markdown, one_line, path_line, plain
 
 
 def test_controls_are_replaced_by_their_symbols() -> None:
-    """Those of the Unicode block of control pictures."""
     assert plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
 
 
@@ -27,13 +26,11 @@ def test_bidirectional_marks_are_replaced_by_their_code() -> None:
 
 
 def test_long_line_is_shortened_in_the_middle() -> None:
-    """The end often distinguishes names."""
     line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
 
 
 def test_long_path_is_shortened_at_its_start() -> None:
-    """The end is what differs."""
     assert path_line("a" * 40, 40) == "a" * 40
     assert path_line("a" * 41 + "\nb.urdf", 40) == "…" + "a" * 32 + " b.urdf"
     assert path_line("file:" + "a" * 40 + "/urdf/b.urdf", 40) == "…/urdf/b.urdf"
@@ -41,7 +38,6 @@ def test_long_path_is_shortened_at_its_start() -> None:
 
 @given(st.text(st.characters(), max_size=200))
 def test_plain_text_can_be_encoded_and_has_no_controls(text: str) -> None:
-    """For every string."""
     shown = plain(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]", shown)
     assert shown.encode().decode() == shown
@@ -49,7 +45,6 @@ def test_plain_text_can_be_encoded_and_has_no_controls(text: str) -> None:
 
 @given(st.text(max_size=100))
 def test_markdown_renders_as_the_original_text(text: str) -> None:
-    """After resolving entities."""
     shown = markdown(text, 1_000)
     assert not re.search(r"[|`*_<>\[\]]", shown.replace("<!-- -->", ""))
     assert html.unescape(shown.replace("<!-- -->", "")) == one_line(text, 1_000)

@@ -34,7 +34,6 @@ def _read(tmp_path: Path, text: str) -> Baseline:
 
 
 def test_baseline_is_read(tmp_path: Path) -> None:
-    """The comment at its beginning is skipped."""
     baseline = _read(tmp_path, f"# Ours.\n# Reviewed.\n\n{_ENTRY}")
 
     assert baseline.expectations == (
@@ -45,7 +44,6 @@ def test_baseline_is_read(tmp_path: Path) -> None:
 
 
 def test_optional_keys_are_read_and_written(tmp_path: Path) -> None:
-    """An address, and the last day on which the failure is accepted."""
     entry = f'{_ENTRY}url = "https://example.org/1"\nexpires = 2026-12-31\n'
     baseline = _read(tmp_path, entry)
 
@@ -64,7 +62,6 @@ def test_optional_keys_are_read_and_written(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_optional_keys_are_refused(line: str, message: str, tmp_path: Path) -> None:
-    """The line is named."""
     with pytest.raises(TableError, match=rf"known\.toml:7: .*{message}"):
         _read(tmp_path, f"{_ENTRY}{line}\n")
 
@@ -98,7 +95,6 @@ def test_invalid_baseline_is_refused_with_its_line(
 
 
 def test_duplicate_entries_are_refused(tmp_path: Path) -> None:
-    """They are usually a mistake of a merge."""
     with pytest.raises(TableError, match=r"known\.toml:8: arm mass\.link\.mass is expected t"):
         _read(tmp_path, f"{_ENTRY}\n{_ENTRY}")
 
@@ -116,7 +112,6 @@ def test_entry_without_a_converter_applies_to_the_default(tmp_path: Path) -> Non
 
 
 def test_entry_with_a_placeholder_reason_gives_a_warning(tmp_path: Path) -> None:
-    """`--update-baseline` writes such entries."""
     baseline = Baseline().holding([Expectation("arm", "verdict", "crashed", REASON, OWNER)])
 
     read = _read(tmp_path, baseline.as_toml())
@@ -137,7 +132,6 @@ _texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=
 def test_written_baseline_reads_back_equal(
     tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str]]
 ) -> None:
-    """With any characters in its reasons; entries are sorted."""
     written = Baseline().holding(
         Expectation(robot, "mass.link.mass", "fails", reason, "ada") for robot, reason in entries
     )

@@ -72,7 +72,6 @@ def _unexplained(judgement: Judgement) -> set[str]:
 def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_usd(
     usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
 ) -> None:
-    """One such engine suffices."""
     judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
 
     assert _upper(judgement).grade is grade
@@ -90,7 +89,6 @@ def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_
     ],
 )
 def test_only_engines_that_read_the_file_count(usd: float, engine: float, grade: Grade) -> None:
-    """The other one is ignored."""
     urdf: dict[str, Outcome] = {
         "reference": SPEC,
         "mujoco": Abstained("bad origin"),
@@ -103,7 +101,6 @@ def test_only_engines_that_read_the_file_count(usd: float, engine: float, grade:
 
 @pytest.mark.parametrize("order", list(permutations(("mujoco", "pybullet", "drake"))))
 def test_order_of_engines_does_not_matter(order: tuple[str, ...]) -> None:
-    """One engine that agrees suffices in every position."""
     values = {"mujoco": WRONG, "pybullet": WRONG, "drake": RIGHT}
     judgement = _judge(RIGHT, **{name: values[name] for name in order})
 
@@ -117,7 +114,6 @@ ENGINES = ("drake", "mujoco", "newton", "pinocchio", "pybullet", "third-party")
 @pytest.mark.parametrize("count", [3, 4, 5, 6])
 @pytest.mark.parametrize("usd", [RIGHT, WRONG])
 def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
-    """For every engine, and any number of engines that contradict."""
     for supporters in range(count + 1):
         for first in (0, count // 2):
             order = ENGINES[first:count] + ENGINES[:first]
@@ -237,7 +233,6 @@ def test_engine_with_known_deviation_is_ignored() -> None:
 
 
 def test_deviation_of_another_engine_does_not_apply() -> None:
-    """PyBullet does read an upper limit without a lower one."""
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.5)
     unlimited = restating_joint(
         engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
@@ -250,7 +245,6 @@ def test_deviation_of_another_engine_does_not_apply() -> None:
 
 
 def test_dispute_names_both_engines_and_the_value() -> None:
-    """The USD agrees with one of them."""
     check = _upper(_judge(RIGHT, mujoco=WRONG, pybullet=WRONG))
     (finding,) = check.findings
 
@@ -263,7 +257,6 @@ def test_dispute_names_both_engines_and_the_value() -> None:
 
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
-    """Items are judged separately."""
     urdf: dict[str, Outcome] = {"reference": SPEC}
     urdf["mujoco"] = Observed(_with_upper(engine_reading("mujoco"), WRONG))
     usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
@@ -277,7 +270,6 @@ def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
 
 
 def test_deviation_states_its_size_and_its_subjects() -> None:
-    """One record per engine, cause and check."""
     robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
     urdf: dict[str, Outcome] = {
         "reference": SPEC,

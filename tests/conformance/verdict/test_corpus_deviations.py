@@ -46,7 +46,6 @@ _MAKERS: dict[str, Callable[[], Engine]] = {
 @pytest.mark.parametrize("file", _FILES)
 @pytest.mark.parametrize("name", sorted(_MAKERS))
 def test_every_deviation_has_a_known_cause(name: str, file: str, tmp_path: Path) -> None:
-    """An unknown one is a fault of the engine, its adapter or the converter."""
     engine = installed(_MAKERS[name]())
     path = str(_ROOT / file)
     reading = read_robot(path, {}, {})

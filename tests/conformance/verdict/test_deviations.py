@@ -56,7 +56,6 @@ def _judge(deviation: Deviation, folder: Path) -> Judgement:
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
 def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
-    """Under a check that the table names, and without a dispute."""
     judgement = _judge(deviation, tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
@@ -67,7 +66,6 @@ def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path)
 
 
 def test_identifiers_are_unique_and_name_their_reader() -> None:
-    """Records contain them."""
     identifiers = [deviation.id for deviation in DEVIATIONS]
 
     assert len(set(identifiers)) == len(identifiers)
@@ -75,7 +73,6 @@ def test_identifiers_are_unique_and_name_their_reader() -> None:
 
 
 def test_table_cites_checks_that_exist() -> None:
-    """By the beginnings of their identifiers."""
     for deviation in DEVIATIONS:
         for beginning in deviation.checks:
             assert any(check.id.startswith(beginning) for check in CHECKS)

@@ -50,7 +50,6 @@ def _failed(judgement: Judgement) -> set[str]:
 
 
 def test_faithful_usd_is_exact() -> None:
-    """In all checks, each with the number of values that it compared."""
     judgement = judge({"reference": SPEC}, Observed(usd_reading()), expected_base=Base.FLOATING)
 
     assert judgement.verdict is Verdict.EXACT
@@ -81,7 +80,6 @@ def test_unconfirmed_repair_is_in_the_reason() -> None:
 
 @pytest.mark.parametrize("miniature", WRONG, ids=lambda each: each.name)
 def test_wrong_converter_is_caught(miniature: Miniature) -> None:
-    """By the check of that quantity, which names the link or joint at fault."""
     judgement = _judge(miniature)
 
     assert judgement.verdict is Verdict.FAILS
@@ -185,7 +183,6 @@ def _renamed(robot: Robot) -> Robot:
 
 
 def test_mass_merged_into_another_body_is_compared_per_group() -> None:
-    """The hand is part of the forearm's body: links differ, the group agrees."""
     faithful = usd_reading()
     lumped = _lumped_reading()
     judgement = judge({"reference": SPEC}, Observed(lumped))
@@ -231,7 +228,6 @@ def test_harmless_invented_mass_is_close(part: float) -> None:
 
 
 def test_harmful_invented_mass_fails() -> None:
-    """A hundred-thousandth of the robot's mass is above the bound."""
     bare = structs.replace(
         ROBOT,
         links=tuple(Link("wheel") if link.name == "wheel" else link for link in ROBOT.links),
@@ -245,7 +241,6 @@ def test_harmful_invented_mass_fails() -> None:
 
 @pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
 def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
-    """Up to a millionth of its mass times the square of the robot's size."""
     inertia = (0.0, 0.0, rounding, 0.0, 0.0, 0.0)
     point = with_inertial(ROBOT, "wheel", inertia=inertia)
     spec, usd = urdf_reading(point), usd_reading(point)
@@ -260,7 +255,6 @@ def test_invented_inertia_of_a_point_mass_is_close(rounding: float) -> None:
 
 
 def test_usd_within_engineering_tolerance_is_close() -> None:
-    """A micrometre is above rounding and below the tolerance."""
     joints = tuple(
         structs.replace(
             joint,
@@ -329,7 +323,6 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails() -> None:
 
 
 def test_failure_outweighs_missing_values() -> None:
-    """The verdict is that of the worst check."""
     usd = restating_joint(usd_reading(), "elbow", upper=1.0)
     unstated = structs.replace(usd, states=usd.states - {Quantity.EFFORT})
 
@@ -349,7 +342,6 @@ def test_failure_outweighs_missing_values() -> None:
 def test_without_two_readings_there_are_no_checks(
     spec: Outcome, usd: Outcome, verdict: Verdict
 ) -> None:
-    """The reason is that of the reader."""
     judgement = judge({"reference": spec}, usd)
 
     assert judgement.verdict is verdict
@@ -371,13 +363,11 @@ def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
 
 
 def test_judgement_requires_the_reference() -> None:
-    """Of the specification."""
     with pytest.raises(ValueError, match="reference"):
         judge({}, Observed(usd_reading()))
 
 
 def test_reason_of_engines_without_a_reading_is_recorded() -> None:
-    """Their columns are empty."""
     judgement = judge(
         {
             "reference": SPEC,
@@ -397,7 +387,6 @@ def test_reason_of_engines_without_a_reading_is_recorded() -> None:
 
 
 def test_largest_difference_of_each_engine_is_stated() -> None:
-    """With its link or joint."""
     shifted = usd_reading(with_inertial(ROBOT, "arm", mass=2.250001))
     urdf = {"reference": SPEC, "mujoco": Observed(engine_reading("mujoco"))}
     judgement = judge(urdf, Observed(shifted))
@@ -410,7 +399,6 @@ def test_largest_difference_of_each_engine_is_stated() -> None:
 
 
 def test_number_of_findings_is_capped_and_stated() -> None:
-    """The largest come first; the others are counted."""
     usd = usd_reading()
     unknown_links = tuple(
         structs.replace(usd.links[0], name=f"stranger_{index}", body=f"stranger_{index}")
@@ -436,7 +424,6 @@ def test_base_is_not_compared_if_the_urdf_does_not_define_it() -> None:
 
 
 def test_departure_of_a_further_usd_engine_is_a_deviation() -> None:
-    """The USD is right; the engine is named."""
     departure = Departure(
         "arm",
         (1.0, 0.0, 0.0, 2.0, 0.5, 2.0),
@@ -458,7 +445,6 @@ def test_departure_of_a_further_usd_engine_is_a_deviation() -> None:
 
 
 def test_departure_that_is_not_finite_has_no_size() -> None:
-    """It is recorded all the same."""
     departure = Departure("arm", (1.0,) * 6, (math.nan,) * 6, "overflow")
     judgement = judge(
         {"reference": SPEC},
@@ -471,7 +457,6 @@ def test_departure_that_is_not_finite_has_no_size() -> None:
 
 
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
-    """OpenUSD connects bodies; the sensor is a frame of the hand."""
     joints = tuple(
         structs.replace(joint, parent="sensor") if joint.name == "finger_a" else joint
         for joint in ROBOT.joints

@@ -57,7 +57,6 @@ def _dynamics(reading: Observation) -> Dynamics:
 def test_mujoco_matches_the_prediction_with_the_plate(
     check: str, readings: list[Observation]
 ) -> None:
-    """At rest and in motion, of every joint and of the root."""
     spec, mujoco = readings
 
     assert _dynamics(spec).velocities.any()
@@ -84,7 +83,6 @@ def test_other_values_are_not_predicted(
 def test_robot_without_massless_inertia_has_no_prediction(
     readings: list[Observation],
 ) -> None:
-    """MuJoCo and the specification agree on it."""
     spec, mujoco = readings
     bare = structs.replace(
         spec,

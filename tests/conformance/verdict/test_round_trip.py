@@ -63,13 +63,11 @@ def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
 
 
 def test_round_trip_checks_have_identifiers_of_their_group() -> None:
-    """So a report can be read without the list."""
     assert {check.group for check in ROUND_TRIP_CHECKS} == {"round-trip"}
     assert all(check.id == f"round-trip.{check.direct}" for check in ROUND_TRIP_CHECKS)
 
 
 def test_faithful_round_trip_is_exact() -> None:
-    """In every quantity, and the record names the engine."""
     checks = _judged(usd_reading(), Observed(usd_reading()))
 
     stated = usd_reading().states
@@ -86,7 +84,6 @@ def test_faithful_round_trip_is_exact() -> None:
 
 @pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
 def test_wrong_round_trip_is_caught(miniature: Miniature) -> None:
-    """By the checks, and on the subjects, that catch a wrong USD."""
     checks = _judged(usd_reading(), Observed(miniature.reading()))
 
     for check, subject in miniature.trips.items():
@@ -106,7 +103,6 @@ def test_every_round_trip_check_fails_for_a_wrong_converter() -> None:
 
 
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
-    """It read the first one, so the file is valid."""
     checks = _judged(usd_reading(), Abstained("no such joint"))
 
     links = checks["round-trip.structure.links"]
@@ -137,7 +133,6 @@ def test_missing_second_urdf_makes_checks_not_comparable() -> None:
 
 
 def test_misread_urdf_does_not_fail_the_usd() -> None:
-    """The engine reads 0.3 in the first URDF, and the right value in the second."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
     checks = _judged(wrong, Observed(usd_reading()))
@@ -149,7 +144,6 @@ def test_misread_urdf_does_not_fail_the_usd() -> None:
 
 
 def test_equal_misreadings_of_both_files_agree() -> None:
-    """The round trip cancels an engine's deviations."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
 
     record = _judged(wrong, Observed(wrong))["round-trip.limits.upper"]
@@ -302,7 +296,6 @@ def test_value_not_stated_for_the_first_urdf_is_not_applicable() -> None:
 
 
 def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
-    """Frames that differ in the last bits are equal."""
     reading = usd_reading()
     frames = reading.frames
     assert frames is not None

@@ -50,7 +50,6 @@ def _check(judgement: Judgement, name: str = "limits.upper") -> CheckRecord:
 
 
 def test_difference_of_a_simulator_alone_fails() -> None:
-    """The USD states the right limit, and the simulator computes with another."""
     judgement = _judge(RIGHT, Observed(_simulated(WRONG)))
     (finding,) = _check(judgement).findings
 
@@ -61,7 +60,6 @@ def test_difference_of_a_simulator_alone_fails() -> None:
 
 
 def test_simulator_that_agrees_with_the_urdf_changes_no_grade() -> None:
-    """Its values are recorded next to those of OpenUSD."""
     judgement = _judge(RIGHT, Observed(_simulated()))
     readings = {one.engine: (one.side, one.unequal) for one in _check(judgement).differences}
 
@@ -84,7 +82,6 @@ def test_wrong_usd_fails_although_a_simulator_reads_the_right_value() -> None:
 
 
 def test_same_fault_in_several_engines_is_one_finding() -> None:
-    """The finding of the judged engine stands for those that read the same value."""
     judgement = _judge(
         WRONG, Observed(_simulated(WRONG)), Observed(_simulated(WRONG, "newton-usd"))
     )
@@ -94,7 +91,6 @@ def test_same_fault_in_several_engines_is_one_finding() -> None:
 
 
 def test_lost_degree_of_freedom_fails() -> None:
-    """A joint that is fixed in the simulator is reported with another type."""
     lost = restating_joint(_simulated(), "elbow", type=JointType.FIXED, lower=None, upper=None)
     judgement = _judge(RIGHT, Observed(lost))
 
@@ -117,7 +113,6 @@ def test_base_of_a_simulator_counts() -> None:
 
 
 def test_quantity_that_a_simulator_does_not_report_is_not_counted() -> None:
-    """For example a velocity limit, for which the USD lacks the simulator's schema."""
     without = structs.replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
     judgement = _judge(RIGHT, Observed(without))
     (difference,) = (one for one in _check(judgement).differences if one.engine == "physx")
@@ -157,7 +152,6 @@ def test_deviation_of_one_simulator_excuses_no_other() -> None:
 
 @pytest.mark.parametrize("outcome", [Abstained("several axes"), Crashed("no answer after 120 s")])
 def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None:
-    """Its reason is in the list of engines."""
     judgement = _judge(RIGHT, outcome)
 
     assert judgement.verdict is Verdict.EXACT
@@ -165,7 +159,6 @@ def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None
 
 
 def test_refusal_of_a_usd_that_is_made_for_a_simulator_fails() -> None:
-    """In its words; a check that fails already stays the reason."""
     refusal = Abstained("Newton: Reversed joints are not supported", invalid=True)
     judgement = _judge(RIGHT, Observed(_simulated()), refusal)
 

@@ -22,7 +22,6 @@ def _written(*robots: object) -> dict[str, list[dict[str, object]]]:
 
 
 def test_grades_are_encoded_as_letters() -> None:
-    """In the order of the checks, with a dot for a missing one."""
     robots = (
         samples.robot(name="A", checks=(samples.joint_types(), samples.position())),
         samples.robot(name="B", checks=(samples.mass(Grade.FAILS),)),
@@ -43,7 +42,6 @@ def test_grades_are_encoded_as_letters() -> None:
 
 
 def test_checks_are_sorted_by_group() -> None:
-    """Whatever their order in the records."""
     robots = (
         samples.robot(name="A", checks=(samples.mass(), samples.joint_types())),
         samples.robot(name="B", checks=(samples.not_comparable(),)),
@@ -64,7 +62,6 @@ def test_values_are_rounded_for_plots() -> None:
 
 
 def test_limits_are_a_range_over_robots() -> None:
-    """They depend on each robot's size."""
     near, far = samples.position(), structs.replace(samples.position(), bound=1.5e-6)
     robots = (
         samples.robot(name="A", checks=(near,)),
@@ -79,7 +76,6 @@ def test_limits_are_a_range_over_robots() -> None:
     "name", ["</script><script>alert(1)</script>", "<!--", "a\u2028b\u202ec", "\ud800"]
 )
 def test_names_are_escaped_in_embedded_data(name: str) -> None:
-    """They decode to the sanitised text."""
     robot = samples.robot(name=name, id="hostile")
     text = island(matrix((robot,)))
 

@@ -93,7 +93,6 @@ def test_pages_make_no_request(pages: Path) -> None:
 
 
 def test_pages_are_accessible(pages: Path) -> None:
-    """Tables, headings and controls are labelled."""
     for _, _, page in _parsed(pages):
         assert page.get("lang") == "en"
         assert page.xpath("//title/text()")
@@ -112,7 +111,6 @@ def test_pages_are_accessible(pages: Path) -> None:
 
 
 def test_index_works_without_scripts(pages: Path) -> None:
-    """It shows a plain table; filters and plots stay hidden."""
     page = html.parse(str(pages / "run" / "index.html"))
     assert page.xpath("//*[@id='explorer']")[0].get("hidden") is not None
     assert page.xpath("//*[@id='distributions']/parent::section")[0].get("hidden") is not None
@@ -222,7 +220,6 @@ def test_long_lists_of_findings_are_cut_and_counted() -> None:
 
 
 def test_index_of_1200_robots_is_small(tmp_path: Path) -> None:
-    """It opens from disk on a phone."""
     checks = (samples.joint_types(), samples.position(), samples.mass(), samples.limits())
     robots = tuple(samples.robot(name=f"Robot {i:04d}", checks=checks) for i in range(1_200))
     page = _index(robots, tmp_path)

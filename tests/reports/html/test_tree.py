@@ -71,7 +71,6 @@ def _first(rows: tuple[TreeRow, ...]) -> list[TreeRow]:
 
 
 def test_tree_lists_parents_before_children() -> None:
-    """With the joint that leads to each link, and its motion."""
     branches = tree(_scene(((0.0,) * 5,) * 2), _POSITION, _ROTATION)
     assert [(one.link, one.joint, one.kind, one.depth) for one in branches] == [
         ("trunk", None, "root", 0),
@@ -94,7 +93,6 @@ def test_first_wrong_link_of_a_chain_is_marked() -> None:
 
 
 def test_rotated_link_is_wrong() -> None:
-    """Its rotation error determines the grade."""
     rotations = ((0.0, 0.5, 0.0, 0.0, 0.0), (0.0,) * 5)
     branches = tree(_scene(((0.0,) * 5,) * 2, rotations), _POSITION, _ROTATION)
     (first,) = _first(branches)
@@ -108,7 +106,6 @@ def test_nan_error_is_wrong() -> None:
 
 
 def test_limits_are_taken_from_the_check() -> None:
-    """Without a check they are zero."""
     limits = Limits.of(samples.position(), "m")
     assert [limits.grade(value) for value in (2.1e-7, 2.2e-7, 1.1e-5)] == [
         Grade.EXACT,

@@ -155,7 +155,6 @@ def test_robots_that_come_and_go_are_listed(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_history_is_refused(content: str, message: str, tmp_path: Path) -> None:
-    """The file is named; other files of the folder are left alone."""
     (tmp_path / "README.md").write_text("ours", encoding="utf-8")
     (tmp_path / "000001.json").write_text(content, encoding="utf-8")
 

@@ -57,8 +57,6 @@ def _record(largest: float | None) -> RobotRecord:
 def test_numbers_that_json_lacks_are_written_as_text(
     value: float | None, expected: float | str | None
 ) -> None:
-    """A strict parser reads every record."""
-
     def refuse(text: str) -> None:
         raise AssertionError(text)
 
@@ -83,7 +81,6 @@ def test_record_is_written_atomically(tmp_path: Path) -> None:
 def test_failed_write_keeps_the_former_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The former file is complete."""
     path = tmp_path / "arm.json"
     write_atomically(path, b"old")
 

@@ -88,7 +88,6 @@ def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
 
 
 def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
-    """Moments m (b^2 + c^2) / 5 give its semi-axes, in any orientation."""
     mass, semi = 2.5, np.array([0.1, 0.25, 0.4])
     turn = rotation_about((0.6, 0.0, 0.8), np.array([0.7]))[0]
     squares = semi**2
@@ -138,7 +137,6 @@ def test_mesh_within_its_budget_is_not_simplified() -> None:
 
 
 def test_simplified_mesh_keeps_its_size() -> None:
-    """Bounds of a sphere of few triangles are almost unchanged."""
     mesh = _coarse(*_sphere(100), 2000)
     assert mesh is not None
     assert mesh.drawn <= 2000
@@ -174,12 +172,10 @@ def test_intersecting_mesh_may_exceed_its_budget() -> None:
 
 
 def test_mesh_without_area_is_not_drawn() -> None:
-    """Three equal points."""
     assert merge_points(np.ones((3, 3)), np.array([[0, 1, 2]])) is None
 
 
 def test_digest_is_independent_of_merged_points_and_rounding() -> None:
-    """STL files and USD differ in both."""
     corners, faces = _sphere(8)
     here = merge_points(corners[faces].reshape(-1, 3), np.arange(faces.size).reshape(-1, 3))
     there = merge_points(corners.astype(np.float32), faces)
@@ -189,7 +185,6 @@ def test_digest_is_independent_of_merged_points_and_rounding() -> None:
 
 
 def test_moved_mesh_has_another_digest() -> None:
-    """Distances between its points are equal."""
     corners, faces = _sphere(8)
     here, there = merge_points(corners, faces), merge_points(corners + 1.0, faces)
     assert here
@@ -207,7 +202,6 @@ def test_triangle_budgets_are_limited(triangles: list[int], budget: int) -> None
 
 @pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
 def test_joints_of_a_scene_move_links_like_the_kinematics(source: str, tmp_path: Path) -> None:
-    """Positions from the scene's joints equal those of the converter's kinematics."""
     scene, spec = _drawn(source, tmp_path)
     (model,) = scene.models
     assert spec.frames is not None
@@ -241,7 +235,6 @@ def _motion(joint: SceneJoint, values: tuple[float, ...]) -> NDArray[np.float64]
 
 
 def test_sliders_have_finite_limits() -> None:
-    """Joints without limits, or with huge ones, get a default range."""
     spec = _arm(lower=-math.inf, upper=1e16)
     (joint,) = build_model("urdf", spec, {}, {}).joints
     (motion,) = joint.motions
@@ -271,7 +264,6 @@ def _arm(lower: float, upper: float) -> Observation:
 
 
 def test_packed_scene_is_unpacked_unchanged(tmp_path: Path) -> None:
-    """And packed to the same bytes."""
     scene, _ = _drawn("pybullet:r2d2.urdf", tmp_path)
     packed = pack_scene(scene)
     assert packed == pack_scene(scene)

@@ -23,7 +23,6 @@ _PUBLISHED = Path(__file__).parents[3] / "docs" / "schema"
 
 @pytest.mark.parametrize("kind", ["history", "robot", "summary"])
 def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
-    """For every verdict."""
     schema = record_schema(kind)
     jsonschema.Draft202012Validator.check_schema(schema)
     summary = samples.summary(samples.corpus())
@@ -38,7 +37,6 @@ def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
 
 
 def test_schema_allows_infinity_and_nan_as_text() -> None:
-    """Other text is refused."""
     schema = record_schema("robot")
     robot = structs.replace(samples.robot(), total_mass=float("inf"))
     jsonschema.validate(json.loads(record_json(robot)), schema)
@@ -48,7 +46,6 @@ def test_schema_allows_infinity_and_nan_as_text() -> None:
 
 
 def test_real_record_matches_the_schema(tmp_path: Path) -> None:
-    """One with deviations, notes and every group of checks."""
     source = resolve_robot("pybullet:r2d2.urdf")
     asset = convert(source.path, tmp_path / "asset").root_layer
     record = check(source.path, asset)
