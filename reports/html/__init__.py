@@ -1,1 +1,1 @@
-"""HTML reports: templates, pages and the 3D viewer."""
+"""HTML reports: templates, pages and the 3D viewer; bundles of scripts are in `static`."""

@@ -13,7 +13,7 @@ from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
     script_digest,
-    template_asset,
+    static_file,
     trusted_markup,
     write_page,
 )
@@ -45,7 +45,7 @@ def write_comparison(
     Raises:
         OSError: The file cannot be written.
     """
-    script = template_asset("filter.js")
+    script = static_file("filter.js")
     page_environment().filters.update(site=_site, sheet=_sheet)
     compared = compare(summary, robots, seconds)
     return write_page(

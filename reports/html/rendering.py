@@ -76,9 +76,9 @@ def script_digest(script: str) -> str:
 
 
 @cache
-def template_asset(name: str) -> str:
-    """Read a file of the folder ``templates``."""
-    return (resources.files("urdf_usd.reports.html") / "templates" / name).read_text("utf-8")
+def static_file(name: str) -> str:
+    """Read a script or a style sheet."""
+    return (resources.files("urdf_usd.reports.html") / "static" / name).read_text("utf-8")
 
 
 def trusted_markup(text: str) -> Markup:
@@ -172,8 +172,8 @@ def page_environment() -> Environment:
         "COVERAGE": _COVERAGE,
         "OPEN": _OPEN_CHECKS,
         "ROWS": _ROWS_PER_TABLE,
-        "style": trusted_markup(template_asset("style.css")),
-        "viewer_style": trusted_markup(template_asset("viewer.css")),
+        "style": trusted_markup(static_file("style.css")),
+        "viewer_style": trusted_markup(static_file("viewer.css")),
     }
     return environment
 

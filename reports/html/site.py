@@ -17,7 +17,7 @@ from urdf_usd.reports.html.rendering import (
     page_name,
     run_command,
     script_policy,
-    template_asset,
+    static_file,
     write_page,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
@@ -61,7 +61,7 @@ def write_site(
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for name in (_PAGES, _VIEWER):
         script = directory / _SCRIPTS / name
-        script.write_text(template_asset(name), encoding="utf-8", newline="\n")
+        script.write_text(static_file(name), encoding="utf-8", newline="\n")
     linked = PageScripts(*(Script(f"../{_SCRIPTS}/{name}") for name in (_PAGES, _VIEWER)))
     for robot in robots:
         scene = scene_path(directory, robot.id)
@@ -82,7 +82,7 @@ def render_robot(
         scene: Packed 3D scene, if there is one.
         command: Command that reproduces the page.
     """
-    inline = PageScripts(*(Script(text=template_asset(name)) for name in (_PAGES, _VIEWER)))
+    inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
     return page_environment().get_template(_ROBOT).render(**content)
 
@@ -97,7 +97,7 @@ def render_view(record: RobotRecord, scene: bytes) -> str:
     Raises:
         SceneError: It is damaged.
     """
-    script = Script(text=template_asset(_VIEWER))
+    script = Script(text=static_file(_VIEWER))
     template = page_environment().get_template("view.html.j2")
     policy = script_policy((script,))
     return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
@@ -119,7 +119,7 @@ def _write_index(
     *,
     cases: bool,
 ) -> Path:
-    scripts = (Script(text=template_asset(_PAGES)),)
+    scripts = (Script(text=static_file(_PAGES)),)
     worst = counted.worst_figures(robots)
     ordered = counted.most_urgent_first(robots)
     return write_page(

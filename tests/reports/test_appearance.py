@@ -10,7 +10,7 @@ import pytest
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.records.record import Grade, Verdict
 
-_STYLE = (resources.files("urdf_usd.reports.html") / "templates" / "style.css").read_text("utf-8")
+_STYLE = (resources.files("urdf_usd.reports.html") / "static" / "style.css").read_text("utf-8")
 _LIGHT, _DARK = re.findall(r":root \{(.*?)\n *\}", _STYLE, re.DOTALL)[:2]
 
 

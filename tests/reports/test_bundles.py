@@ -18,7 +18,7 @@ _BORROWED = {"viewer": ("pages/src/quantity.js",), "pages": ()}
 
 
 def _bundle(name: str) -> str:
-    return (_REPORTS / "templates" / f"{name}.js").read_text("utf-8")
+    return (_REPORTS / "static" / f"{name}.js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", _LICENSES)

@@ -5,7 +5,7 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 
-const OUTPUT = new URL("../templates/pages.js", import.meta.url);
+const OUTPUT = new URL("../static/pages.js", import.meta.url);
 const SOURCES = new URL("src/", import.meta.url);
 
 /** Hash of the sources, by which a test checks that the bundle is current. */

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
-const OUTPUT = new URL("../templates/viewer.js", import.meta.url);
+const OUTPUT = new URL("../static/viewer.js", import.meta.url);
 const SOURCES = new URL("src/", import.meta.url);
 const BORROWED = new URL("../pages/src/quantity.js", import.meta.url);
 
