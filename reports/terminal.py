@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -24,6 +25,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.summary import (
+    URGENT,
     Comparison,
     Participation,
     Seconds,
@@ -51,6 +53,7 @@ _TEXT_LIMIT = 140
 _ROBOTS = 6
 _FINDINGS = 3
 _REASONS = 2
+_Row: TypeAlias = Sequence[RenderableType]
 # Engines of the URDF that every installation has.
 _INDEPENDENT = ("mujoco", "pybullet")
 
@@ -163,13 +166,13 @@ def _suite(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[Rende
     if not summary.suite:
         return
     names = [converter.name for converter in summary.converters]
-    yield _heading("Feature suite")
-    table = _table("left", *("right",) * len(names))
+    rows: list[_Row] = [
+        (chapter, *(score_text(row[name]) for name in names))
+        for chapter, row in suite_scores(summary)
+    ]
     if len(names) > 1:
-        table.add_row("", *names, style="dim")
-    for chapter, row in suite_scores(summary):
-        table.add_row(chapter, *(score_text(row[name]) for name in names))
-    yield _indented(table)
+        rows.insert(0, ("", *(Text(name, style="dim") for name in names)))
+    yield from _section("Feature suite", rows, "left", *("right",) * len(names))
     failing = [
         (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
         for one in robots
@@ -179,16 +182,15 @@ def _suite(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[Rende
 
 
 def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
-    if not compared.failed_checks:
-        return
     names = [one.converter.name for one in compared.results]
-    yield _heading("Failed checks, by number of robots")
-    table = _table("left", *("right",) * len(names))
-    table.add_row("", *names, style="dim")
-    for one in compared.failed_checks:
-        counts = (str(one.counts[name] or "") for name in names)
-        table.add_row(one.check.title, *counts)
-    yield _indented(table)
+    rows: list[_Row] = [
+        (one.check.title, *(str(one.counts[name] or "") for name in names))
+        for one in compared.failed_checks
+    ]
+    if rows:
+        rows.insert(0, ("", *(Text(name, style="dim") for name in names)))
+    heading = "Failed checks, by number of robots"
+    yield from _section(heading, rows, "left", *("right",) * len(names))
 
 
 def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
@@ -230,38 +232,28 @@ def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
 
 def _parts(summary: RunSummary) -> Iterator[RenderableType]:
     """List xacro files that are parts of robots, with the reason."""
-    if not summary.parts:
-        return
-    yield _heading("Parts of robots, not checked")
-    table = _table()
-    for reference in list(summary.parts)[:_ROBOTS]:
-        reason = one_line(summary.parts[reference], _TEXT_LIMIT)
-        table.add_row(Text(reference), Text(reason, style="dim"))
-    yield _indented(table)
-    if (more := len(summary.parts) - _ROBOTS) > 0:
-        yield _indented(Text(f"and {more} more", style="dim"))
+    rows = [
+        (Text(reference), Text(one_line(reason, _TEXT_LIMIT), style="dim"))
+        for reference, reason in summary.parts.items()
+    ]
+    yield from _section("Parts of robots, not checked", rows, most=_ROBOTS)
 
 
 def _reasons(
     heading: str,
-    rows: Sequence[tuple[RobotRecord, Verdict, str]],
+    robots: Sequence[tuple[RobotRecord, Verdict, str]],
     references: Mapping[str, str],
 ) -> Iterator[RenderableType]:
     """List robots, each with a verdict for its sign, and a reason."""
-    if not rows:
-        return
-    yield _heading(heading)
-    table = _table()
-    for robot, verdict, reason in rows[:_ROBOTS]:
-        mark = VERDICTS[verdict]
-        table.add_row(
-            Text(mark.sign, style=mark.style),
+    rows = [
+        (
+            _sign(verdict),
             Text(references[robot.source.reference]),
             Text(one_line(reason, _TEXT_LIMIT)),
         )
-    yield _indented(table)
-    if more := rows[_ROBOTS:]:
-        yield _indented(Text(f"and {len(more)} more", style="dim"))
+        for robot, verdict, reason in robots
+    ]
+    yield from _section(heading, rows, most=_ROBOTS)
 
 
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
@@ -281,26 +273,17 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
         reason = f": {case.reason}" if case.reason else ""
         text = f"case {case.chapter}/{case.name}: {case.outcome}{reason}"
         yield Text(one_line(text, 2 * _TEXT_LIMIT))
-    findings = [
-        (check, finding)
-        for check in robot.checks
-        for finding in check.findings
-        if finding.grade in (Grade.FAILS, Grade.DISPUTED)
-    ]
-    if not findings:
-        return
-    yield _heading("Findings")
-    table = _table()
-    for check, finding in findings[:_FINDINGS]:
-        mark = appearance(finding.grade)
-        table.add_row(
-            Text(mark.sign, style=mark.style),
+    rows = [
+        (
+            _sign(finding.grade),
             Text(one_line(finding.subject, _NAME_LIMIT)),
             Text(one_line(f"{check.title}: {statement(finding)}", _TEXT_LIMIT)),
         )
-    yield _indented(table)
-    if more := findings[_FINDINGS:]:
-        yield _indented(Text(f"and {len(more)} more", style="dim"))
+        for check in robot.checks
+        for finding in check.findings
+        if finding.grade in URGENT
+    ]
+    yield from _section("Findings", rows, most=_FINDINGS)
 
 
 def _reason(robot: RobotRecord) -> Iterator[RenderableType]:
@@ -329,23 +312,19 @@ def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
 
 
 def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    figures = worst_per_group(worst_figures(robots))
-    if not figures:
-        return
-    yield _heading("Largest differences")
     references = _references(robots) if len(robots) > 1 else {}
-    table = _table("left", "right", "right")
-    for figure in figures:
-        check = figure.check
-        mark = appearance(check.grade)
-        limit = check.tolerance
-        table.add_row(
-            Text(mark.sign, style=mark.style),
-            Text(quantity(figure.value, check.unit), style="bold"),
-            Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim"),
-            Text(_place(figure, references)),
+    rows = []
+    for figure in worst_per_group(worst_figures(robots)):
+        limit, unit = figure.check.tolerance, figure.check.unit
+        rows.append(
+            (
+                _sign(figure.check.grade),
+                Text(quantity(figure.value, unit), style="bold"),
+                Text(f"of {quantity(limit, unit)}" if limit else "", style="dim"),
+                Text(_place(figure, references)),
+            )
         )
-    yield _indented(table)
+    yield from _section("Largest differences", rows, "left", "right", "right")
 
 
 def _place(figure: WorstFigure, references: Mapping[str, str]) -> str:
@@ -398,6 +377,28 @@ def _absences(engine: Participation) -> str:
 
 def _heading(text: str) -> Text:
     return Text(f"\n{text}", style="bold")
+
+
+def _sign(value: Grade | Verdict) -> Text:
+    return Text(appearance(value).sign, style=appearance(value).style)
+
+
+def _section(
+    heading: str,
+    rows: Sequence[_Row],
+    *justify: str,
+    most: int | None = None,
+) -> Iterator[RenderableType]:
+    """Show rows below a heading, at most some of them; nothing if there are none."""
+    if not rows:
+        return
+    yield _heading(heading)
+    table = _table(*justify)
+    for row in rows[:most]:
+        table.add_row(*row)
+    yield _indented(table)
+    if most is not None and len(rows) > most:
+        yield _indented(Text(f"and {len(rows) - most} more", style="dim"))
 
 
 def _table(*justify: str) -> Table:
