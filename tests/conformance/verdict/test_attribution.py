@@ -39,10 +39,15 @@ def _with_upper(reading: Observation, upper: float) -> Observation:
     return restating_joint(reading, "elbow", upper=upper)
 
 
-def _judge(usd: float, **engines: float) -> Judgement:
+def _judge(usd: float, **engines: float | None) -> Judgement:
+    """Judge a USD by the limits that engines read; None for one that reads no file."""
     urdf: dict[str, Outcome] = {"reference": SPEC}
     for name, upper in engines.items():
-        urdf[name] = Observed(_with_upper(engine_reading(name), upper))
+        urdf[name] = (
+            Abstained("bad origin")
+            if upper is None
+            else Observed(_with_upper(engine_reading(name), upper))
+        )
     return judge(urdf, Observed(_with_upper(usd_reading(), usd)))
 
 
@@ -67,36 +72,26 @@ def _unexplained(judgement: Judgement) -> set[str]:
         (WRONG, WRONG, WRONG, Grade.DISPUTED, {"mujoco", "pybullet"}),
         (WRONG, WRONG, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
         (WRONG, OTHER, OTHER, Grade.FAILS, {"mujoco", "pybullet"}),
+        # Only engines that read the file count.
+        (RIGHT, None, RIGHT, Grade.EXACT, set()),
+        (RIGHT, None, WRONG, Grade.DISPUTED, {"pybullet"}),
+        (WRONG, None, RIGHT, Grade.FAILS, set()),
+        (WRONG, None, WRONG, Grade.DISPUTED, {"pybullet"}),
+        (WRONG, None, OTHER, Grade.FAILS, {"pybullet"}),
+        (WRONG, None, None, Grade.FAILS, set()),
     ],
 )
 def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_usd(
-    usd: float, mujoco: float, pybullet: float, grade: Grade, deviating: set[str]
+    usd: float,
+    mujoco: float | None,
+    pybullet: float | None,
+    grade: Grade,
+    deviating: set[str],
 ) -> None:
     judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
 
     assert _upper(judgement).grade is grade
     assert _unexplained(judgement) == deviating
-
-
-@pytest.mark.parametrize(
-    ("usd", "engine", "grade"),
-    [
-        (RIGHT, RIGHT, Grade.EXACT),
-        (RIGHT, WRONG, Grade.DISPUTED),
-        (WRONG, RIGHT, Grade.FAILS),
-        (WRONG, WRONG, Grade.DISPUTED),
-        (WRONG, OTHER, Grade.FAILS),
-    ],
-)
-def test_only_engines_that_read_the_file_count(usd: float, engine: float, grade: Grade) -> None:
-    urdf: dict[str, Outcome] = {
-        "reference": SPEC,
-        "mujoco": Abstained("bad origin"),
-        "pybullet": Observed(_with_upper(engine_reading("pybullet"), engine)),
-    }
-    judgement = judge(urdf, Observed(_with_upper(usd_reading(), usd)))
-
-    assert _upper(judgement).grade is grade
 
 
 @pytest.mark.parametrize("order", list(permutations(("mujoco", "pybullet", "drake"))))
@@ -125,19 +120,24 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
             assert _unexplained(judgement) == set(order[supporters:])
 
 
-def test_engines_with_known_deviations_do_not_make_a_majority() -> None:
-    """Five engines that ignore an empty range are no evidence."""
+@pytest.mark.parametrize("engines", [("mujoco",), ("drake", "mujoco", "newton", "pybullet")])
+@pytest.mark.parametrize(("upper", "verdict"), [(0.0, Verdict.EXACT), (None, Verdict.FAILS)])
+def test_engines_with_known_deviations_are_no_evidence(
+    upper: float | None, verdict: Verdict, engines: tuple[str, ...]
+) -> None:
+    """All of them ignore an empty range; neither against a right USD nor for a wrong one."""
+    limits = {"lower": upper, "upper": upper}
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
+    usd = restating_joint(usd_reading(), "elbow", **limits)
     urdf: dict[str, Outcome] = {"reference": Observed(spec)}
-    for name in ("drake", "mujoco", "newton", "pybullet"):
-        urdf[name] = Observed(
-            restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
-        )
-    usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0)
+    for name in engines:
+        unlimited = restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
+        urdf[name] = Observed(unlimited)
     judgement = judge(urdf, Observed(usd))
 
-    assert _upper(judgement).grade is Grade.EXACT
+    assert judgement.verdict is verdict
     assert _unexplained(judgement) == set()
+    assert "mujoco-empty-range" in {one.id for one in judgement.deviations}
 
 
 def _drifting(reading: Observation, precision: float) -> Observation:
@@ -202,41 +202,9 @@ def test_simulator_beyond_the_tolerance_is_never_exact(precision: float, verdict
     assert judgement.verdict is verdict
 
 
-def test_reference_decides_if_no_engine_reads_the_file() -> None:
-    """The other readings have no values."""
-    judgement = judge(
-        {"reference": SPEC, "mujoco": Abstained("x"), "pybullet": Abstained("y")},
-        Observed(_with_upper(usd_reading(), WRONG)),
-    )
-
-    assert judgement.verdict is Verdict.FAILS
-
-
-def test_engine_with_known_deviation_is_ignored() -> None:
-    """MuJoCo's empty ranges are no evidence, alone or against a wrong USD."""
-    spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
-    unlimited = restating_joint(
-        engine_reading("mujoco"), "elbow", lower=float("-inf"), upper=float("inf")
-    )
-    for usd, verdict in (
-        (restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.0), Verdict.EXACT),
-        (
-            restating_joint(usd_reading(), "elbow", lower=None, upper=None),
-            Verdict.FAILS,
-        ),
-    ):
-        urdf = {"reference": Observed(spec), "mujoco": Observed(unlimited)}
-        judgement = judge(urdf, Observed(usd))
-
-        assert judgement.verdict is verdict
-        assert {d.id for d in judgement.deviations} == {"mujoco-empty-range"}
-
-
 def test_deviation_of_another_engine_does_not_apply() -> None:
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.5)
-    unlimited = restating_joint(
-        engine_reading("pybullet"), "elbow", lower=float("-inf"), upper=float("inf")
-    )
+    unlimited = restating_joint(engine_reading("pybullet"), "elbow", lower=None, upper=None)
     usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.5)
     judgement = judge({"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd))
 
