@@ -81,7 +81,7 @@ from urdf_usd.conformance.execution.workers.limits import (
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.promises.shapes import read_shape_promise
+from urdf_usd.conformance.requested_settings import read_shape_settings
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
@@ -298,7 +298,7 @@ def _requirements(options: CheckOptions) -> Requirements:
     if options.simulation is not None:
         if base is BaseOption.AUTO:
             base = BaseOption(options.simulation.tables.base or base)
-        stated = read_shape_promise(options.simulation.text)
+        stated = read_shape_settings(options.simulation.text)
         if inertia is InertiaOption.KEEP and stated.inertia is not None:
             inertia = InertiaOption(stated.inertia)
         if density == DEFAULT_DENSITY:

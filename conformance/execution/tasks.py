@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from msgspec import Struct, structs
 
@@ -53,8 +54,7 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.observation.value_types import require_types
-from urdf_usd.conformance.promises.description import read_promise, touching_links
-from urdf_usd.conformance.promises.markup import Node
+from urdf_usd.conformance.requested_settings import read_requested_settings, touching_links
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
 from urdf_usd.conformance.tolerance.rollout import plan_rollout
@@ -82,7 +82,6 @@ from urdf_usd.reports.records.suite_case import CaseReadingRecord, Expected
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.matching import Labelled
-    from urdf_usd.conformance.promises.markup import Node
     from urdf_usd.converter import ConvertOptions
     from urdf_usd.converter.file_content import InputFile
     from urdf_usd.converter.robot.body_options import BaseOption
@@ -430,19 +429,20 @@ def read_description(
     solids: Sequence[Solid],
     urdf: str,
 ) -> SimulationObservation:
-    """Return what a robot description file promises; see :func:`read_promise`."""
-    return read_promise(text, spec, attached, solids, urdf, _repaired_xml)
+    """Return what a settings file requests; see :func:`read_requested_settings`."""
+    return read_requested_settings(text, spec, attached, solids, urdf, _repaired_xml)
 
 
-def _repaired_xml(data: bytes) -> Node:
+def _repaired_xml(data: bytes) -> ElementTree.Element:
     """Read a malformed URDF or SRDF with the converter's repair."""
-    return _node(parse_markup(data, "the file", []))
+    return _plain_element(parse_markup(data, "the file", []))
 
 
-def _node(element: Element) -> Node:
-
-    children = [_node(child) for child in element.children]
-    return Node(element.tag, dict(element.attributes), children, element.text)
+def _plain_element(element: Element) -> ElementTree.Element:
+    plain = ElementTree.Element(element.tag, dict(element.attributes))
+    plain.text = element.text
+    plain.extend(map(_plain_element, element.children))
+    return plain
 
 
 def judge_usd(

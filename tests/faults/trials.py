@@ -20,7 +20,8 @@ from urdf_usd.conformance.engines.openusd.settings.schema_attributes import harm
 from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Observed, Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.promises.description import read_promise
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.requested_settings import read_requested_settings
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
@@ -68,14 +69,14 @@ class Trials:
         # Repairable text is accepted, as by `convert`.
         self._configurations = configurations(structure(parse(urdf).robot))
         self._spec = ReferenceEngine().observe(Request(urdf, self._configurations))
-        self._promise = None
+        self._requested: SimulationObservation | None = None
         options = ConvertOptions()
         if profile == "described":
             text = description_of(self._spec)
             file = folder / "robot.toml"
             file.write_text(text, encoding="utf-8")
             options = with_description(options, load_description(file))
-            self._promise = read_promise(text, self._spec, urdf=urdf)
+            self._requested = read_requested_settings(text, self._spec, urdf=urdf)
         elif profile == "mujoco":
             options = ConvertOptions(physics_variants=True)
         else:
@@ -136,7 +137,7 @@ class Trials:
             Observed(observation),
             simulators=simulated,
             expected_base=self._spec.base or self._good.base,
-            promise=self._promise,
+            promise=self._requested,
         )
 
     def failed(self, observation: Observation | None) -> tuple[str, ...]:

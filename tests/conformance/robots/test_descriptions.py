@@ -13,7 +13,7 @@ from tests.converter.simulation.robots import write_description, write_urdf
 from tests.converter.simulation.test_elements import write_described
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.promises.shapes import ShapePromise, read_shape_promise
+from urdf_usd.conformance.requested_settings import ShapeSettings, read_shape_settings
 from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.options import (
     ColliderKind,
@@ -56,7 +56,7 @@ def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
 
 
 @pytest.mark.parametrize("profile", Profile)
-def test_promised_settings_are_those_of_the_asset(tmp_path: Path, profile: Profile) -> None:
+def test_requested_settings_are_those_of_the_asset(tmp_path: Path, profile: Profile) -> None:
     """Every check is exact; usdphysics has no schema for two settings."""
     record = _examined(tmp_path, _TEXT, profile=profile)
 
@@ -78,7 +78,7 @@ def test_promised_settings_are_those_of_the_asset(tmp_path: Path, profile: Profi
 
 
 @pytest.mark.parametrize("variant", ["newton", "physx", "mujoco"])
-def test_variants_have_the_promised_settings(tmp_path: Path, variant: str) -> None:
+def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> None:
     """Each in the schemas of its simulator; limits of PhysX are hard.
 
     MuJoCo has no setting that stops all collisions of a robot with itself.
@@ -98,7 +98,7 @@ def test_variants_have_the_promised_settings(tmp_path: Path, variant: str) -> No
     assert compared["simulation.limits"] == (6 if variant == "newton" else 0)
 
 
-def test_single_layer_has_the_promised_settings(tmp_path: Path) -> None:
+def test_single_layer_has_the_requested_settings(tmp_path: Path) -> None:
     """As the layered asset."""
     record = _examined(tmp_path, _TEXT, layout=Layout.SINGLE)
 
@@ -130,7 +130,7 @@ pairs = [["base", "finger"]]
 """
 
 
-def test_promised_filters_are_those_of_the_asset(tmp_path: Path) -> None:
+def test_requested_filters_are_those_of_the_asset(tmp_path: Path) -> None:
     """Of the SRDF, of the file, and of colliders that overlap at rest."""
     (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
     finger = '<link name="finger">'
@@ -170,7 +170,7 @@ def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sources", ["ros2_control = true\ngazebo = true", "transmissions = true"])
-def test_elements_of_the_urdf_are_promised(tmp_path: Path, sources: str) -> None:
+def test_elements_of_the_urdf_are_requested(tmp_path: Path, sources: str) -> None:
     """Read by the harness on its own."""
     urdf = write_described(tmp_path)
     text = f"{_GAINS}[sources]\n{sources}"
@@ -201,7 +201,7 @@ gazebo = true
 """
 
 
-def test_promised_contact_materials_are_those_of_the_asset(tmp_path: Path) -> None:
+def test_requested_contact_materials_are_those_of_the_asset(tmp_path: Path) -> None:
     """Of both links that have colliders, read by the harness on its own."""
     description = load_description(write_description(tmp_path, _MATERIALS))
     options = with_description(ConvertOptions(), description)
@@ -322,10 +322,10 @@ def test_harness_and_converter_read_the_same_options_for_shapes(
     description = load_description(write_description(tmp_path, _SHAPES))
     options = with_description(ConvertOptions(), description)
 
-    promise = read_shape_promise(_SHAPES)
+    settings = read_shape_settings(_SHAPES)
 
     stated = ("hull", "wheel*=primitives", "guard=none")
-    assert promise == ShapePromise("geometry", 700.0, stated, "0.002")
+    assert settings == ShapeSettings("geometry", 700.0, stated, "0.002")
     assert options.inertia is InertiaOption.GEOMETRY
     assert options.mass_density == 700.0
     assert tuple(map(str, options.colliders.rules)) == stated

@@ -1,1 +1,0 @@
-"""What a robot description file promises of a USD, read without the converter."""
