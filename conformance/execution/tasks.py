@@ -42,7 +42,7 @@ from urdf_usd.conformance.engines.reference.engine import (
 )
 from urdf_usd.conformance.execution.coverage import converted_and_kept
 from urdf_usd.conformance.execution.workers.serving import Completed, attempt
-from urdf_usd.conformance.expectations.comparison import compare_readings
+from urdf_usd.conformance.expectations import compare_readings
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import label_robot
 from urdf_usd.conformance.observation.robot import (

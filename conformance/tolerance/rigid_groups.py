@@ -208,7 +208,7 @@ def _group_mass(
 def _welds(head: str, link: str, parent: Mapping[str, str]) -> int:
     """Count the fixed joints between a group's head and one of its links."""
     depth = 0
-    while link != head:
+    while link != head and link in parent:
         link = parent[link]
         depth += 1
     return depth

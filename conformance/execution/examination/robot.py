@@ -70,8 +70,7 @@ from urdf_usd.conformance.execution.usd_limits import (
 )
 from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
 from urdf_usd.conformance.execution.workers.serving import Completed
-from urdf_usd.conformance.expectations.judgement import judge_case
-from urdf_usd.conformance.expectations.poses import configurations_of
+from urdf_usd.conformance.expectations import configurations_of, judge_case
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, Observation
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic

@@ -1,1 +1,0 @@
-"""Comparison of the expected values of a case of the feature suite with a USD."""
