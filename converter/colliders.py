@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from urdf_usd.converter.decomposition import decompose, is_remeshed
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.hulls import Points
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
 from urdf_usd.converter.options import (
     ColliderKind,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
-from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.meshes.mesh import PolygonMesh
 
 # Concavity at which pieces are not cut further, as a fraction of the size: the default
 # of the library.

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, split_groups
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
 from urdf_usd.converter.robot.bodies import is_anchored, is_static
 from urdf_usd.converter.robot.body_options import BaseOption

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.hulls import convex_hull, extreme_points, volume_within
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (

@@ -14,8 +14,8 @@ from urdf_usd.conformance.export.shapes import Texture, read_image
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
-from urdf_usd.converter.meshes.obj.writer import obj_text
-from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.meshes.mesh import PolygonMesh
+from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
 from urdf_usd.converter.robot.model import (

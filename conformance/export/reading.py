@@ -42,7 +42,7 @@ from urdf_usd.conformance.export.shapes import NO_SHAPES, Shapes, Texture, read_
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.extents import MeshExtents, measure_mesh
 from urdf_usd.converter.inspection import Inspection, inspect, with_paths
-from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import (
     IDENTITY,

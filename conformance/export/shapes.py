@@ -25,14 +25,14 @@ from urdf_usd.conformance.export.mechanism import StageLink, nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.meshes.corner_values import corner_values
-from urdf_usd.converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.mesh import (
     MeshError,
     PolygonMesh,
     SurfaceAttributes,
     build_mesh,
+    corner_values,
     join_groups,
-    reversed_faces,
+    reversed_corners,
 )
 from urdf_usd.converter.robot.model import (
     Box,
@@ -293,7 +293,7 @@ def _surface(
             pass
     order: NDArray[np.integer] = np.arange(len(corners))
     if is_mirrored:
-        order = reversed_faces(geometry.counts, order)
+        order = reversed_corners(geometry.counts)
         if coordinates is not None:
             coordinates = corner_values(coordinates.values, coordinates.indices[order])
     attributes = SurfaceAttributes(texture_coordinates=coordinates)

@@ -1,58 +1,58 @@
-"""PLY files, read by trimesh.
+"""PLY files, binary and text.
 
-trimesh is imported on demand, because few robots have PLY files. The format has no
-units and no up axis; metres and Z up are assumed.
+The format has no units and no up axis; metres and Z up are assumed. Textures and their
+coordinates (v up) are named as by MeshLab, Blender and others.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import struct
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes.corner_values import CornerValues, corner_values
-from urdf_usd.converter.meshes.mesh_material import MeshMaterial, MeshTexture, Slot
-from urdf_usd.converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.mesh import (
+    CornerValues,
+    Integers,
     MeshError,
     PolygonMesh,
     SurfaceAttributes,
     build_mesh,
+    check_indices,
+    corner_values,
 )
+from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, MeshTexture, Slot
 
-# Slow to import.
-if TYPE_CHECKING:
-    import trimesh
-
+_TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"}
+_TYPES |= {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4"}
+_TYPES |= {"uint32": "u4", "float": "f4", "float32": "f4", "double": "f8", "float64": "f8"}
+_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
 # Texture reference as written by MeshLab.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
-_HEAD_SIZE = 4096
-_IN_TEXT = re.compile(rb"^format[ \t]+ascii", re.MULTILINE)
-_COUNT = re.compile(rb"^element[ \t]+\S+[ \t]+([0-9]+)", re.MULTILINE)
-# trimesh needs sixty times as much memory for text.
-_LONGEST_TEXT = 32 << 20
-# Exceptions of trimesh for damaged files.
-_MALFORMED = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    # for optional dependencies
-    ImportError,
-    LookupError,
-    MemoryError,
-    NameError,
-    NotImplementedError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
+_HEADER_END = re.compile(rb"^end_header[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_COORDINATES = (("s", "t"), ("u", "v"), ("texture_u", "texture_v"))
+# Name of the length of a list in a row; properties have no spaces.
+_LENGTH_OF = "length of "
+_BLOCK = 1024
+_COLORS = ("red", "green", "blue")
+
+
+class _Property(Struct, frozen=True):
+    name: str
+    dtype: np.dtype[np.generic]
+    length: np.dtype[np.generic] | None  # of the length of a list
+
+
+class _Element(Struct):
+    """Rows of a kind: a column per property; of a list the lengths and all items."""
+
+    name: str
+    rows: int
+    properties: list[_Property]
+    columns: dict[str, NDArray[np.generic]] = {}
+    lengths: dict[str, Integers] = {}
 
 
 def read_ply(data: bytes) -> PolygonMesh:
@@ -61,70 +61,170 @@ def read_ply(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The file is damaged or holds no surface.
     """
-    is_text = _IN_TEXT.search(data[:_HEAD_SIZE])
-    if is_text and len(data) > _LONGEST_TEXT:
-        raise MeshError(f"it is text of more than {_LONGEST_TEXT >> 20} MiB")
-    with _damage_explained():
-        if is_text:
-            _require_rows(data)
-        surface = _surface(data)
-        if surface is None:
-            raise MeshError("it holds no faces")
-        faces: NDArray[np.integer] = np.asarray(surface.faces).reshape(-1)
-        uv = getattr(surface.visual, "uv", None)
-        st = None if uv is None else corner_values(uv[:, :2], faces)
-        counts = np.full(len(faces) // 3, 3)
-        image = _IMAGE.search(data[:_HEAD_SIZE]) if st else None
-        attributes = SurfaceAttributes(
-            texture_coordinates=st,
-            colors=_colors(surface.visual, faces),
-            face_materials=np.zeros(len(counts), np.int32) if image else None,
-            materials=(_shown(image[1]),) if image else (),
-        )
-        return build_mesh(surface.vertices, counts, faces, attributes=attributes)
+    end = _HEADER_END.search(data)
+    if end is None:
+        raise MeshError("its PLY is broken: the header does not end")
+    header, body = data[: end.start()].replace(b"\r", b"\n"), data[end.end() :]
+    try:
+        form, elements = _elements(header)
+        _require_rows(elements, len(body))
+        if form == "ascii":
+            _read_text(elements, body)
+        else:
+            _read_binary(elements, body)
+        by_name = {element.name: element for element in elements}
+        vertices, faces = by_name["vertex"].columns, by_name["face"]
+        name = next(n for n in ("vertex_indices", "vertex_index") if n in faces.lengths)
+        points = np.stack([vertices[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    except (LookupError, StopIteration):
+        raise MeshError("it holds no faces") from None
+    except (OverflowError, TypeError, ValueError) as error:
+        raise MeshError(f"its PLY is broken: {' '.join(str(error).split())[:80]}") from error
+    counts, indices = faces.lengths[name], faces.columns[name].astype(np.int64)
+    check_indices(len(points), counts, indices)
+    st = _coordinates(vertices, faces, counts, indices)
+    image = _IMAGE.search(header) if st else None
+    attributes = SurfaceAttributes(
+        texture_coordinates=st,
+        colors=_colors(vertices, indices)
+        or _colors(faces.columns, np.repeat(np.arange(len(counts)), counts)),
+        face_materials=np.zeros(len(counts), np.int32) if image else None,
+        materials=(_textured(image[1]),) if image else (),
+    )
+    return build_mesh(points, counts, indices, attributes=attributes)
 
 
-def _require_rows(data: bytes) -> None:
-    """Refuse a truncated text file, which trimesh accepts."""
-    head, _, body = data.partition(b"end_header")
-    announced = sum(map(int, _COUNT.findall(head.replace(b"\r", b"\n"))))
-    held = sum(not line.isspace() for line in body.strip().splitlines())
-    if held < announced:
-        raise MeshError(f"it announces {announced} rows but holds {held}")
+def _elements(header: bytes) -> tuple[str, list[_Element]]:
+    form, elements = "", list[_Element]()
+    for line in header.decode("latin-1").split("\n"):
+        match line.split():
+            case ["format", form, *_]:
+                pass
+            case ["element", name, rows]:
+                elements.append(_Element(name, int(rows), []))
+            case ["property", "list", length, kind, name]:
+                types = (np.dtype(_ORDERS[form] + _TYPES[word]) for word in (kind, length))
+                elements[-1].properties.append(_Property(name, *types))
+            case ["property", kind, name]:
+                dtype = np.dtype(_ORDERS[form] + _TYPES[kind])
+                elements[-1].properties.append(_Property(name, dtype, None))
+    return form, elements
 
 
-def _shown(name: bytes) -> MeshMaterial:
+def _require_rows(elements: list[_Element], size: int) -> None:
+    rows = [element.rows for element in elements if element.properties]
+    if min(rows, default=0) < 0 or sum(rows) > size:
+        raise ValueError(f"it announces {sum(rows)} rows in {size} bytes")
+
+
+def _read_text(elements: list[_Element], body: bytes) -> None:
+    """Read one line per row."""
+    lines = [line for line in body.splitlines() if not line.isspace()]
+    announced, start = sum(element.rows for element in elements), 0
+    if len(lines) < announced:
+        raise MeshError(f"it announces {announced} rows but holds {len(lines)}")
+    for element in elements:
+        rows = [line.split() for line in lines[start : start + element.rows]]
+        start += element.rows
+        # Words before each value: lists have any number.
+        first = np.zeros(len(rows), np.int64)
+        words = np.array(list(chain.from_iterable(rows)), np.float64)
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+        starts = np.cumsum(sizes) - sizes
+        for prop in element.properties:
+            if (first >= sizes).any():
+                raise ValueError(f"a row of {element.name} is too short")
+            values = words[starts + first]
+            first += 1
+            if prop.length is not None:
+                lengths = element.lengths[prop.name] = values.astype(np.int64)
+                if (lengths < 0).any() or (first + lengths > sizes).any():
+                    raise ValueError(f"a list of {element.name} is too short")
+                values = words[_items(starts + first, lengths)]
+                first += lengths
+            with np.errstate(all="ignore"):
+                element.columns[prop.name] = values.astype(prop.dtype)
+
+
+def _read_binary(elements: list[_Element], body: bytes) -> None:
+    """Read runs of rows whose lists have equal lengths."""
+    start = 0
+    for element in elements:
+        lists = [prop.name for prop in element.properties if prop.length is not None]
+        runs = []
+        left = element.rows if element.properties else 0
+        while left:
+            row = _row_type(element, body, start)
+            fitting = min(left, (len(body) - start) // row.itemsize)
+            if not fitting:
+                raise ValueError(f"the rows of {element.name} end early")
+            run: NDArray[np.void] = np.frombuffer(body, row, fitting, start)
+            # Short blocks first: time must not grow with all rows for each run.
+            for size in (_BLOCK, fitting):
+                equal = np.ones(min(size, fitting), bool)
+                for name in lists:
+                    lengths = run[: len(equal)][_LENGTH_OF + name]
+                    equal &= lengths == lengths[0]
+                if not equal.all():
+                    break
+            run = run[: len(equal) if equal.all() else int(np.argmin(equal))]
+            runs.append(run)
+            start += run.nbytes
+            left -= len(run)
+        for prop in element.properties if runs else ():
+            blocks = [np.ascontiguousarray(run[prop.name]).reshape(-1) for run in runs]
+            element.columns[prop.name] = np.concatenate(blocks)
+            if prop.length is not None:
+                lengths = np.concatenate([run[_LENGTH_OF + prop.name] for run in runs])
+                element.lengths[prop.name] = lengths.astype(np.int64)
+
+
+def _row_type(element: _Element, body: bytes, start: int) -> np.dtype[np.void]:
+    """Return the type of the row that begins there, by the lengths of its lists."""
+    fields: list[tuple[str, np.dtype[np.generic], tuple[int, ...]]] = []
+    for prop in element.properties:
+        shape: tuple[int, ...] = ()
+        if prop.length is not None:
+            shape = (int(np.frombuffer(body, prop.length, 1, start)[0]),)
+            fields.append((_LENGTH_OF + prop.name, prop.length, ()))
+            start += prop.length.itemsize
+        fields.append((prop.name, prop.dtype, shape))
+        start += fields[-1][1].itemsize * (shape[0] if shape else 1)
+    return np.dtype(fields)
+
+
+def _items(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
+    """Return the places of the items of lists."""
+    before = np.cumsum(lengths) - lengths
+    places: NDArray[np.int64] = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return places
+
+
+def _coordinates(
+    vertices: dict[str, NDArray[np.generic]], faces: _Element, counts: Integers, indices: Integers
+) -> CornerValues | None:
+    """Return texture coordinates of corners, or of vertices."""
+    if "texcoord" in faces.lengths and (faces.lengths["texcoord"] == 2 * counts).all():
+        rows = faces.columns["texcoord"].astype(np.float64).reshape(-1, 2)
+        return corner_values(rows, np.arange(len(rows)))
+    for names in _COORDINATES:
+        if all(name in vertices for name in names):
+            columns = [vertices[name].astype(np.float64) for name in names]
+            return corner_values(np.stack(columns, axis=1), indices)
+    return None
+
+
+def _colors(columns: dict[str, NDArray[np.generic]], indices: Integers) -> CornerValues | None:
+    """Return sRGB colours: integers are parts of the largest one of their type."""
+    if not all(name in columns for name in _COLORS):
+        return None
+    rows = []
+    for column in (columns[name] for name in _COLORS):
+        largest = 1 if column.dtype.kind == "f" else np.iinfo(column.dtype.str).max
+        rows.append(np.clip(column.astype(np.float64) / largest, 0.0, 1.0))
+    return corner_values(np.stack(rows, axis=1), indices)
+
+
+def _textured(name: bytes) -> MeshMaterial:
     texture = MeshTexture(name.decode("utf-8", "replace").strip())
     return MeshMaterial("", textures=((Slot.COLOR, texture),))
-
-
-@contextmanager
-def _damage_explained() -> Iterator[None]:
-    """Convert exceptions of trimesh to :class:`MeshError`.
-
-    Also used after loading, because trimesh computes properties lazily.
-    """
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    except _MALFORMED as error:
-        message = " ".join(str(error).split())[:80]
-        raise MeshError(f"its PLY is broken: {message}") from error
-
-
-def _surface(data: bytes) -> trimesh.Trimesh | None:
-    import trimesh
-
-    scene = trimesh.load_scene(io.BytesIO(data), file_type="ply", process=False)
-    found = scene.geometry.values()
-    return next((one for one in found if isinstance(one, trimesh.Trimesh)), None)
-
-
-def _colors(visual: Any, faces: NDArray[np.integer]) -> CornerValues | None:  # noqa: ANN401  its type has no common attributes
-    if visual.kind == "face":
-        each = np.repeat(np.arange(len(faces) // 3), 3)
-        return corner_values(visual.face_colors[:, :3] / 255.0, each)
-    if visual.kind != "vertex":
-        return None
-    return corner_values(visual.vertex_colors[:, :3] / 255.0, faces)

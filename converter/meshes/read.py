@@ -1,58 +1,33 @@
-"""Detection of the format of a mesh file, and reading of it.
-
-The reader of a format and its library are imported on demand.
-"""
+"""Detection of the format of a mesh file, and reading of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import Enum, auto
 from pathlib import Path
-from typing import assert_never
 
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
-from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
-from urdf_usd.converter.meshes.collada.mesh import read_dae
-from urdf_usd.converter.meshes.corner_values import SiblingReader
-from urdf_usd.converter.meshes.gltf.mesh import read_gltf
-from urdf_usd.converter.meshes.obj.mesh import read_obj
+from urdf_usd.converter.meshes.collada import read_dae
+from urdf_usd.converter.meshes.gltf import read_gltf
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, SiblingReader
+from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.ply import read_ply
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh
-from urdf_usd.converter.meshes.stl import (
-    read_binary_stl,
-    read_text_stl,
-)
+from urdf_usd.converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
 
-
-class _Format(Enum):
-    BINARY_STL = auto()
-    TEXT_STL = auto()
-    OBJ = auto()
-    COLLADA = auto()
-    GLTF = auto()
-    PLY = auto()
-
-
-# Memory is a multiple of the file size: about ten for binary formats, forty for OBJ and
-# a hundred for COLLADA.
-LARGEST_TEXT = 128 * MIB
-LARGEST_SIBLING = 16 * MIB
-_OF_TEXT = (_Format.TEXT_STL, _Format.OBJ, _Format.COLLADA)
 _HEAD_SIZE = 4096
 _UNSUPPORTED = (
     (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
     (b"PK\x03\x04", "it is a zip archive; unpack it"),
 )
+_OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 # Maximum size of the files of cached meshes; the meshes have about the same size.
 _CACHE_SIZE = 512 * MIB
 _CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
-_OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 
 
 def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
@@ -60,8 +35,7 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
 
     The content decides the format; the extension, in upper or lower case, decides only
     where the content does not. Units and axes are those of the file: metres and Z up,
-    unless a COLLADA file says otherwise (see
-    :mod:`urdf_usd.converter.meshes.collada.mesh`).
+    unless a COLLADA file says otherwise (see :mod:`urdf_usd.converter.meshes.collada`).
 
     Args:
         path: The file; material libraries and buffers that it refers to are read if
@@ -94,13 +68,17 @@ def decode_mesh(data: bytes, path: Path, *, positions_only: bool = False) -> Pol
     """
     if not data:
         raise MeshError("it is empty")
-    kept = _CACHE.get()
-    if kept is None:
-        return _decoded(data, path, positions_only=positions_only)
-    mesh = kept.find(path, data)
+    cache = _CACHE.get()
+    mesh = None if cache is None else cache.find(path, data)
     if mesh is None:
-        mesh = _decoded(data, path, positions_only=False)
-        kept.add(path, data, mesh)
+        siblings: dict[str, None] = {}
+        read = _reader(data, path, siblings, attributes=cache is not None or not positions_only)
+        try:
+            mesh = structs.replace(read(), sibling_files=tuple(siblings))
+        except MemoryError as error:
+            raise MeshError("there is not enough memory to read it") from error
+        if cache is not None:
+            cache.add(path, data, mesh)
     return mesh
 
 
@@ -139,90 +117,53 @@ class _MeshCache:
             self._meshes[str(path)] = data, mesh
 
 
-def _decoded(data: bytes, path: Path, *, positions_only: bool) -> PolygonMesh:
-    kind = _format(data, path.suffix.lower())
-    if kind in _OF_TEXT and len(data) > LARGEST_TEXT:
-        raise MeshError(f"it is text of more than {LARGEST_TEXT // MIB} MiB")
-    folder = _Folder(path.parent)
-    mesh = _read(data, kind, folder, positions_only=positions_only)
-    return structs.replace(mesh, sibling_files=tuple(folder.read)) if folder.read else mesh
+def _sibling_reader(folder: Path, siblings: dict[str, None]) -> SiblingReader:
+    """Return a reader of files of a folder, which records the paths that it reads."""
+
+    def read(reference: str) -> bytes | None:
+        path = folder / reference
+        try:
+            content = read_file(path, LARGEST_MESH)
+        except (OSError, ValueError):
+            # Missing, no regular file, too large, or with a null character.
+            return None
+        siblings[str(path)] = None
+        return content
+
+    return read
 
 
-class _Folder:
-    """The folder of a mesh file; records the files that are read from it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.read: dict[str, None] = {}
-
-    def read_sibling(self, largest: int) -> SiblingReader:
-        """Give files of up to so many bytes."""
-
-        def read(reference: str) -> bytes | None:
-            path = self._path / reference
-            try:
-                content = read_file(path, largest)
-            except (OSError, ValueError):
-                # Missing, no regular file, too large, or with a null character.
-                return None
-            self.read[str(path)] = None
-            return content
-
-        return read
-
-
-def _read(data: bytes, kind: _Format, folder: _Folder, *, positions_only: bool) -> PolygonMesh:
-
-    match kind:
-        case _Format.BINARY_STL:
-            return read_binary_stl(data, merged=not positions_only)
-        case _Format.TEXT_STL:
-            return read_text_stl(data, merged=not positions_only)
-        case _Format.OBJ:
-            return read_obj(
-                data,
-                folder.read_sibling(LARGEST_SIBLING),
-                attributes=not positions_only,
-            )
-        case _Format.COLLADA:
-            return read_dae(data, attributes=not positions_only)
-        case _Format.GLTF:
-            return read_gltf(data, folder.read_sibling(LARGEST_MESH))
-        case _Format.PLY:
-            return read_ply(data)
-        case _:
-            assert_never(kind)
-
-
-def _format(data: bytes, suffix: str) -> _Format:
+def _reader(
+    data: bytes, path: Path, siblings: dict[str, None], *, attributes: bool
+) -> Callable[[], PolygonMesh]:
+    """Return the reader of the format, by the first bytes or else by the file's name."""
     if holds_binary_stl(data):
-        return _Format.BINARY_STL
+        return lambda: read_binary_stl(data, merged=attributes)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
     for signature, reason in _UNSUPPORTED:
         if head.startswith(signature):
             raise MeshError(reason)
-    is_text = b"\0" not in head
-    is_gltf = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
-    is_dae = head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head)
-    signs = (
-        (head.startswith(b"glTF"), _Format.GLTF),
-        (head.startswith(b"ply"), _Format.PLY),
-        (is_gltf, _Format.GLTF),
-        (is_dae, _Format.COLLADA),
-        (is_text and head[:5].lower() == b"solid", _Format.TEXT_STL),
-        (is_text and bool(_OBJ_LINE.search(head)), _Format.OBJ),
-    )
-    for seen, kind in signs:
-        if seen:
-            return kind
-    kinds = {
-        ".stl": _Format.TEXT_STL if is_text else _Format.BINARY_STL,
-        ".obj": _Format.OBJ,
-        ".dae": _Format.COLLADA,
+    suffix, is_text = path.suffix.lower(), b"\0" not in head
+    sibling = _sibling_reader(path.parent, siblings)
+    readers: dict[str, Callable[[], PolygonMesh]] = {
+        ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data, merged=attributes),
+        ".obj": lambda: read_obj(data, sibling, attributes=attributes),
+        ".dae": lambda: read_dae(data, attributes=attributes),
     }
-    if suffix not in kinds:
+    is_json = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
+    if head.startswith(b"glTF") or is_json:
+        return lambda: read_gltf(data, sibling)
+    if head.startswith(b"ply"):
+        return lambda: read_ply(data)
+    if head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head):
+        return readers[".dae"]
+    if is_text and head[:5].lower() == b"solid":
+        return readers[".stl"]
+    if is_text and _OBJ_LINE.search(head):
+        return readers[".obj"]
+    if suffix not in readers:
         raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
-    return kinds[suffix]
+    return readers[suffix]
 
 
 def mesh_notes(name: str, mesh: PolygonMesh, location: Location | None) -> tuple[Diagnostic, ...]:

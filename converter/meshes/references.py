@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from urdf_usd.converter.meshes.binary_stl import holds_binary_stl
+from urdf_usd.converter.meshes.stl import holds_binary_stl
 
 _LIBRARY = b"mtllib"
 # Keyword, which is found many times faster than a pattern, and the pattern.

@@ -16,18 +16,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes.binary_stl import (
-    HEADER_SIZE,
-    TRIANGLE_SIZE,
-    announced_size,
-)
-from urdf_usd.converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.mesh import (
     MeshError,
     PolygonMesh,
     build_mesh,
@@ -35,6 +29,8 @@ from urdf_usd.converter.meshes.polygon_mesh import (
     merge_equal_points,
 )
 
+# A name of 80 bytes, then the number of triangles.
+_COUNT = slice(80, 84)
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 
 # Names of solids are free text and may contain keywords.
@@ -49,9 +45,19 @@ _FACET = re.compile(
     re.IGNORECASE,
 )
 _WORDS_OF_CORNER = 4
-_CORNERS_OF_TRIANGLE = 3
 # Longest quote of a damaged facet, in characters.
 _SHOWN = 200
+
+
+def holds_binary_stl(data: bytes) -> bool:
+    """Return whether the size matches the header of binary STL."""
+    return len(data) == _announced_size(data)
+
+
+def _announced_size(data: bytes) -> int | None:
+    if len(data) < _COUNT.stop:
+        return None
+    return _COUNT.stop + int.from_bytes(data[_COUNT], "little") * _TRIANGLE.itemsize
 
 
 def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
@@ -64,15 +70,13 @@ def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
     """
-    size = announced_size(data)
+    size = _announced_size(data)
     if size is None:
         raise MeshError("it is too short for an STL file")
-    start = HEADER_SIZE
-    if len(data) < size:
-        announced, held = ((n - start) // TRIANGLE_SIZE for n in (size, len(data)))
+    announced, held = ((n - _COUNT.stop) // _TRIANGLE.itemsize for n in (size, len(data)))
+    if held < announced:
         raise MeshError(f"it announces {announced} triangles but holds {held}")
-    count = (size - start) // TRIANGLE_SIZE
-    triangles = np.frombuffer(data, _TRIANGLE, count, offset=start)
+    triangles = np.frombuffer(data, _TRIANGLE, announced, offset=_COUNT.stop)
     corners = triangles["corners"].reshape(-1, 3).astype(np.float32)
     return _build(corners, merged=merged)
 
@@ -110,8 +114,10 @@ def _corners(text: bytes) -> NDArray[np.float32]:
         if facet is None:
             raise MeshError(f"its STL is broken: {_quoted(text, place)} is no facet")
         words = facet[1].split()
-        if len(words) > _WORDS_OF_CORNER * _CORNERS_OF_TRIANGLE:
-            words = _fan(words)
+        if len(words) > 3 * _WORDS_OF_CORNER:
+            # The triangles of a polygon.
+            first, *others = (words[at : at + 4] for at in range(0, len(words), 4))
+            words = [word for edge in pairwise(others) for word in (*first, *edge[0], *edge[1])]
         del words[::_WORDS_OF_CORNER]
         try:
             numbers.extend(map(float, words))
@@ -122,15 +128,6 @@ def _corners(text: bytes) -> NDArray[np.float32]:
     # Overflow to infinity is refused by _build.
     with np.errstate(over="ignore"):
         return np.frombuffer(numbers, np.float64).astype(np.float32).reshape(-1, 3)
-
-
-def _fan(words: Sequence[bytes]) -> list[bytes]:
-    """Return the words of the triangles of a polygon."""
-    corners = [
-        words[start : start + _WORDS_OF_CORNER] for start in range(0, len(words), _WORDS_OF_CORNER)
-    ]
-    first, *others = corners
-    return [word for second, third in pairwise(others) for word in (*first, *second, *third)]
 
 
 def _quoted(text: bytes, start: int) -> str:
@@ -149,18 +146,14 @@ def _build(
         lost: NDArray[np.bool_] = ~np.logical_and.reduce(finite, axis=1)
         skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
         corners = corners[np.repeat(~lost, 3)]
-    points, indices = (merge_equal_points if merged else _loose)(corners)
-    return build_mesh(points, np.full(len(indices) // 3, 3, np.int32), indices, skipped=skipped)
-
-
-def _loose(
-    corners: NDArray[np.float32],
-) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return unmerged corners, without degenerate triangles."""
+    if merged:
+        points, indices = merge_equal_points(corners)
+        return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)
+    # Degenerate triangles are recognised by equal indices, which need merged points.
     axes = corners.reshape(-1, 3, 3).T
     flat = np.zeros(axes.shape[-1], dtype=bool)
     for one, other in ((0, 1), (1, 2), (2, 0)):
         flat |= np.logical_and.reduce([axis[one] == axis[other] for axis in axes])
-    if flat.any():
-        corners = corners[np.repeat(~flat, 3)]
-    return corners, np.arange(len(corners), dtype=np.int32)
+    corners = corners[np.repeat(~flat, 3)] if flat.any() else corners
+    count = len(corners) // 3
+    return build_mesh(corners, np.full(count, 3), np.arange(3 * count), skipped=skipped)

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.mesh_materials import (
     PLAIN_SAMPLING,
     MeshMaterial,
     MeshTexture,

@@ -12,7 +12,7 @@ import math
 from msgspec import Struct, structs
 from pxr import Gf, Sdf
 
-from urdf_usd.converter.meshes.mesh_material import PLAIN_SAMPLING, Sampling, Slot, Wrap
+from urdf_usd.converter.meshes.mesh_materials import PLAIN_SAMPLING, Sampling, Slot, Wrap
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import Vec3, Vec4
 from urdf_usd.converter.usd.writer.specs import define

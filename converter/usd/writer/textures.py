@@ -15,7 +15,7 @@ from PIL import UnidentifiedImageError
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
-from urdf_usd.converter.meshes.mesh_material import MeshTexture
+from urdf_usd.converter.meshes.mesh_materials import MeshTexture
 from urdf_usd.converter.urdf.files.packages import (
     is_package,
     is_repository,

@@ -21,7 +21,7 @@ from tests.converter.usd.scenes import (
 from tests.converter.usd.textured_meshes import png, robot, visual
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.meshes.polygon_mesh import PolygonMesh
+from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,

@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from urdf_usd.converter.meshes import read_mesh
-from urdf_usd.converter.meshes.corner_values import face_normals
-from urdf_usd.converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.mesh import face_normals, mirrored
+from urdf_usd.converter.meshes.mesh_materials import (
     MeshMaterial,
     MeshTexture,
     Sampling,
     Slot,
     Wrap,
 )
-from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.polygon_mesh import mirrored
+from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.read import read_mesh
 
 # A pentagon in an oblique plane, and its unit normal.
 NORMAL = np.array([2.0, -1.0, 2.0]) / 3

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
+from urdf_usd.converter.meshes.read import read_mesh
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside; all numbers have
 # an exact binary form.

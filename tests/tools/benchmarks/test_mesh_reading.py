@@ -13,7 +13,7 @@ import pytest
 import trimesh
 
 from tests.tools.benchmarks.generated import sheet
-from urdf_usd.converter.meshes import read_mesh
+from urdf_usd.converter.meshes.read import read_mesh
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

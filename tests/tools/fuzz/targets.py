@@ -21,8 +21,8 @@ from pxr import Sdf, Usd, Vt
 from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.lint.linting import lint
-from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.polygon_mesh import MeshError, PolygonMesh, mirrored
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, mirrored
+from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.read import decode_mesh
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption

@@ -11,7 +11,7 @@ from pxr import Sdf, Usd, UsdShade
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from tests.converter.usd.textured_meshes import shaders
 from urdf_usd.converter.colors import linear_from_srgb
-from urdf_usd.converter.meshes.mesh_material import Sampling, Slot, Wrap
+from urdf_usd.converter.meshes.mesh_materials import Sampling, Slot, Wrap
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
 from urdf_usd.converter.usd.writer.specs import define

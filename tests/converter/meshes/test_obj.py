@@ -11,9 +11,9 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
-from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.polygon_mesh import split_groups
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
+from urdf_usd.converter.meshes.obj import read_obj
+from urdf_usd.converter.meshes.read import read_mesh
 
 VERTICES = """v 0.1 0.2 0.3
 v 1.4 0.0 -0.2

@@ -10,9 +10,8 @@ import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.converter.meshes.obj.mesh import read_obj
-from urdf_usd.converter.meshes.obj.writer import obj_text
-from urdf_usd.converter.meshes.polygon_mesh import build_mesh
+from urdf_usd.converter.meshes.mesh import build_mesh
+from urdf_usd.converter.meshes.obj import obj_text, read_obj
 
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 

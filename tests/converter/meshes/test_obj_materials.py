@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.converter.meshes.mesh_material import MeshMaterial, Sampling, Slot, Wrap
-from urdf_usd.converter.meshes.obj.materials import read_libraries
+from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, Sampling, Slot, Wrap
+from urdf_usd.converter.meshes.obj import read_libraries
 
 
 def material(statements: str) -> MeshMaterial:

@@ -11,7 +11,8 @@ import pybullet_data
 import pytest
 from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
+from urdf_usd.converter.meshes.read import read_mesh
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside.
 CORNERS: NDArray[np.float64] = np.array(
@@ -466,7 +467,7 @@ DAMAGED = {
         document(shape=geometry(primitive("polylist", "<vcount>2000000000</vcount><p>0 1 2</p>"))),
         "do not add up",
     ),
-    "offset": (document().replace('offset="0"', 'offset="999999999"'), "offset"),
+    "offset": (document().replace('offset="0"', 'offset="999999999"'), "indices are broken"),
     "unit": (document(asset='<unit meter="0"/>'), "<unit>"),
     "unit text": (document(asset='<unit meter="inch"/>'), "<unit>"),
     "deep": (document("<node>" * 9000 + "</node>" * 9000), "no surface"),

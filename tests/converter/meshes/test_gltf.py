@@ -21,9 +21,9 @@ from tests.converter.meshes.gltf_files import (
     Json,
     triangle,
 )
-from urdf_usd.converter.meshes import MeshError, PolygonMesh, read_mesh
-from urdf_usd.converter.meshes.corner_values import CornerValues
-from urdf_usd.converter.meshes.gltf.mesh import read_gltf
+from urdf_usd.converter.meshes.gltf import read_gltf
+from urdf_usd.converter.meshes.mesh import CornerValues, MeshError, PolygonMesh
+from urdf_usd.converter.meshes.read import read_mesh
 
 # Y up to Z up.
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
@@ -290,7 +290,7 @@ def _extension(name: str) -> Callable[[Gltf], object]:
         (edited(lambda d: d.root["nodes"][0].update(children=[0])), "exceed the limit"),
         (edited(lambda d: d.root["nodes"][0].update(mesh=7)), "meshes 7, of 1"),
         (edited(lambda d: d.root["nodes"][0].update(scale=[1, 2])), "length 3"),
-        (edited(lambda d: d.root["accessors"][2].update(count=9**9)), "more than"),
+        (edited(lambda d: d.root["accessors"][2].update(count=9**9)), "beyond the end"),
         (edited(lambda d: d.root["accessors"][2].update(count=4)), "beyond the end"),
         (edited(lambda d: d.root["accessors"][2].update(componentType=1)), "type 1"),
         (triangle().text("data:;base64,A"), "not base64"),

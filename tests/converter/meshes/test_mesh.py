@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from urdf_usd.converter.meshes.polygon_mesh import (
+from urdf_usd.converter.meshes.mesh import (
     MeshError,
     SurfaceAttributes,
     build_mesh,
     merge_equal_points,
     mirrored,
-    reversed_faces,
+    reversed_corners,
 )
 
 # An irregular pyramid over a quadrilateral: one face of four corners, four of three.
@@ -198,7 +198,7 @@ def test_faces_are_reversed_separately(sizes: list[int]) -> None:
     counts = np.array(sizes, dtype=np.int64)
     indices = np.arange(counts.sum()) * 3 % 7
 
-    pieces = np.split(reversed_faces(counts, indices), np.cumsum(counts)[:-1])
+    pieces = np.split(indices[reversed_corners(counts)], np.cumsum(counts)[:-1])
 
     for piece, original in zip(pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True):
         # The first corner stays, since polygons are triangulated as fans around it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from urdf_usd.converter.meshes.collada.mesh import read_dae
-from urdf_usd.converter.meshes.corner_values import CornerValues
-from urdf_usd.converter.meshes.mesh_material import (
+from urdf_usd.converter.meshes.collada import read_dae
+from urdf_usd.converter.meshes.mesh import CornerValues
+from urdf_usd.converter.meshes.mesh_materials import (
     MeshMaterial,
     MeshTexture,
     Sampling,

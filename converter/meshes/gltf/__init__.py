@@ -1,1 +1,0 @@
-"""glTF and GLB files."""

@@ -1,0 +1,585 @@
+"""The mesh that all readers return, and the operations on its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from msgspec import Struct, structs
+from numpy.typing import NDArray
+
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
+from urdf_usd.converter.meshes.mesh_materials import MeshMaterial
+
+Points: TypeAlias = "NDArray[np.float64]"
+Matrix: TypeAlias = "NDArray[np.float64]"
+Indices: TypeAlias = "NDArray[np.int32]"
+Integers: TypeAlias = "NDArray[np.integer]"
+# Returns the content of a file that a mesh file refers to; None if missing.
+SiblingReader: TypeAlias = Callable[[str], bytes | None]
+_T = TypeVar("_T", bound=np.generic)
+
+# Indices are 32-bit integers, as in USD.
+_LARGEST_COUNT = 2**31 - 1
+# Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
+_HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
+_TRIANGLE = 3
+# Ratio of values to corners from which unused values are dropped by sorting.
+_MANY = 8
+
+
+class MeshError(Exception):
+    """A mesh file cannot be read; ``reason`` says why in one line, without the file's name."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = truncate(reason, LONG_TEXT)
+
+
+class CornerValues(Struct, frozen=True, eq=False):
+    """Values at the corners of faces, in read-only arrays, without unused values."""
+
+    values: NDArray[np.float64]  # (K, D)
+    indices: Indices  # value of each corner, in the order of ``face_indices``
+
+    def take(self, corners: Integers | NDArray[np.bool_]) -> CornerValues | None:
+        """Return the values of some corners, or of all in another order."""
+        return corner_values(self.values, self.indices[corners])
+
+
+class SurfaceAttributes(Struct, frozen=True, eq=False):
+    """Attributes of a surface besides positions and faces; None if absent."""
+
+    normals: CornerValues | None = None  # unit vectors; zero before build_mesh for none
+    # (u, v) with v up: the lower edge of the image is v = 0; unused further sets are None.
+    texture_coordinates: CornerValues | None = None
+    further_coordinates: tuple[CornerValues | None, ...] = ()
+    colors: CornerValues | None = None  # sRGB in [0, 1]
+    face_materials: Indices | None = None  # (F,) negative for none
+    materials: tuple[MeshMaterial, ...] = ()
+    face_groups: Indices | None = None  # (F,) ascending, for files with several groups
+    groups: tuple[str, ...] = ()  # names may repeat
+
+    @property
+    def coordinate_sets(self) -> tuple[CornerValues | None, ...]:
+        """All sets of texture coordinates, by number."""
+        return (self.texture_coordinates, *self.further_coordinates)
+
+    def of_corners(self, corners: Integers | NDArray[np.bool_]) -> SurfaceAttributes:
+        """Return the attributes of some corners, or of all in another order."""
+        first, *further = (values and values.take(corners) for values in self.coordinate_sets)
+        return structs.replace(
+            self,
+            normals=self.normals and self.normals.take(corners),
+            texture_coordinates=first,
+            further_coordinates=tuple(further),
+            colors=self.colors and self.colors.take(corners),
+        )
+
+    def of_faces(self, faces: NDArray[np.bool_], face_counts: Integers) -> SurfaceAttributes:
+        """Return the attributes of some faces."""
+        materials, groups = (
+            None if numbers is None else read_only(numbers[faces])
+            for numbers in (self.face_materials, self.face_groups)
+        )
+        kept = self.of_corners(np.repeat(faces, face_counts))
+        return structs.replace(kept, face_materials=materials, face_groups=groups)
+
+
+NO_ATTRIBUTES = SurfaceAttributes()
+
+
+class PolygonMesh(Struct, frozen=True, eq=False):
+    """A polygon mesh, in read-only arrays.
+
+    Every point belongs to a face, and every face has at least three distinct points.
+    """
+
+    points: Points  # (N, 3) in the frame of the file [m]
+    face_counts: Indices  # (F,) number of corners of each face
+    # Points of all corners, face by face, counter-clockwise seen from outside.
+    face_indices: Indices
+    # X_UP or Y_UP if the file has that up axis, and the points were taken as they are.
+    ignored_up_axis: str | None = None
+    skipped: tuple[str, ...] = ()  # omitted content of the file
+    attributes: SurfaceAttributes = NO_ATTRIBUTES
+    sibling_files: tuple[str, ...] = ()  # other files that were read with the mesh file
+
+
+def build_mesh(
+    points: NDArray[np.floating],
+    face_counts: Integers,
+    face_indices: Integers,
+    *,
+    ignored_up_axis: str | None = None,
+    skipped: tuple[str, ...] = (),
+    attributes: SurfaceAttributes = NO_ATTRIBUTES,
+) -> PolygonMesh:
+    """Check a surface, and drop degenerate faces and unused points.
+
+    Faces with fewer than three distinct points are dropped; slivers of three distinct
+    points are kept, because they close the surface. Faces with a point that is not
+    finite in float32 are dropped, and counted in ``skipped``. Unused points are
+    dropped, because they would affect bounds and convex hulls. Zero normals become
+    those of their faces.
+
+    The arguments are the fields of :class:`PolygonMesh`.
+
+    Raises:
+        MeshError: An index is out of range, or no face is left.
+    """
+    check_indices(len(points), face_counts, face_indices)
+    sound = _faces_of_three_points(face_counts, face_indices)
+    if not sound.any():
+        raise MeshError("it holds no faces")
+    if not _fits_float32(points):
+        finite = _finite_faces(points, face_counts, face_indices)
+        skipped = (*skipped, *faces_left_out(sound & ~finite, sound))
+        sound &= finite
+    if not sound.all():
+        attributes = attributes.of_faces(sound, face_counts)
+        face_indices = face_indices[np.repeat(sound, face_counts)]
+        face_counts = face_counts[sound]
+    normals = attributes.normals
+    if normals is not None and not (directed := (normals.values != 0.0).any(axis=1)).all():
+        indices = np.where(directed[normals.indices], normals.indices, -1)
+        of_faces = face_normals(points, face_counts, face_indices)
+        normals = fill_missing(normals.values, indices, of_faces)
+        attributes = structs.replace(attributes, normals=normals)
+    points, face_indices = drop_unused(points, face_indices)
+    return PolygonMesh(
+        points=read_only(points.astype(np.float64)),
+        face_counts=read_only(face_counts.astype(np.int32)),
+        face_indices=read_only(face_indices.astype(np.int32)),
+        ignored_up_axis=ignored_up_axis,
+        skipped=truncate_list(skipped),
+        attributes=attributes,
+    )
+
+
+def faces_left_out(lost: NDArray[np.bool_], faces: NDArray[np.bool_]) -> tuple[str, ...]:
+    """Return a text about the number of faces with a point that is not finite.
+
+    Args:
+        lost: (F,) faces with such a point.
+        faces: (F,) all valid faces.
+
+    Raises:
+        MeshError: All faces have such a point.
+    """
+    count, total = int(lost.sum()), int(faces.sum())
+    if count == total:
+        raise MeshError("every face has a vertex that is not finite")
+    text = f"faces left out for a vertex that is not finite: {count} of {total}"
+    return (text,) if count else ()
+
+
+def check_indices(point_count: int, face_counts: Integers, face_indices: Integers) -> None:
+    """Check the indices of faces.
+
+    Raises:
+        MeshError: They are inconsistent or out of range.
+    """
+    if max(point_count, len(face_indices)) > _LARGEST_COUNT:
+        raise MeshError("it is too large for 32-bit indices")
+    if len(face_counts) and face_counts.min() < 0:
+        raise MeshError("a face has a negative number of corners")
+    if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
+        raise MeshError("its faces do not add up to its corners")
+    if len(face_indices) and not (face_indices.min() >= 0 and face_indices.max() < point_count):
+        raise MeshError(f"a face refers to none of its {point_count} vertices")
+
+
+def _faces_of_three_points(face_counts: Integers, face_indices: Integers) -> NDArray[np.bool_]:
+    if len(face_counts) and face_counts.min() == face_counts.max() == _TRIANGLE:
+        a, b, c = face_indices.reshape(-1, _TRIANGLE).T
+        distinct: NDArray[np.bool_] = (a != b) & (b != c) & (c != a)
+        return distinct
+    sound = face_counts > 0
+    counts = face_counts[sound]
+    if not len(counts):
+        return sound
+    starts = np.cumsum(counts, dtype=np.int64) - counts
+    lowest = np.repeat(np.minimum.reduceat(face_indices, starts), counts)
+    highest = np.repeat(np.maximum.reduceat(face_indices, starts), counts)
+    # A third point exists where a corner is neither the lowest nor the highest.
+    third = (face_indices != lowest) & (face_indices != highest)
+    sound[sound] = np.logical_or.reduceat(third, starts)
+    return sound
+
+
+def _finite_faces(
+    points: NDArray[np.floating], face_counts: Integers, face_indices: Integers
+) -> NDArray[np.bool_]:
+    with np.errstate(over="ignore"):
+        finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
+    faces = np.repeat(np.arange(len(face_counts)), face_counts)
+    result = np.ones(len(face_counts), dtype=bool)
+    result[faces[~finite[face_indices]]] = False
+    return result
+
+
+def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
+    """Mirror a mesh along the given axes; faces stay counter-clockwise."""
+    if not any(axes):
+        return mesh
+    signs = np.where(axes, -1.0, 1.0)
+    attributes, indices = mesh.attributes, mesh.face_indices
+    if attributes.normals is not None:
+        values = read_only(attributes.normals.values * signs)
+        normals = CornerValues(values, attributes.normals.indices)
+        attributes = structs.replace(attributes, normals=normals)
+    if sum(axes) % 2 == 1:
+        order = reversed_corners(mesh.face_counts)
+        indices, attributes = indices[order], attributes.of_corners(order)
+    return build_mesh(mesh.points * signs, mesh.face_counts, indices, attributes=attributes)
+
+
+def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
+    """Return the order of corners that reverses every face, the first corner first.
+
+    Readers triangulate a polygon as a fan around its first corner: around another one,
+    the surface of a polygon that is not flat or not convex would change.
+    """
+    starts = np.repeat(np.cumsum(face_counts, dtype=np.int64) - face_counts, face_counts)
+    sizes = np.repeat(face_counts, face_counts)
+    order: NDArray[np.int64] = starts + (sizes - (np.arange(len(starts)) - starts)) % sizes
+    return order
+
+
+def has_groups(mesh: PolygonMesh) -> bool:
+    """Return whether at least two groups have faces."""
+    numbers = mesh.attributes.face_groups
+    # In ascending order.
+    return numbers is not None and bool(numbers[0] != numbers[-1])
+
+
+def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
+    """Return the name and the surface of each group of faces, without attributes.
+
+    Empty unless at least two groups have faces.
+    """
+    if not has_groups(mesh) or mesh.attributes.face_groups is None:
+        return ()
+    numbers, sizes = np.unique(mesh.attributes.face_groups, return_counts=True)
+    face_ends = np.cumsum(sizes)
+    corner_ends = np.cumsum(mesh.face_counts, dtype=np.int64)[face_ends - 1]
+    counts = np.split(mesh.face_counts, face_ends[:-1])
+    surfaces = []
+    for own_counts, own in zip(counts, np.split(mesh.face_indices, corner_ends[:-1]), strict=True):
+        # Sorted: time must not grow with the size of the whole mesh for each group.
+        used, renumbered = np.unique(own, return_inverse=True)
+        surfaces.append(build_mesh(mesh.points[used], own_counts, renumbered))
+    names = (mesh.attributes.groups[number] for number in numbers.tolist())
+    return tuple(zip(names, surfaces, strict=True))
+
+
+def join_groups(groups: Sequence[tuple[str, PolygonMesh]]) -> PolygonMesh:
+    """Join named surfaces to a mesh with one group each; the inverse of splitting."""
+    sizes = [len(mesh.face_counts) for _, mesh in groups]
+    attributes = SurfaceAttributes(
+        face_groups=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        groups=tuple(name for name, _ in groups),
+    )
+    arrays = _concatenated([(m.points, m.face_counts, m.face_indices) for _, m in groups])
+    return build_mesh(*arrays, attributes=attributes)
+
+
+def _concatenated(
+    surfaces: Sequence[tuple[Points, Integers, Integers]],
+) -> tuple[Points, Integers, Integers]:
+    """Join points, counts and indices; consecutive surfaces may share their points."""
+    blocks: list[Points] = []
+    indices, total = [], 0
+    for points, _, own in surfaces:
+        if not blocks or points is not blocks[-1]:
+            blocks.append(points)
+            total += len(points)
+        indices.append(own + (total - len(points)))
+    counts = np.concatenate([counts for _, counts, _ in surfaces])
+    return np.concatenate(blocks), counts, np.concatenate(indices)
+
+
+class SurfacePart(Struct, frozen=True, eq=False):
+    """Polygons with one material; parts of one geometry share their array of points."""
+
+    points: Points
+    counts: Integers
+    indices: Integers
+    normals: CornerValues | None
+    coordinates: Mapping[int, CornerValues]  # by number of the set
+    colors: CornerValues | None  # sRGB
+    material: Hashable  # key of the material; None for none
+
+
+def join_parts(
+    parts: Sequence[SurfacePart],
+    materials: Mapping[Any, MeshMaterial],
+    *,
+    metres_per_unit: float = 1.0,
+    ignored_up_axis: str | None = None,
+    skipped: tuple[str, ...] = (),
+) -> PolygonMesh:
+    """Join parts to one mesh, with the materials that they use in order of their first use.
+
+    What only some parts have is completed: normals by those of the faces, coordinates by
+    zero, colours by white. Of the further sets of coordinates, those of textures are kept.
+    """
+    points, counts, indices = _concatenated([(p.points, p.counts, p.indices) for p in parts])
+    used = list(dict.fromkeys(part.material for part in parts if part.material in materials))
+    numbers = {key: number for number, key in enumerate(used)}
+    sets = {0} | {
+        texture.sampling.coordinates for key in used for _, texture in materials[key].textures
+    }
+    first, *further = (
+        _joined(parts, [part.coordinates.get(number) for part in parts], np.zeros(2))
+        if number in sets
+        else None
+        for number in range(max(sets) + 1)
+    )
+    attributes = SurfaceAttributes(
+        normals=_joined(parts, [part.normals for part in parts], None),
+        texture_coordinates=first,
+        further_coordinates=tuple(further),
+        colors=_joined(parts, [part.colors for part in parts], np.ones(3)),
+        face_materials=np.repeat(
+            np.array([numbers.get(part.material, -1) for part in parts], np.int32),
+            [len(part.counts) for part in parts],
+        )
+        if used
+        else None,
+        materials=tuple(materials[key] for key in used),
+    )
+    return build_mesh(
+        points * metres_per_unit,
+        counts,
+        indices,
+        ignored_up_axis=ignored_up_axis,
+        skipped=skipped,
+        attributes=attributes,
+    )
+
+
+def _joined(
+    parts: Sequence[SurfacePart],
+    values: Sequence[CornerValues | None],
+    missing: NDArray[np.float64] | None,
+) -> CornerValues | None:
+    """Join values of parts, completed by a value or else by the normals of faces."""
+    if all(part is None for part in values):
+        return None
+    if len(parts) == 1:
+        return values[0]
+    rows, indices, start = [], [], 0
+    for part, held in zip(parts, values, strict=True):
+        if held is not None:
+            row, index = held.values, held.indices
+        else:
+            if missing is None:
+                row = face_normals(part.points, part.counts, part.indices)
+            else:
+                row = np.broadcast_to(missing, (len(part.indices), len(missing)))
+            index = np.arange(len(row), dtype=np.int32)
+        rows.append(row)
+        indices.append(index + start)
+        start += len(row)
+    return corner_values(np.concatenate(rows), np.concatenate(indices))
+
+
+def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValues | None:
+    """Build values of corners; None unless all corners have a finite value.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner.
+    """
+    if not are_valid_indices(indices, len(values)):
+        return None
+    values, indices = drop_unused(values, indices)
+    if not _fits_float32(values):
+        return None
+    # Views, so that the given arrays stay writeable.
+    return CornerValues(
+        read_only(values.astype(np.float64, copy=False).view()),
+        read_only(indices.astype(np.int32, copy=False).view()),
+    )
+
+
+def are_valid_indices(indices: Integers, count: int) -> bool:
+    """Return whether there are indices, all from 0 to ``count`` - 1."""
+    return bool(len(indices) and indices.min() >= 0 and indices.max() < count)
+
+
+def drop_unused(values: NDArray[_T], indices: Integers) -> tuple[NDArray[_T], Integers]:
+    """Drop rows that no index uses; all indices are within the rows."""
+    if len(indices) * _MANY < len(values):
+        # Many parts may share the values of a large surface; time must not grow with
+        # the size of the whole for each part.
+        used, indices = np.unique(indices, return_inverse=True)
+        return values[used], indices
+    is_used = np.zeros(len(values), dtype=bool)
+    is_used[indices] = True
+    if is_used.all():
+        return values, indices
+    numbers = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return values[is_used], numbers[indices]
+
+
+def fill_missing(
+    values: NDArray[np.floating], indices: Integers, missing: NDArray[np.floating]
+) -> CornerValues | None:
+    """Fill in values of corners without one; None if no corner has one.
+
+    Args:
+        values: (K, D) values.
+        indices: Value of each corner; out of range for none.
+        missing: (D,) value, or (corners, D) values, for corners without one.
+    """
+    lacks = (indices < 0) | (indices >= len(values))
+    if lacks.all():
+        return None
+    if not lacks.any():
+        return corner_values(values, indices)
+    extra = missing[None] if missing.ndim == 1 else missing[lacks]
+    filled = np.where(lacks, 0, indices)
+    filled[lacks] = len(values) + (0 if missing.ndim == 1 else np.arange(len(extra)))
+    return corner_values(np.concatenate([values, extra]), filled)
+
+
+def face_normals(
+    points: NDArray[np.floating], face_counts: Integers, face_indices: Integers
+) -> NDArray[np.float64]:
+    """Return the unit face normal at every corner (Newell's method).
+
+    The Z axis for faces without area.
+
+    Args:
+        points: (N, 3) positions.
+        face_counts: (F,) corners per face.
+        face_indices: Points of all corners, face by face.
+    """
+    # reduceat cannot handle faces without corners.
+    face_counts = face_counts[face_counts > 0]
+    starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
+    following = np.arange(1, len(face_indices) + 1)
+    following[starts + face_counts - 1] = starts
+    corners = points[face_indices].astype(np.float64)
+    corners = corners - np.repeat(corners[starts], face_counts, axis=0)
+    # Positions that are not finite are refused later, by build_mesh.
+    with np.errstate(all="ignore"):
+        doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
+    normals = unit_vectors(doubled)
+    flat = (normals == 0.0).all(axis=1)
+    normals[flat, 2] = 1.0
+    return np.repeat(normals, face_counts, axis=0)
+
+
+def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return (K, 3) unit vectors; zero for those that are zero or not finite."""
+    x, y, z = vectors.T
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(x * x + y * y + z * z)[:, None]
+    sound = np.isfinite(lengths) & (lengths > 0)
+    result: NDArray[np.float64]
+    if sound.all():
+        result = vectors / lengths
+    else:
+        result = np.where(sound, vectors, 0.0) / np.where(sound, lengths, 1.0)
+    return result
+
+
+def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Points:
+    """Multiply a (3, 3) matrix with each of (K, 3) vectors.
+
+    Without BLAS, whose rounding depends on the processor, and which starts threads.
+    Zeros are positive. Vectors that are not finite stay so.
+    """
+    if np.array_equal(linear, np.eye(3)):
+        return vectors + 0.0
+    x, y, z = vectors.T
+    rows = np.empty(vectors.shape)
+    for row, (a, b, c) in zip(rows.T, linear, strict=True):
+        row[:] = a * x + b * y + c * z + 0.0
+    return rows
+
+
+def transform_normals(normals: NDArray[np.float64], linear: Matrix) -> Points:
+    """Return unit normals of a transformed surface; those of a mirrored one face outwards.
+
+    The cofactors of the transform are its inverse transpose up to a factor.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = linear
+    cofactors = np.array(
+        [
+            [e * i - h * f, f * g - i * d, d * h - g * e],
+            [h * c - b * i, i * a - c * g, g * b - a * h],
+            [b * f - e * c, c * d - f * a, a * e - d * b],
+        ]
+    )
+    with np.errstate(all="ignore"):
+        sign = -1.0 if np.linalg.det(linear) < 0 else 1.0
+        return unit_vectors(transform_vectors(normals, sign * cofactors))
+
+
+def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
+    """Merge equal positions, in the order of first occurrence.
+
+    Positions are compared exactly; the two zeros are equal.
+
+    Args:
+        corners: (M, 3) positions, all numbers.
+
+    Returns:
+        The (N, 3) distinct positions, and for each corner the index of its position.
+    """
+    # Equal numbers have equal bits after the sum, which removes negative zeros.
+    rows = (corners + np.float32(0)).view(np.uint32)
+    first = _first_of_runs(*_sorted_by_hash(rows))
+    if any((column[first] != column).any() for column in rows.T):
+        # Different rows with one hash: among a million rows, once in thirty times.
+        order = np.lexsort(rows.T)
+        first = _first_of_runs(order, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))
+    is_first = np.zeros(len(corners), dtype=bool)
+    is_first[first] = True
+    numbers = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    return corners[is_first].astype(np.float64), numbers[first]
+
+
+def _sorted_by_hash(rows: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return (M,) indices of rows sorted by a hash and by index, and where the hash changes.
+
+    Sorting integers is several times as fast as sorting rows or indices: their upper
+    bits are the hash, and their lower ones the index.
+    """
+    index_bits = np.uint64(len(rows).bit_length())
+    in_index = (np.uint64(1) << index_bits) - np.uint64(1)
+    keys = np.zeros(len(rows), np.uint64)
+    for column, factor in zip(rows.T, _HASH_FACTORS, strict=True):
+        keys += column * factor
+    keys &= ~in_index
+    keys |= np.arange(len(rows), dtype=np.uint64)
+    keys.sort()
+    order = (keys & in_index).astype(np.intp)
+    keys >>= index_bits
+    return order, keys[1:] != keys[:-1]
+
+
+def _first_of_runs(order: NDArray[np.intp], changes: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return for each element the first one of its run in the sorted order."""
+    starts = np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), changes]))
+    first = np.empty_like(order)
+    first[order] = np.repeat(order[starts], np.diff(starts, append=len(order)))
+    return first
+
+
+def read_only(array: NDArray[_T]) -> NDArray[_T]:
+    """Make an array read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def _fits_float32(values: NDArray[np.floating]) -> bool:
+    """Return whether numbers are finite in float32, as stored in USD."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(values.astype(np.float32)).all())

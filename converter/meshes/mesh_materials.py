@@ -1,0 +1,121 @@
+"""Materials of mesh files of any format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, structs
+
+
+class Wrap(StrEnum):
+    """Wrap mode of a texture."""
+
+    REPEAT = "repeat"
+    MIRROR = "mirror"
+    CLAMP = "clamp"
+    BLACK = "black"
+
+
+class Slot(StrEnum):
+    """Material input that a texture is for."""
+
+    COLOR = "color"
+    EMISSION = "emission"
+    OPACITY = "opacity"
+    METALNESS = "metalness"
+    ROUGHNESS = "roughness"
+    NORMAL = "normal"
+    OCCLUSION = "occlusion"
+
+    @property
+    def is_color(self) -> bool:
+        """Whether its texture is sRGB-encoded."""
+        return self in {Slot.COLOR, Slot.EMISSION}
+
+
+class Sampling(Struct, frozen=True):
+    """Sampling of a texture, at ``rotate(coordinates * scale, rotation) + translation``.
+
+    Its lower left corner is (0, 0), its upper right corner (1, 1).
+    """
+
+    components: str = "rgb"  # or one of r, g, b and a
+    wrap_s: Wrap = Wrap.REPEAT
+    wrap_t: Wrap = Wrap.REPEAT
+    coordinates: int = 0  # number of the set of texture coordinates
+    scale: tuple[float, float] = (1.0, 1.0)
+    rotation: float = 0.0  # counter-clockwise [rad]
+    translation: tuple[float, float] = (0.0, 0.0)
+    gain: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)  # linear, per component
+
+    @property
+    def moves(self) -> bool:
+        """Whether the texture coordinates are transformed."""
+        still = (PLAIN_SAMPLING.scale, PLAIN_SAMPLING.rotation, PLAIN_SAMPLING.translation)
+        return (self.scale, self.rotation, self.translation) != still
+
+
+PLAIN_SAMPLING = Sampling()
+
+
+class MeshTexture(Struct, frozen=True):
+    """A texture of a material."""
+
+    # As written, relative to the mesh file's folder; of an embedded image its name.
+    reference: str
+    content: bytes | None = None  # the embedded image file
+    sampling: Sampling = PLAIN_SAMPLING
+
+    def sampled(self, **changes: Any) -> MeshTexture:  # noqa: ANN401  fields of Sampling
+        """Return the texture with changes of its sampling."""
+        return structs.replace(self, sampling=structs.replace(self.sampling, **changes))
+
+
+class MeshMaterial(Struct, frozen=True):
+    """A material of a mesh file, with the inputs of USD's preview surface; None if not given.
+
+    Colours are sRGB components in [0, 1].
+    """
+
+    name: str  # names may repeat
+    color: tuple[float, float, float] | None = None
+    opacity: float = 1.0
+    emissive: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    metallic: float | None = None
+    roughness: float | None = None
+    ior: float | None = None
+    cutoff: float | None = None  # opacity threshold of cut-outs; None for blending
+    double_sided: bool = False
+    shows_corners: bool = False  # vertex colours replace the colour
+    textures: tuple[tuple[Slot, MeshTexture], ...] = ()  # each replaces the value of its slot
+
+    @property
+    def has_color(self) -> bool:
+        """Whether it has a colour, an emission or a texture of these."""
+        return (
+            self.color is not None
+            or any(self.emissive)
+            or any(slot.is_color for slot, _ in self.textures)
+        )
+
+
+def visible(opacity: float) -> float:
+    """Return an opacity in (0, 1].
+
+    Zero is read as one: exporters that confuse opacity and transparency are common, for
+    MTL and COLLADA.
+    """
+    return min(opacity, 1.0) if opacity > 0 else 1.0
+
+
+def unit(value: float) -> float:
+    """Clamp to [0, 1]; NaN becomes zero."""
+    return min(max(0.0, float(value)), 1.0)
+
+
+def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
+    """Clamp the first three components of a colour to [0, 1]; NaN becomes zero."""
+    red, green, blue = map(unit, components[:3])
+    return red, green, blue

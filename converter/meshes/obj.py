@@ -1,0 +1,512 @@
+"""Wavefront OBJ files with their material libraries (MTL): reading and writing.
+
+They are read here because no library with wheels for all versions of Python keeps
+polygons, the order of the file and relative indices: trimesh 5.2 and assimp-py 1.2
+triangulate, trimesh counts relative indices from the end of the file, and meshio 5.3
+treats them as absolute.
+
+Invalid normals, texture coordinates (v up, as in USD), colours and materials are
+ignored; faces are kept. Each ``o`` or ``g`` statement with a name begins a group of
+faces, as in PyBullet, also if the name was used before; ``usemtl`` begins none.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+import numpy as np
+from msgspec import Struct, field
+from numpy.typing import NDArray
+
+from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes.mesh import (
+    Integers,
+    MeshError,
+    PolygonMesh,
+    SiblingReader,
+    SurfaceAttributes,
+    build_mesh,
+    check_indices,
+    corner_values,
+    face_normals,
+    fill_missing,
+    read_only,
+    unit_vectors,
+)
+from urdf_usd.converter.meshes.mesh_materials import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+    unit,
+    unit_color,
+    visible,
+)
+
+# Runs of lines of one kind: numpy reads many lines at once.
+_LINES = re.compile(
+    rb"(?P<v>(?:[ \t]*+v(?=\s)[^\n]*+\n)++)"
+    rb"|(?P<f>(?:[ \t]*+f(?=\s)[^\n]*+\n)++)"
+    rb"|(?P<vt>(?:[ \t]*+vt[ \t][^\n]*+\n)++)"
+    rb"|(?P<vn>(?:[ \t]*+vn[ \t][^\n]*+\n)++)"
+    rb"|[ \t]*+[go][ \t](?P<group>[^\n]*+)\n"
+    rb"|[ \t]*+usemtl[ \t](?P<material>[^\n]*+)\n"
+    rb"|[^\n]*+\n"
+)
+# Not the number 1.#IND.
+_COMMENT = re.compile(rb"#(?!(?:ind|inf|[qs]nan)\d*\s)[^\n]*+", re.IGNORECASE)
+# A line in a comment is not continued, as in MuJoCo and PyBullet.
+_COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
+# Non-finite numbers as C libraries print them, which Python does not read.
+_NOT_FINITE = re.compile(rb"[+-]?(?:nan\([a-z]*\)|1\.#(?:ind|inf|[qs]nan)\d*)", re.IGNORECASE)
+# Starts with a line end, which is ten times as fast as a multi-line anchor.
+_LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
+# Turns the statements of faces into numbers.
+_SPACED = bytes.maketrans(b"f/", b"  ")
+# Of a corner that does not have one; indices begin at 1.
+_NO_INDEX = 0
+# Indices of a corner: point, texture coordinates, normal.
+_SLOTS = ("v", "vt", "vn")
+_LEAST_CORNERS = 3
+_SHOWN = 40
+
+# Texture statements of a material, with slot and components.
+_MAPS = {
+    "map_kd": (Slot.COLOR, "rgb"),
+    "map_ke": (Slot.EMISSION, "rgb"),
+    "map_d": (Slot.OPACITY, "r"),
+    "map_pr": (Slot.ROUGHNESS, "r"),
+    "map_pm": (Slot.METALNESS, "r"),
+    "norm": (Slot.NORMAL, "rgb"),
+}
+# Texture options with one argument, and with up to as many numbers.
+_OPTIONS = dict.fromkeys(
+    ["-blendu", "-blendv", "-bm", "-boost", "-cc", "-clamp", "-imfchan", "-texres", "-type"], 1
+)
+_NUMBER_OPTIONS = {"-mm": 2, "-o": 3, "-s": 3, "-t": 3}
+# Other channels (luminance, depth) are not supported.
+_CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
+# Range of optical densities in the MTL format.
+_LEAST_IOR, _MOST_IOR = 0.001, 10.0
+
+
+class _Run(Struct, frozen=True):
+    """What consecutive faces share."""
+
+    material: str = ""
+    group: int = 0  # index of the group's name
+    # Numbers of points, texture coordinates and normals before them, if an index is relative.
+    before: tuple[int, ...] = ()
+
+
+class _Statements(Struct, eq=False):
+    """The lines of a file, by kind."""
+
+    rows: dict[str, list[bytes]] = field(default_factory=lambda: {slot: [] for slot in _SLOTS})
+    faces: list[tuple[_Run, list[bytes]]] = field(default_factory=list)
+    groups: list[str] = field(default_factory=lambda: [""])
+
+
+def read_obj(
+    data: bytes, read_sibling: SiblingReader = lambda _: None, *, attributes: bool = True
+) -> PolygonMesh:
+    """Read all faces of an OBJ file as one mesh [m].
+
+    Args:
+        data: The file.
+        read_sibling: Gives the material libraries that the file names.
+        attributes: Whether to take what faces have besides their shape.
+
+    Raises:
+        MeshError: A number is malformed, an index is out of range, or no face is left.
+    """
+    text = b"\n%b\n" % _in_utf8(data)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if b"\\" in text:
+        text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
+    stated = _statements(text)
+    materials, skipped = read_libraries(text, read_sibling)
+    points, colors = _vertices(b"".join(stated.rows["v"]))
+    faces = [_faces(b"".join(lines), run.before) for run, lines in stated.faces]
+    counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in faces)])
+    corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
+    indices, of_coordinates, of_normals = corners.T
+    check_indices(len(points), counts, indices)
+    if not attributes or not len(counts):
+        return build_mesh(points, counts, indices, skipped=skipped)
+    normals = unit_vectors(_vectors(b"".join(stated.rows["vn"]), 3))
+    if ((of_normals >= 0) & (of_normals < len(normals))).all():
+        normals_of_corners = corner_values(normals, of_normals)
+    else:
+        missing = face_normals(points, counts, indices) if len(normals) else normals
+        normals_of_corners = fill_missing(normals, of_normals, missing)
+    coordinates = _vectors(b"".join(stated.rows["vt"]), 2)
+    numbers = {name: number for number, name in enumerate(materials)}
+    run_materials = [numbers.get(run.material, -1) for run, _ in stated.faces]
+    run_groups = [run.group for run, _ in stated.faces]
+    sizes = [len(sizes) for sizes, _ in faces]
+    groups, of_faces = np.unique(np.repeat(run_groups, sizes), return_inverse=True)
+    several = len(groups) > 1
+    seen = SurfaceAttributes(
+        normals=normals_of_corners,
+        texture_coordinates=fill_missing(coordinates, of_coordinates, np.zeros(2)),
+        # Points without a colour are white.
+        colors=corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None,
+        face_materials=np.repeat(np.array(run_materials, np.int32), sizes),
+        materials=tuple(materials.values()),
+        face_groups=read_only(of_faces.astype(np.int32)) if several else None,
+        groups=tuple(stated.groups[group] for group in groups) if several else (),
+    )
+    return build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """Return a text in UTF-8 without byte order mark.
+
+    The formats define no encoding; text that is not UTF-8 is read as Latin-1.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _statements(text: bytes) -> _Statements:
+    stated = _Statements()
+    counts = dict.fromkeys(_SLOTS, 0)
+    material = ""
+    for match in _LINES.finditer(text):
+        kind = match.lastgroup
+        if kind is None:
+            continue
+        lines = match[kind]
+        if kind == "group":
+            stated.groups.append(lines.strip().decode("utf-8", "replace"))
+        elif kind == "material":
+            material = lines.decode("utf-8", "replace").replace("\t", " ").strip()
+        else:
+            if b"#" in lines:
+                lines = _COMMENT.sub(b"", lines)
+            if kind == "f":
+                before = tuple(counts.values()) if b"-" in lines else ()
+                run = _Run(material, len(stated.groups) - 1, before)
+                # Many files have points between faces.
+                if not stated.faces or stated.faces[-1][0] != run:
+                    stated.faces.append((run, []))
+                stated.faces[-1][1].append(lines)
+            else:
+                stated.rows[kind].append(lines)
+                counts[kind] += lines.count(b"\n")
+    return stated
+
+
+def _equal_rows(lines: bytes) -> NDArray[np.float64] | None:
+    """Return the numbers of lines that all have as many, and no fault."""
+    count = lines.count(b"\n")
+    cells = lines.split()
+    if not count:
+        return None
+    step, rest = divmod(len(cells), count)
+    if rest or len(set(cells[::step])) > 1 or b"_" in lines:
+        return None
+    del cells[::step]
+    try:
+        return np.array(cells, np.float64).reshape(count, step - 1)
+    except ValueError:
+        return None
+
+
+def _vertices(lines: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return (N, 3) positions and colours, white where there is none.
+
+    Raises:
+        MeshError: A position is not three numbers.
+    """
+    found = _equal_rows(lines)
+    if found is None:
+        found = np.array([_vertex(line) for line in lines.splitlines()]).reshape(-1, 6)
+    elif found.shape[1] < 3:
+        _refuse(lines.splitlines()[0], "a vertex is not three numbers")
+    # A fourth number is a weight.
+    colors = found[:, 3:6] if found.shape[1] >= 6 else np.ones((len(found), 3))
+    return found[:, :3], colors
+
+
+def _vertex(line: bytes) -> list[float]:
+    position = [_number(word) for word in line.split()[1:4]]
+    if len(position) < 3 or None in position:
+        _refuse(line, "a vertex is not three numbers")
+    color = [_number(word) for word in line.split()[4:7]]
+    if len(color) < 3 or None in color:
+        color = [1.0, 1.0, 1.0]
+    return [number for number in (*position, *color) if number is not None]
+
+
+def _vectors(lines: bytes, width: int) -> NDArray[np.float64]:
+    """Return the first numbers of each line; zero where malformed or absent."""
+    found = _equal_rows(lines)
+    if found is None or found.shape[1] < width:
+        rows = [line.split()[1 : width + 1] for line in lines.splitlines()]
+        numbers = [[_number(word) or 0.0 for word in row] for row in rows]
+        found = np.array([row + [0.0] * (width - len(row)) for row in numbers])
+        found = found.reshape(-1, width)
+    return np.where(np.isfinite(found[:, :width]), found[:, :width], 0.0)
+
+
+def _number(word: bytes) -> float | None:
+    if _NOT_FINITE.fullmatch(word):
+        return np.inf
+    try:
+        return None if b"_" in word else float(word)
+    except ValueError:
+        return None
+
+
+def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
+    """Return the numbers of corners of faces, and (C, 3) indices of all corners.
+
+    Faces with fewer than three corners are left out.
+
+    Args:
+        lines: The statements.
+        before: Numbers of points, texture coordinates and normals before them, if an
+            index is relative.
+
+    Raises:
+        MeshError: An index of a point is malformed, or before the first point.
+    """
+    sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
+    corners = _equal_corners(lines, sizes)
+    if corners is None:
+        found = [_corner(word, line) for line in lines.splitlines() for word in line.split()[1:]]
+        corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
+        if before:
+            corners = np.where(corners < 0, corners + np.array(before) + 1, corners)
+        corners[:, 1:][corners[:, 1:] < 0] = _NO_INDEX
+    if (corners[:, 0] <= _NO_INDEX).any():
+        first = int(np.argmax(corners[:, 0] <= _NO_INDEX))
+        face = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
+        _refuse(lines.splitlines()[face], "a face refers to no vertex before it")
+    whole = sizes >= _LEAST_CORNERS
+    if not whole.all():
+        corners, sizes = corners[np.repeat(whole, sizes)], sizes[whole]
+    return sizes, corners
+
+
+def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Return (C, 3) indices of corners that all have as many, and no sign."""
+    text = lines.replace(b"//", b"/0/")
+    # What is left of statements and corners without digits.
+    left = set(text.translate(None, b"0123456789").split())
+    width = max(map(len, left - {b"f"}), default=0) + 1
+    if (
+        width > len(_SLOTS)
+        or not left <= {b"f", b"/" * (width - 1)}
+        or text.count(b"f") != len(sizes)
+    ):
+        return None
+    # Several times as fast as an array of words, but it stops at other characters.
+    found = np.fromstring(text.translate(_SPACED), np.int64, sep=" ")
+    if len(found) != sizes.sum() * width:
+        return None
+    corners = np.zeros((len(found) // width, len(_SLOTS)), np.int64)
+    corners[:, :width] = found.reshape(-1, width)
+    return corners
+
+
+def _corner(word: bytes, line: bytes) -> list[int]:
+    """Return the indices of a corner of a face.
+
+    Raises:
+        MeshError: It has no index of a point, or more than three indices.
+    """
+    words = word.split(b"/")
+    point = _index(words[0])
+    if point is None or len(words) > len(_SLOTS) or b"\0" in word:
+        _refuse(line, "a face refers to something that is no vertex")
+    others = [_index(other) or _NO_INDEX for other in words[1:]]
+    return [point, *others, _NO_INDEX, _NO_INDEX][: len(_SLOTS)]
+
+
+def _index(word: bytes) -> int | None:
+    try:
+        number = int(word)
+    except ValueError:
+        return None
+    return number if abs(number) < 1 << 31 else None
+
+
+def _refuse(line: bytes, reason: str) -> NoReturn:
+    shown = line.strip()[:_SHOWN].decode(errors="replace")
+    raise MeshError(f"{reason}: {shown!r}")
+
+
+def read_libraries(
+    text: bytes, read_sibling: SiblingReader
+) -> tuple[dict[str, MeshMaterial], tuple[str, ...]]:
+    """Read the material libraries of an OBJ file.
+
+    Args:
+        text: The OBJ file, with a line end before the first line.
+        read_sibling: Gives the bytes of a file that it names.
+
+    Returns:
+        The materials by name, of equal names the first, and a text about each missing
+        library.
+    """
+    absent: list[str] = []
+    materials: dict[str, MeshMaterial] = {}
+    for reference in dict.fromkeys(_library_names(text, read_sibling)):
+        content = read_sibling(reference)
+        if content is None:
+            absent.append(f"material library {reference!r} is missing")
+            continue
+        for name, statements in _library_materials(_in_utf8(content).replace(b"\r", b"\n")):
+            if name not in materials:
+                materials[name] = _material(name, statements, posixpath.dirname(reference))
+    # Without materials in use, missing libraries do not matter.
+    return materials, tuple(absent) if b"usemtl" in text else ()
+
+
+def _library_names(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
+    """Yield the names in each statement: one name with spaces, or several names."""
+    if b"mtllib" not in text:
+        return
+    for line in dict.fromkeys(match[1] for match in _LIBRARY.finditer(text)):
+        whole = line.strip().decode("utf-8", "replace").replace("\\", "/")
+        yield from (whole,) if read_sibling(whole) is not None else whole.split()
+
+
+def _library_materials(library: bytes) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the name of each material and its statements by keyword."""
+    statements: dict[str, str] = {}
+    name: str | None = None
+    for line in library.decode("utf-8", "replace").split("\n"):
+        keyword, _, value = line.strip().replace("\t", " ").partition(" ")
+        keyword = keyword.lower()
+        if keyword == "newmtl":
+            if name is not None:
+                yield name, statements
+            name, statements = value.strip(), {}
+        elif keyword:
+            statements[keyword] = value.strip()
+    if name is not None:
+        yield name, statements
+
+
+def _material(name: str, statements: dict[str, str], folder: str) -> MeshMaterial:
+    def first(keyword: str) -> float | None:
+        return _finite((statements.get(keyword, "").split() or [""])[0])
+
+    dissolve = statements.get("d", "").split()
+    opacity, transparency = _finite(dissolve[-1]) if dissolve else None, first("tr")
+    if opacity is None:
+        opacity = 1.0 if transparency is None else 1.0 - transparency
+    opacity = visible(opacity)
+    color = _color(statements.get("kd", ""))
+    textures: dict[Slot, MeshTexture] = {}
+    for keyword, (slot, components) in _MAPS.items():
+        texture = _texture(statements.get(keyword, ""), components, folder)
+        if texture is not None:
+            textures[slot] = texture
+    shown, opaque = textures.get(Slot.COLOR), textures.get(Slot.OPACITY)
+    if opaque is not None:
+        # The alpha of an image that is also the colour texture.
+        alike = shown is not None and opaque.reference == shown.reference
+        components = "a" if alike else opaque.sampling.components
+        textures[Slot.OPACITY] = opaque.sampled(components=components, gain=(opacity,) * 4)
+    # Exporters write black to mean that only the texture is used.
+    if shown is not None and color is not None and any(color):
+        textures[Slot.COLOR] = shown.sampled(gain=(*linear_from_srgb(color).tolist(), 1.0))
+    metallic, roughness, ior = map(first, ("pm", "pr", "ni"))
+    return MeshMaterial(
+        name=name,
+        color=color,
+        opacity=opacity,
+        emissive=_color(statements.get("ke", "")) or (0.0, 0.0, 0.0),
+        metallic=None if metallic is None else unit(metallic),
+        roughness=None if roughness is None else unit(roughness),
+        ior=ior if ior is not None and _LEAST_IOR <= ior <= _MOST_IOR else None,
+        textures=tuple(textures.items()),
+    )
+
+
+def _color(statement: str) -> tuple[float, float, float] | None:
+    words = statement.split()[:3]
+    numbers = [number for word in words if (number := _finite(word)) is not None]
+    # One number is used for all three.
+    numbers = numbers * 3 if len(words) == len(numbers) == 1 else numbers
+    return unit_color(numbers) if len(numbers) == 3 else None
+
+
+def _texture(statement: str, components: str, folder: str) -> MeshTexture | None:
+    """Parse texture options and the file name, which may contain spaces."""
+    words = statement.split(" ")
+    options: dict[str, list[str]] = {}
+    while words and (not words[0] or words[0].lower() in _OPTIONS | _NUMBER_OPTIONS):
+        option = words.pop(0).lower()
+        taken = options[option] = words[: _OPTIONS.get(option, 0)]
+        for word in words[: _NUMBER_OPTIONS.get(option, 0)]:
+            if _finite(word) is None:
+                break
+            taken.append(word)
+        del words[: len(taken)]
+    reference = " ".join(words).strip().replace("\\", "/")
+    if not reference:
+        return None
+
+    def pair(option: str, default: float) -> tuple[float, float]:
+        first, second = (*map(float, options.get(option, [])[:2]), default, default)[:2]
+        return first, second
+
+    if components != "rgb":
+        components = _CHANNELS.get("".join(options.get("-imfchan", ())).lower(), components)
+    clamps = "".join(options.get("-clamp", ())).lower() == "on"
+    wrap = Wrap.CLAMP if clamps else Wrap.REPEAT
+    sampling = Sampling(components, wrap, wrap, 0, pair("-s", 1.0), 0.0, pair("-o", 0.0))
+    return MeshTexture(posixpath.join(folder, reference), sampling=sampling)
+
+
+def _finite(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
+    """Return a mesh as deterministic OBJ text, which most parsers of URDF read.
+
+    Positions are written in the shortest form that reproduces the float32 of USD.
+    Groups of faces become objects. Texture coordinates are written if there are any.
+    (The writers of the available libraries do not keep polygons and points.)
+
+    Args:
+        mesh: The surface.
+        comment: First line of the file.
+    """
+    numbers = mesh.points.astype(np.float32).astype(str)
+    lines = [f"# {comment}", *(f"v {x} {y} {z}" for x, y, z in numbers)]
+    corners = (mesh.face_indices + 1).astype(str).tolist()
+    coordinates = mesh.attributes.texture_coordinates
+    if coordinates is not None:
+        lines += [f"vt {u} {v}" for u, v in coordinates.values.astype(np.float32).astype(str)]
+        used = (coordinates.indices + 1).tolist()
+        corners = [f"{point}/{st}" for point, st in zip(corners, used, strict=True)]
+    groups = mesh.attributes.face_groups
+    start, group = 0, None
+    for face, count in enumerate(mesh.face_counts.tolist()):
+        if groups is not None and groups[face] != group:
+            group = groups[face]
+            lines.append(f"o {' '.join(mesh.attributes.groups[group].split()) or 'unnamed'}")
+        lines.append(f"f {' '.join(corners[start : start + count])}")
+        start += count
+    return "\n".join([*lines, ""]).encode()

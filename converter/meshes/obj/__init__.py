@@ -1,1 +1,0 @@
-"""Wavefront OBJ files and their MTL."""
