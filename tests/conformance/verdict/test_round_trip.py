@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -30,87 +31,103 @@ from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import CheckRecord, Grade
 
-_DIRECT = {check.direct for check in ROUND_TRIP_CHECKS}
+_DIRECT = {check.direct or check.id for check in ROUND_TRIP_CHECKS}
 _TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
+_PREFIX = "round-trip."
 
 
-def _judged(
-    there: Observation, back: Outcome | RoundTripOutcomes, engine: str = "engine"
+def _trips(
+    before: Mapping[str, Observation],
+    after: Mapping[str, Observation | Outcome],
+    *,
+    spec: Observation | None = None,
+    failure: str | None = None,
 ) -> dict[str, CheckRecord]:
-    """Judge a faithful USD with one engine; return the checks of the round trip."""
-    if not isinstance(back, RoundTripOutcomes):
-        if isinstance(back, Observed):
-            back = Observed(structs.replace(back.observation, engine=engine))
-        back = RoundTripOutcomes({engine: back})
+    """Judge a faithful USD, by what engines read before and after the round trip.
+
+    Args:
+        before: Observation of the URDF by each engine.
+        after: Of the URDF that is written from the USD.
+        spec: Observation of the URDF by the reference and, if given, also of the USD.
+        failure: Why no URDF could be written.
+
+    Returns:
+        The checks of the round trip, without the beginning of their identifiers.
+    """
+    urdf, usd = (spec, spec) if spec else (urdf_reading(), usd_reading())
+    outcomes: dict[str, Outcome] = {
+        name: Observed(structs.replace(one, engine=name)) if isinstance(one, Observation) else one
+        for name, one in after.items()
+    }
     judgement = judge(
         {
-            "reference": Observed(urdf_reading()),
-            engine: Observed(structs.replace(there, engine=engine)),
+            "reference": Observed(structs.replace(urdf, engine="reference")),
+            **{name: Observed(structs.replace(one, engine=name)) for name, one in before.items()},
         },
-        Observed(usd_reading()),
-        back=back,
+        Observed(usd),
+        back=RoundTripOutcomes(outcomes, failure),
         expected_base=Base.FLOATING,
     )
-    return {check.id: check for check in judgement.checks if check.id.startswith("round-trip.")}
+    return {
+        check.id.removeprefix(_PREFIX): check
+        for check in judgement.checks
+        if check.id.startswith(_PREFIX)
+    }
+
+
+def _trip(
+    before: Observation, after: Observation | Outcome, spec: Observation | None = None
+) -> dict[str, CheckRecord]:
+    return _trips({"engine": before}, {"engine": after}, spec=spec)
+
+
+def _failing(checks: Mapping[str, CheckRecord]) -> set[str]:
+    return {name for name, check in checks.items() if check.grade is Grade.FAILS}
 
 
 def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
     """Except for the base, which URDF does not define, and shapes."""
     compared = {check.id for check in CHECKS if not check.usd_alone}
-    shapes = {c for c in compared if c.startswith(("collision.", "visual."))}
+    shapes = {name for name in compared if name.startswith(("collision.", "visual."))}
 
     assert compared - {"structure.base"} - shapes == _DIRECT
-
-
-def test_round_trip_checks_have_identifiers_of_their_group() -> None:
-    assert {check.group for check in ROUND_TRIP_CHECKS} == {"round-trip"}
-    assert all(check.id == f"round-trip.{check.direct}" for check in ROUND_TRIP_CHECKS)
+    assert all(check.id == f"{_PREFIX}{check.direct}" for check in ROUND_TRIP_CHECKS)
 
 
 def test_faithful_round_trip_is_exact() -> None:
-    checks = _judged(usd_reading(), Observed(usd_reading()))
+    checks = _trip(usd_reading(), usd_reading())
 
     stated = usd_reading().states
-    expected = [check.id for check in ROUND_TRIP_CHECKS if check.quantity in stated]
-    assert list(checks) == expected
-    assert {check.grade for check in checks.values()} <= {
-        Grade.EXACT,
-        Grade.NOT_APPLICABLE,
-    }
-    (difference,) = checks["round-trip.kinematics.position"].differences
-    assert difference.engine == "engine"
-    assert difference.compared == len(urdf_reading().links)
+    assert list(checks) == [one.direct for one in ROUND_TRIP_CHECKS if one.quantity in stated]
+    assert {one.grade for one in checks.values()} <= {Grade.EXACT, Grade.NOT_APPLICABLE}
+    (difference,) = checks["kinematics.position"].differences
+    assert (difference.engine, difference.compared) == ("engine", len(urdf_reading().links))
 
 
 @pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
 def test_wrong_round_trip_is_caught(miniature: Miniature) -> None:
-    checks = _judged(usd_reading(), Observed(miniature.reading()))
+    """By the checks, and on the subjects, that catch a wrong USD."""
+    checks = _trip(usd_reading(), miniature.reading())
 
-    for check, subject in miniature.trips.items():
-        if check not in _DIRECT:
-            continue
-        record = checks[f"round-trip.{check}"]
-        assert record.grade is Grade.FAILS
-        assert record.findings[0].subject == subject
-        assert record.findings[0].message.startswith("engine: ")
+    for check in _DIRECT & miniature.trips.keys():
+        assert checks[check].grade is Grade.FAILS
+        assert checks[check].findings[0].subject == miniature.trips[check]
+        assert checks[check].findings[0].message.startswith("engine: ")
 
 
 def test_every_round_trip_check_fails_for_a_wrong_converter() -> None:
-    """A check that cannot fail is not a check."""
-    tripped = {check for miniature in _TRIPPING for check in miniature.trips}
-
-    assert tripped >= _DIRECT
+    assert {check for miniature in _TRIPPING for check in miniature.trips} >= _DIRECT
 
 
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
-    checks = _judged(usd_reading(), Abstained("no such joint"))
+    """It read the first one, so the file is valid."""
+    checks = _trip(usd_reading(), Abstained("no such joint"))
+    links = checks["structure.links"]
 
-    links = checks["round-trip.structure.links"]
     assert links.grade is Grade.FAILS
-    assert "engine reads the URDF, but not the URDF written from the USD" in (
-        links.findings[0].message
-    )
-    assert checks["round-trip.limits.lower"].grade is Grade.NOT_COMPARABLE
+    expected = "engine reads the URDF, but not the URDF written from the USD"
+    assert expected in links.findings[0].message
+    assert checks["limits.lower"].grade is Grade.NOT_COMPARABLE
 
 
 def test_engine_that_refuses_the_first_urdf_is_ignored() -> None:
@@ -121,36 +138,29 @@ def test_engine_that_refuses_the_first_urdf_is_ignored() -> None:
         back=RoundTripOutcomes(),
     )
 
-    assert not any(check.id.startswith("round-trip.") for check in judgement.checks)
+    assert not any(check.id.startswith(_PREFIX) for check in judgement.checks)
 
 
 def test_missing_second_urdf_makes_checks_not_comparable() -> None:
     """As for a motion that URDF does not have; the reason is recorded."""
-    checks = _judged(usd_reading(), RoundTripOutcomes(failure="joint /a/b is free in RotX, RotY"))
+    checks = _trips({"engine": usd_reading()}, {}, failure="joint /a/b is free in RotX, RotY")
 
     assert {check.grade for check in checks.values()} == {Grade.NOT_COMPARABLE}
-    assert "RotX, RotY" in str(checks["round-trip.mass.total"].reason)
+    assert "RotX, RotY" in str(checks["mass.total"].reason)
 
 
-def test_misread_urdf_does_not_fail_the_usd() -> None:
+_LEFT_OUT = "1 left out, where engine deviates from the URDF"
+
+
+@pytest.mark.parametrize(("upper", "compared", "reason"), [(2.4, 4, _LEFT_OUT), (0.3, 5, None)])
+def test_misread_urdf_does_not_fail_the_usd(
+    upper: float, compared: int, reason: str | None
+) -> None:
+    """The engine reads 0.3 in the first URDF, and the right value, or 0.3, in the second."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
+    check = _trip(wrong, restating_joint(usd_reading(), "elbow", upper=upper))["limits.upper"]
 
-    checks = _judged(wrong, Observed(usd_reading()))
-
-    record = checks["round-trip.limits.upper"]
-    assert record.grade is Grade.EXACT
-    assert record.compared == 4
-    assert record.reason == "1 left out, where engine deviates from the URDF"
-
-
-def test_equal_misreadings_of_both_files_agree() -> None:
-    wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
-
-    record = _judged(wrong, Observed(wrong))["round-trip.limits.upper"]
-
-    assert record.grade is Grade.EXACT
-    assert record.compared == 5
-    assert record.reason is None
+    assert (check.grade, check.compared, check.reason) == (Grade.EXACT, compared, reason)
 
 
 _ZERO = (0.0,) * 6
@@ -170,18 +180,10 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
 ) -> None:
     """PyBullet assumes 1 kg for a link without mass, not for one that lost it."""
     reading = restating_mass(usd_reading(), link, structs.replace(_KILOGRAM, mass=mass))
-    back = Observed(structs.replace(reading, invented=(link,)))
-    checks = _judged(usd_reading(), back, "pybullet")
+    after = structs.replace(reading, invented=(link,))
+    found = _failing(_trips({"pybullet": usd_reading()}, {"pybullet": after}))
 
-    wrong = {name for name, check in checks.items() if check.grade is Grade.FAILS}
-    of_mass = {"mass.link.mass", "mass.group.mass", "mass.total"}
-    assert {name.removeprefix("round-trip.") for name in wrong} & of_mass == failing
-
-
-def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
-    """Give the arm an inertia whose smaller moments add up to the largest."""
-    flat = MassProperties(2.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.3, 0.0, 0.4))
-    return restating_mass(reading, "arm", structs.replace(flat, **changes))
+    assert found & {"mass.link.mass", "mass.group.mass", "mass.total"} == failing
 
 
 @pytest.mark.parametrize(
@@ -197,122 +199,85 @@ def _flat(reading: Observation, changes: dict[str, Any]) -> Observation:
 )
 def test_rejected_tensor_explains_inertia_only(changes: dict[str, Any], failing: set[str]) -> None:
     """Rounding may break A + B >= C of a flat body, but changes no mass."""
-    engines = ("mujoco", "pybullet")
+    flat = MassProperties(2.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.3, 0.0, 0.4))
+    usd = restating_mass(usd_reading(), "arm", flat)
     # MuJoCo states no tensor where PyBullet states zero.
-    of_mujoco = dict(changes)
-    if changes.get("inertia") == _ZERO:
-        of_mujoco["inertia"] = None
-    spec, usd = _flat(urdf_reading(), {}), _flat(usd_reading(), {})
-    judgement = judge(
-        {
-            "reference": Observed(spec),
-            **{name: Observed(structs.replace(usd, engine=name)) for name in engines},
-        },
-        Observed(usd),
-        back=RoundTripOutcomes(
-            {
-                name: Observed(structs.replace(_flat(usd, stated), engine=name))
-                for name, stated in zip(engines, (of_mujoco, changes), strict=True)
-            }
-        ),
-        expected_base=Base.FLOATING,
-    )
-    found = {
-        check.id.removeprefix("round-trip.")
-        for check in judgement.checks
-        if check.grade is Grade.FAILS and check.id.startswith("round-trip.mass.link")
+    of_mujoco = changes | ({"inertia": None} if changes.get("inertia") == _ZERO else {})
+    after = {
+        name: restating_mass(usd_reading(), "arm", structs.replace(flat, **stated))
+        for name, stated in (("mujoco", of_mujoco), ("pybullet", changes))
     }
+    found = _failing(_trips(dict.fromkeys(after, usd), after, spec=usd))
 
-    assert found == failing
+    assert {name for name in found if name.startswith("mass.link")} == failing
 
 
-def test_absent_number_read_as_zero_is_attributed_to_the_engine() -> None:
+@pytest.mark.parametrize(
+    ("effort", "grade", "reason"),
+    [
+        (None, Grade.EXACT, None),
+        (0.0, Grade.EXACT, "1 left out, where pybullet deviates from the URDF"),
+        (5.0, Grade.FAILS, None),
+    ],
+)
+def test_absent_number_read_as_zero_is_attributed_to_the_engine(
+    effort: float | None, grade: Grade, reason: str | None
+) -> None:
     """PyBullet cannot tell them apart; any other value is a fault of the USD."""
     spec = restating_joint(usd_reading(), "elbow", effort=None)
-    checks = {
-        effort: _trip_of(spec, restating_joint(spec, "elbow", effort=effort))
-        for effort in (None, 0.0, 5.0)
-    }
+    after = restating_joint(spec, "elbow", effort=effort)
+    check = _trips({"pybullet": spec}, {"pybullet": after}, spec=spec)["limits.effort"]
 
-    assert checks[None].grade is Grade.EXACT
-    assert checks[0.0].grade is Grade.EXACT
-    assert checks[0.0].reason == "1 left out, where pybullet deviates from the URDF"
-    assert checks[5.0].grade is Grade.FAILS
+    assert (check.grade, check.reason) == (grade, reason)
 
 
-def _trip_of(first: Observation, second: Observation) -> CheckRecord:
-    """Judge efforts that PyBullet reads in two files, of which the first is right."""
-    judgement = judge(
-        {
-            "reference": Observed(structs.replace(first, engine="reference")),
-            "pybullet": Observed(structs.replace(first, engine="pybullet")),
-        },
-        Observed(first),
-        back=RoundTripOutcomes({"pybullet": Observed(structs.replace(second, engine="pybullet"))}),
-    )
-    return next(c for c in judgement.checks if c.id == "round-trip.limits.effort")
-
-
-def test_difference_of_two_engines_is_attributed_to_the_usd() -> None:
+def test_difference_of_two_engines_is_attributed_to_the_usd(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Although each has a known deviation that could explain it."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)
-    twice = structs.replace(
-        next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity"),
-        id="mujoco-absent-velocity",
-        engine="mujoco",
-    )
+    known = next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity")
+    twice = structs.replace(known, id="mujoco-absent-velocity", engine="mujoco")
+    monkeypatch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
     engines = ("mujoco", "pybullet")
+    checks = _trips(dict.fromkeys(engines, spec), dict.fromkeys(engines, again), spec=spec)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
-        judgement = judge(
-            {
-                "reference": Observed(structs.replace(spec, engine="reference")),
-                **{name: Observed(structs.replace(spec, engine=name)) for name in engines},
-            },
-            Observed(spec),
-            back=RoundTripOutcomes(
-                {name: Observed(structs.replace(again, engine=name)) for name in engines}
-            ),
-        )
-
-    check = next(c for c in judgement.checks if c.id == "round-trip.limits.velocity")
-    assert check.grade is Grade.FAILS
+    assert checks["limits.velocity"].grade is Grade.FAILS
 
 
-def test_value_not_stated_for_the_first_urdf_is_not_applicable() -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "grade"),
+    [
+        (False, True, Grade.NOT_APPLICABLE),
+        (False, False, Grade.NOT_APPLICABLE),
+        (True, False, Grade.NOT_COMPARABLE),
+    ],
+)
+def test_value_not_stated_for_the_first_urdf_is_not_applicable(
+    before: bool, after: bool, grade: Grade
+) -> None:
     """If only the second is missing, the check is incomplete."""
-    whole, unstated = usd_reading(), structs.replace(usd_reading(), rollout=None)
+    readings = {True: usd_reading(), False: structs.replace(usd_reading(), rollout=None)}
+    check = _trip(readings[before], readings[after])["dynamics.rollout"]
 
-    for there, again, grade in (
-        (unstated, whole, Grade.NOT_APPLICABLE),
-        (unstated, unstated, Grade.NOT_APPLICABLE),
-        (whole, unstated, Grade.NOT_COMPARABLE),
-    ):
-        record = _judged(there, Observed(again))["round-trip.dynamics.rollout"]
-        assert record.grade is grade
-        assert record.reason
+    assert check.grade is grade
+    assert check.reason
 
 
 def test_engine_in_single_precision_is_allowed_its_rounding() -> None:
-    reading = usd_reading()
+    """Frames that differ in the last bits are equal."""
+    reading = structs.replace(usd_reading(), precision=SINGLE_PRECISION)
     frames = reading.frames
     assert frames is not None
-    positions = frames.positions * (1 + 2.0**-24)
-    moved = structs.replace(
-        reading,
-        precision=SINGLE_PRECISION,
-        frames=structs.replace(frames, positions=positions),
-    )
-    reading = structs.replace(reading, precision=SINGLE_PRECISION)
+    moved = structs.replace(frames, positions=frames.positions * (1 + 2.0**-24))
+    checks = _trip(reading, structs.replace(reading, frames=moved))
 
-    assert _judged(reading, Observed(moved))["round-trip.kinematics.position"].grade is Grade.EXACT
+    assert checks["kinematics.position"].grade is Grade.EXACT
 
 
 def test_check_of_values_that_no_engine_states_is_omitted() -> None:
     """An empty check would look as if it had passed."""
-    unstated = usd_reading()
-    unstated = structs.replace(unstated, states=unstated.states - {Quantity.MIMIC})
+    unstated = structs.replace(usd_reading(), states=usd_reading().states - {Quantity.MIMIC})
 
-    assert "round-trip.structure.mimic" not in _judged(unstated, Observed(unstated))
+    assert "structure.mimic" not in _trip(unstated, unstated)
