@@ -10,8 +10,9 @@ from urdf_usd.reports.appearance import VERDICTS
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE
 from urdf_usd.reports.html.rendering import (
+    CONVERTERS,
+    page_address,
     page_environment,
-    page_name,
     script_digest,
     static_file,
     trusted_markup,
@@ -20,8 +21,6 @@ from urdf_usd.reports.html.rendering import (
 from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports.summary import Seconds, compare, groups
 
-# Folder of the pages of each converter, as a run of that converter alone has them.
-CONVERTERS = "converters"
 _USUAL = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
 
 
@@ -46,7 +45,7 @@ def write_comparison(
         OSError: The file cannot be written.
     """
     script = static_file("filter.js")
-    page_environment().filters.update(site=_site, sheet=_sheet)
+    page_environment().filters.update(site=_site, sheet=page_address)
     compared = compare(summary, robots, seconds)
     return write_page(
         directory / "index.html",
@@ -63,7 +62,7 @@ def write_comparison(
         ],
         title=compared.headline,
         changes=sorted_changes(summary.former),
-        changed={f"{one.candidate}/{one.id}": _sheet(one) for one in robots},
+        changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
         history=PAGE if has_history else "",
         script=trusted_markup(script),
         script_digest=script_digest(script),
@@ -73,8 +72,3 @@ def write_comparison(
 def _site(converter: str) -> str:
     """Return the address of the index page of a converter."""
     return f"{CONVERTERS}/{quote(converter)}/index.html"
-
-
-def _sheet(robot: RobotRecord) -> str:
-    """Return the address of the page of a robot of one converter."""
-    return "/".join(map(quote, (CONVERTERS, robot.candidate, "robots", page_name(robot))))

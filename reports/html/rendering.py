@@ -28,6 +28,8 @@ from urdf_usd.reports.records.record import (
 )
 from urdf_usd.reports.text import plain
 
+# Folder of the pages of each converter, as a run of that converter alone has them.
+CONVERTERS = "converters"
 # Longer tables are cut; the JSON record has all rows.
 _ROWS_PER_TABLE = 100
 # Further failing checks are collapsed: they often have the same cause.
@@ -103,6 +105,12 @@ def page_name(robot: RobotRecord) -> str:
     if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
         raise ValueError(f"the id {robot.id!r} is not a file name")
     return f"{robot.id}.html"
+
+
+def page_address(robot: RobotRecord, *, several: bool = True) -> str:
+    """Return the address of the page of a robot, of one of several converters."""
+    above = (CONVERTERS, robot.candidate) if several else ()
+    return "/".join(map(quote, (*above, "robots", page_name(robot))))
 
 
 def run_command(run: RunSummary, *sources: str) -> str:

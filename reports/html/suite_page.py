@@ -9,9 +9,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from urdf_usd.reports.html.comparison_page import CONVERTERS
 from urdf_usd.reports.html.rendering import (
-    page_name,
+    page_address,
     run_command,
     write_page,
 )
@@ -108,7 +107,7 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
         outcomes=OUTCOMES,
         requirements=tuple(Requirement),
         look=_look,
-        sheet=lambda robot: _sheet(robot, several=several),
+        sheet=lambda robot: page_address(robot, several=several),
         file=lambda row, suffix: quote(f"{FILES}/{row.id}{suffix}"),
         command=run_command(summary, *summary.corpus),
     )
@@ -151,9 +150,3 @@ def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str
         passed = sum(one.outcome.passes for one in found)
         parts.append(f"{converter.name} passes {passed} of {len(found)} cases")
     return "; ".join(parts)
-
-
-def _sheet(robot: RobotRecord, *, several: bool) -> str:
-    """Return the address of the page of a robot."""
-    above = (CONVERTERS, robot.candidate) if several else ()
-    return "/".join(map(quote, (*above, "robots", page_name(robot))))

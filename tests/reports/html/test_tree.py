@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.reports import samples
-from urdf_usd.reports.html.tree import Limits, TreeRow, tree
+from urdf_usd.reports.html.robot_page import Limits, TreeRow, tree
 from urdf_usd.reports.records.record import Grade
 from urdf_usd.reports.records.scene import (
     Coupling,
