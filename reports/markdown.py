@@ -13,7 +13,7 @@ from urdf_usd.reports.changes import sign, sorted_changes
 from urdf_usd.reports.quantities import duration, exact, quantity, size
 from urdf_usd.reports.records.record import (
     CheckHeading,
-    KnownFailureRecord,
+    FailureRecord,
     RobotRecord,
     RobotSummary,
     RunSummary,
@@ -109,7 +109,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _failures(summary: RunSummary) -> list[tuple[str, KnownFailureRecord]]:
+def _failures(summary: RunSummary) -> list[tuple[str, FailureRecord]]:
     """Return differences from the baseline; expected results are only counted."""
     baseline = summary.baseline
     if baseline is None:

@@ -24,8 +24,8 @@ from urdf_usd.conformance.gate.baseline import (
 )
 from urdf_usd.reports.records.record import (
     BaselineRecord,
+    FailureRecord,
     Grade,
-    KnownFailureRecord,
     RobotRecord,
     Verdict,
 )
@@ -63,26 +63,6 @@ class Gate(StrEnum):
     NOTHING_READ = "nothing read"
 
 
-class Failure(Struct, frozen=True):
-    """A check that one robot does not pass."""
-
-    robot: str
-    check: str  # ``verdict`` for a robot of which none was made
-    grade: str  # of the check, or the verdict
-    message: str
-    converter: str = OURS
-
-    @property
-    def place(self) -> Place:
-        """Its key in a baseline."""
-        return self.robot, self.check, self.converter
-
-    def is_worse(self, expected: str) -> bool:
-        """Whether it is worse than the expected grade, or verdict."""
-        scale = Verdict if self.check == VERDICT else Grade
-        return scale(self.grade).severity > scale(expected).severity
-
-
 class GateResult(Struct, frozen=True):
     """Whether a run passes, and its failures; without a baseline all are new."""
 
@@ -113,7 +93,7 @@ def apply_gate(
     """
     robots = {(record.id, _converter(record)) for record in records}
     known = {} if baseline is None else baseline.about({converter for _, converter in robots})
-    lists: dict[str, list[KnownFailureRecord]] = {
+    lists: dict[str, list[FailureRecord]] = {
         name: [] for name in ("new", "worse", "expired", "expected", "fixed")
     }
     failing = set()
@@ -128,12 +108,14 @@ def apply_gate(
             name = "worse"
         else:
             name = "expired" if entry.has_expired(today) else "expected"
-        lists[name].append(_known_failure(failure, entry))
+        lists[name].append(_known(failure, entry) if entry else failure)
     grades = _grades(records)
     for place, entry in known.items():
         if place not in failing and grades.get(place, entry.grade) != entry.grade:
-            passing = Failure(entry.robot, entry.check, grade="", message="")
-            lists["fixed"].append(_known_failure(passing, entry))
+            passing = FailureRecord(
+                robot=entry.robot, check=entry.check, grade="", converter=entry.converter
+            )
+            lists["fixed"].append(_known(passing, entry))
     gate = Gate.FAILS if lists["new"] or lists["worse"] or lists["expired"] else Gate.PASSES
     if all(record.verdict in _NOT_READ and record.case is None for record in records):
         gate = Gate.NOTHING_READ
@@ -142,18 +124,10 @@ def apply_gate(
     return GateResult(gate, structs.replace(BaselineRecord(absent=absent), **found))
 
 
-def _known_failure(failure: Failure, entry: Expectation | None) -> KnownFailureRecord:
-    record = KnownFailureRecord(
-        robot=failure.robot,
-        check=failure.check,
-        grade=failure.grade,
-        expected="",
-        message=failure.message,
-    )
-    if entry is None:
-        return record
+def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
+    """Add what the baseline says of a failure."""
     return structs.replace(
-        record,
+        failure,
         expected=entry.grade,
         reason=entry.reason,
         url=entry.url,
@@ -163,7 +137,7 @@ def _known_failure(failure: Failure, entry: Expectation | None) -> KnownFailureR
 
 def failures(
     records: Iterable[RobotRecord], *, fail_on: FailOn, strict: bool, unreadable: bool
-) -> tuple[Failure, ...]:
+) -> tuple[FailureRecord, ...]:
     """List the failures, in the order of the records.
 
     Args:
@@ -177,7 +151,13 @@ def failures(
         forgiven.discard(Verdict.UNREADABLE)
     failing = [grade for grade in Grade if grade.severity >= _MILDEST[fail_on].severity]
     return tuple(
-        Failure(record.id, check, grade, message, _converter(record))
+        FailureRecord(
+            robot=record.id,
+            check=check,
+            grade=grade,
+            message=message,
+            converter=_converter(record),
+        )
         for record in records
         for check, grade, message in _failures(record, failing, forgiven)
     )
@@ -207,7 +187,7 @@ def _failures(
 
 
 def updated_baseline(
-    records: Sequence[RobotRecord], baseline: Baseline, current: Iterable[Failure]
+    records: Sequence[RobotRecord], baseline: Baseline, current: Iterable[FailureRecord]
 ) -> Baseline:
     """Return the baseline with which a run passes.
 

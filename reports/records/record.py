@@ -430,28 +430,39 @@ class FormerRunRecord(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[ChangeRecord, ...] = ()  # the worst first
 
 
-class KnownFailureRecord(msgspec.Struct, frozen=True, kw_only=True):
+class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A check that fails, or is expected to fail."""
 
     robot: str  # identifier of the robot
     check: str  # identifier of the check; ``verdict`` for a robot without checks
     grade: str  # grade of the check, or the verdict; empty if it passes
-    expected: str  # grade in the baseline; empty if it has none
-    message: str  # what is wrong, in one sentence
+    expected: str = ""  # grade in the baseline; empty if it has none
+    message: str = ""  # what is wrong, in one sentence
     reason: str = ""  # why the baseline accepts it
     url: str | None = None  # where it is tracked
     expires: str | None = None  # last day on which it is accepted, as YYYY-MM-DD
+    converter: str = ""  # name of the converter in the run
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Its key in a baseline."""
+        return self.robot, self.check, self.converter
+
+    def is_worse(self, expected: str) -> bool:
+        """Whether it is worse than the expected grade, or verdict."""
+        scale = Verdict if self.check == "verdict" else Grade
+        return scale(self.grade).severity > scale(expected).severity
 
 
 class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Comparison of a run with the baseline."""
 
-    new: tuple[KnownFailureRecord, ...] = ()  # failures that are not in the baseline
-    worse: tuple[KnownFailureRecord, ...] = ()  # failures that are worse than in the baseline
+    new: tuple[FailureRecord, ...] = ()  # failures that are not in the baseline
+    worse: tuple[FailureRecord, ...] = ()  # failures that are worse than in the baseline
     # failures that were accepted until a day that is past
-    expired: tuple[KnownFailureRecord, ...] = ()
-    fixed: tuple[KnownFailureRecord, ...] = ()  # failures in the baseline that do not fail any more
-    expected: tuple[KnownFailureRecord, ...] = ()  # failures that are as in the baseline, or better
+    expired: tuple[FailureRecord, ...] = ()
+    fixed: tuple[FailureRecord, ...] = ()  # failures in the baseline that do not fail any more
+    expected: tuple[FailureRecord, ...] = ()  # failures that are as in the baseline, or better
     absent: int = 0  # number of entries for robots that were not in the run
 
 

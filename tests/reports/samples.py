@@ -21,9 +21,9 @@ from urdf_usd.reports.records.record import (
     EngineDifference,
     EngineRecord,
     EngineStatus,
+    FailureRecord,
     FileRecord,
     Grade,
-    KnownFailureRecord,
     LedgerRecord,
     OverlapRecord,
     RobotRecord,
@@ -381,9 +381,9 @@ def corpus() -> tuple[RobotRecord, ...]:
     return tuple(sorted(robots, key=lambda one: one.id))
 
 
-def known(robot: str, grade: str = "fails", expected: str = "") -> KnownFailureRecord:
+def known(robot: str, grade: str = "fails", expected: str = "") -> FailureRecord:
     """Build a failure of the check of positions."""
-    return KnownFailureRecord(
+    return FailureRecord(
         robot=robot,
         check="kinematics.position",
         grade=grade,

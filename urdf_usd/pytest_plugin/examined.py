@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from urdf_usd.conformance.gate.decision import FailOn, Failure, failures
+from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     CheckRecord,
     Difference,
+    FailureRecord,
     Grade,
     RobotRecord,
     Verdict,
@@ -69,7 +70,7 @@ class Examined(Struct, frozen=True):
             warnings.warn(message, IncompleteWarning, stacklevel=2)
 
 
-def failure_message(record: RobotRecord, found: Sequence[Failure]) -> str:
+def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
     """Return the worst findings of the worst checks as text.
 
     Args:

@@ -20,8 +20,8 @@ from urdf_usd.conformance.gate.decision import (
 from urdf_usd.reports.records.record import (
     CheckRecord,
     Difference,
+    FailureRecord,
     Grade,
-    KnownFailureRecord,
     RobotRecord,
     SourceRecord,
     Verdict,
@@ -64,7 +64,7 @@ def _baseline(*expectations: Expectation) -> Baseline:
     return Baseline().holding(expectations)
 
 
-def _places(found: Iterable[KnownFailureRecord]) -> list[tuple[str, str]]:
+def _places(found: Iterable[FailureRecord]) -> list[tuple[str, str]]:
     return [(one.robot, one.check) for one in found]
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from urdf_usd.reports.records.record import (
-    DeviationRecord,
-    RobotRecord,
-    SourceRecord,
-    Verdict,
-)
+from tests.reports import samples
 from urdf_usd.reports.records.results import (
     record_json,
     write_atomically,
@@ -22,33 +19,12 @@ from urdf_usd.reports.records.results import (
 )
 
 
-def _record(largest: float | None) -> RobotRecord:
-    return RobotRecord(
-        id="arm",
-        name="Ärm",
-        source=SourceRecord(reference="file:arm.urdf"),
-        converter="none",
-        verdict=Verdict.EXACT,
-        reason="",
-        deviations=(
-            DeviationRecord(
-                engine="w",
-                id="unexplained",
-                cause="",
-                check="c",
-                subjects=("a",),
-                largest=largest,
-            ),
-        ),
-    )
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (float("inf"), "inf"),
-        (float("-inf"), "-inf"),
-        (float("nan"), "nan"),
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
         (0.1, 0.1),
         (1e-300, 1e-300),
         (None, None),
@@ -57,21 +33,23 @@ def _record(largest: float | None) -> RobotRecord:
 def test_numbers_that_json_lacks_are_written_as_text(
     value: float | None, expected: float | str | None
 ) -> None:
+    """So that a strict parser reads every record."""
+
     def refuse(text: str) -> None:
         raise AssertionError(text)
 
-    plain = json.loads(record_json(_record(value)), parse_constant=refuse)
+    deviation = structs.replace(samples.DEVIATION, largest=value)
+    text = record_json(samples.robot(deviations=(deviation,)))
 
-    assert plain["deviations"][0]["largest"] == expected
+    assert json.loads(text, parse_constant=refuse)["deviations"][0]["largest"] == expected
 
 
 def test_record_is_written_atomically(tmp_path: Path) -> None:
     """No temporary file remains, and the folder is created."""
     path = tmp_path / "results" / "arm.json"
-
-    write_record(_record(1.0), path)
+    write_record(samples.robot(name="Ärm"), path)
     first = path.read_bytes()
-    write_record(_record(1.0), path)
+    write_record(samples.robot(name="Ärm"), path)
 
     assert path.read_bytes() == first
     assert json.loads(first)["name"] == "Ärm"
