@@ -1,35 +1,67 @@
-"""Static pages: one for the run and one per robot, without external resources."""
+"""Static pages of a run, of several converters, and of robots, without external resources."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote
 
 from urdf_usd.reports import summary as counted
+from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
-from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import (
+    CONVERTERS,
     Script,
     island,
+    page_address,
     page_environment,
     page_name,
     run_command,
+    script_digest,
     script_policy,
     static_file,
+    trusted_markup,
     write_page,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
 from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary
+from urdf_usd.reports.records.record import (
+    CheckRecord,
+    EngineStatus,
+    Grade,
+    RobotRecord,
+    RunSummary,
+    Verdict,
+)
 from urdf_usd.reports.records.scene import SceneError, scene_path
+from urdf_usd.reports.text import one_line
 
 # Scripts shared by all pages of a run, so that browsers cache them.
 _SCRIPTS = "scripts"
 _PAGES = "pages.js"
 _VIEWER = "viewer.js"
 _ROBOT = "robot.html.j2"
+# Verdicts with a column in the comparison of converters, whether or not there are any.
+_USUAL = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+
+Json: TypeAlias = dict[str, object]
+
+# The page of the robot has the full text.
+_NAME_LIMIT = 200
+_REASON_LIMIT = 300
+_DIGITS = 3
+_ABSENT = "."
+_GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
+_STATUS_LETTERS = {
+    EngineStatus.OBSERVED: "o",
+    EngineStatus.ABSTAINED: "a",
+    EngineStatus.CRASHED: "c",
+    EngineStatus.UNAVAILABLE: "u",
+}
 
 
 def write_site(
@@ -151,3 +183,176 @@ def _write_index(
         candidate=next((one.name for one in summary.converters), ""),
         changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )
+
+
+def write_comparison(
+    summary: RunSummary,
+    robots: Sequence[RobotRecord],
+    seconds: counted.Seconds,
+    directory: Path,
+    *,
+    has_history: bool = False,
+) -> Path:
+    """Write ``index.html`` of a run of several converters, and return its path.
+
+    Args:
+        summary: The run.
+        robots: Its records, one per robot and converter.
+        seconds: Durations of conversions.
+        directory: Folder of the run, in which each converter has its pages.
+        has_history: Whether ``history.html`` is beside it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    script = static_file("filter.js")
+    page_environment().filters.update(site=_site, sheet=page_address)
+    compared = counted.compare(summary, robots, seconds)
+    return write_page(
+        directory / "index.html",
+        "comparison.html.j2",
+        summary=summary,
+        cases=any(robot.case for robot in robots),
+        comparison=compared,
+        robots=len({robot.id for robot in robots}),
+        groups=counted.groups(robots),
+        verdicts=[
+            verdict
+            for verdict in VERDICTS
+            if verdict in _USUAL or any(one.verdicts[verdict] for one in compared.results)
+        ],
+        title=compared.headline,
+        changes=sorted_changes(summary.former),
+        changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
+        history=PAGE if has_history else "",
+        script=trusted_markup(script),
+        script_digest=script_digest(script),
+    )
+
+
+def _site(converter: str) -> str:
+    """Return the address of the index page of a converter."""
+    return f"{CONVERTERS}/{quote(converter)}/index.html"
+
+
+def matrix(robots: Sequence[RobotRecord]) -> Json:
+    """Return the data with which a page shows, filters, sorts and plots robots.
+
+    Args:
+        robots: In the initial order.
+    """
+    checks = headings(robots)
+    records: defaultdict[str, list[CheckRecord]] = defaultdict(list)
+    for robot in robots:
+        for check in robot.checks:
+            records[check.id].append(check)
+    engines = tuple(dict.fromkeys(one.name for robot in robots for one in robot.engines))
+    rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
+    makers = _numbered(robot.source.maker or "" for robot in robots)
+    references = counted.short_references(robots)
+    return {
+        "checks": [_heading(check, records[check.id]) for check in checks],
+        "grades": [
+            {
+                "letter": _GRADE_LETTERS[grade],
+                "name": grade.value,
+                "look": appearance.name,
+                "sign": appearance.sign,
+                "rank": appearance.rank,
+            }
+            for grade, appearance in GRADES.items()
+        ],
+        "verdicts": [
+            {
+                "name": verdict.value,
+                "look": appearance.name,
+                "sign": appearance.sign,
+                "rank": appearance.rank,
+                "conforms": verdict.conforms,
+            }
+            for verdict, appearance in VERDICTS.items()
+        ],
+        "engines": list(engines),
+        "rules": list(rules),
+        "makers": [one_line(maker, _NAME_LIMIT) for maker in makers],
+        "robots": [
+            {
+                **_robot(robot, references),
+                **_measured(robot, [check.id for check in checks]),
+                "maker": makers[robot.source.maker or ""],
+                "engines": _statuses(robot, engines),
+                "rules": sorted({rules[one.rule] for one in robot.diagnostics}),
+            }
+            for robot in robots
+        ],
+    }
+
+
+def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
+    """Return one record of every check, sorted by group."""
+    check_of: dict[str, CheckRecord] = {}
+    for robot in robots:
+        for check in robot.checks:
+            check_of.setdefault(check.id, check)
+    groups = list(dict.fromkeys(check.group for check in check_of.values()))
+    return tuple(sorted(check_of.values(), key=lambda check: groups.index(check.group)))
+
+
+def _heading(check: CheckRecord, same: Sequence[CheckRecord]) -> Json:
+    return {
+        "id": check.id,
+        "title": check.title,
+        "group": check.group,
+        "unit": check.unit,
+        "bound": _range(one.bound for one in same),
+        "tolerance": _range(one.tolerance for one in same),
+    }
+
+
+def _range(values: Iterable[float | None]) -> list[float] | None:
+    """Return the smallest and largest positive finite value."""
+    known = [value for value in values if value and math.isfinite(value)]
+    return [_short(min(known)), _short(max(known))] if known else None
+
+
+def _robot(robot: RobotRecord, references: Mapping[str, str]) -> Json:
+    return {
+        "title": one_line(counted.title(robot), _NAME_LIMIT),
+        "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
+        "page": f"robots/{quote(page_name(robot))}",
+        "verdict": list(Verdict).index(robot.verdict),
+        "reason": one_line(robot.reason, _REASON_LIMIT),
+    }
+
+
+def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
+    known = {check.id: check for check in robot.checks}
+    row = [known.get(check) for check in checks]
+    return {
+        "grades": "".join(_letter(check.grade if check else None) for check in row),
+        "worst": [_number(check.worst) if check and check.unit else None for check in row],
+    }
+
+
+def _letter(grade: Grade | None) -> str:
+    return _GRADE_LETTERS[grade] if grade else _ABSENT
+
+
+def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:
+    known = {engine.name: engine.status for engine in robot.engines}
+    return "".join(_STATUS_LETTERS[known[name]] if name in known else _ABSENT for name in engines)
+
+
+def _number(value: float | None) -> float | str | None:
+    """Encode infinity, which JSON lacks, as text that JavaScript parses."""
+    if value is None or math.isnan(value):
+        return None
+    return _short(value) if math.isfinite(value) else "Infinity"
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _numbered(values: Iterable[str]) -> Mapping[str, int]:
+    return {value: number for number, value in enumerate(sorted(set(values)))}

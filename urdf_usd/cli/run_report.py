@@ -33,10 +33,9 @@ from urdf_usd.conformance.gate.decision import (
 from urdf_usd.corpus import Resolved
 from urdf_usd.reports.badge import write_badge
 from urdf_usd.reports.changes import former_record
-from urdf_usd.reports.html.comparison_page import write_comparison
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.rendering import CONVERTERS
-from urdf_usd.reports.html.site import write_site
+from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_comparison_markdown, write_markdown

@@ -11,8 +11,8 @@ from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.reports.appearance import GRADES
-from urdf_usd.reports.html.matrix import matrix
 from urdf_usd.reports.html.rendering import island
+from urdf_usd.reports.html.site import matrix
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 
