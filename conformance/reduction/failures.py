@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
 
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
 
 # Paths, quoted names and numbers, which differ between a robot and its reduction.
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\w.+-]*")
@@ -29,23 +24,14 @@ class FailureKind(StrEnum):
 
 
 class Failure(Struct, frozen=True):
-    """What a robot and its reduction have in common.
-
-    Attributes:
-        kind: What fails.
-        name: Id of the check, name of the engine, or the verdict without a comparison.
-        message: Message without what is specific to one robot; of checks, whether the
-            values differ by a number.
-        example: Message of the robot as it was given.
-    """
+    """What a robot and its reduction have in common."""
 
     kind: FailureKind
-    name: str
-    message: str
-    example: str
+    name: str  # of the check or the engine, or the verdict without a comparison
+    message: str  # without what is specific to a robot; of checks, whether a number differs
+    example: str  # message of the robot as it was given
 
     def __str__(self) -> str:
-        """Return kind, name and message in one line."""
         return f"{self.kind} {self.name}: {self.example}"
 
 
@@ -57,17 +43,14 @@ def find_failure(record: RobotRecord, check: str | None = None) -> Failure | Non
         check: Id of the check that has to fail. Otherwise the first of these counts: a
             conversion that fails, the first failing check, a crashed engine.
     """
-    if check is not None:
-        return next((e for e in _failed_checks(record) if e.name == check), None)
-    return next(iter(_failures(record)), None)
+    failures = _failures(record) if check is None else _failed_checks(record)
+    return next((one for one in failures if check in {None, one.name}), None)
 
 
 def has_failure(record: RobotRecord, failure: Failure) -> bool:
     """Whether a robot has a certain failure, possibly among others."""
-    return any(
-        (other.kind, other.name, other.message) == (failure.kind, failure.name, failure.message)
-        for other in _failures(record)
-    )
+    expected = failure.kind, failure.name, failure.message
+    return any((one.kind, one.name, one.message) == expected for one in _failures(record))
 
 
 def without_specifics(message: str) -> str:
@@ -80,58 +63,30 @@ def without_specifics(message: str) -> str:
     return _SPECIFIC.sub("*", message)
 
 
-def _failures(record: RobotRecord) -> tuple[Failure, ...]:
+def _failures(record: RobotRecord) -> Iterator[Failure]:
     if record.verdict in _REFUSED and not record.checks:
-        return (_refusal(record), *_crashes(record))
-    return (*_failed_checks(record), *_crashes(record))
+        message = record.reason
+        if record.verdict is Verdict.UNREADABLE:
+            errors = (one.rule for one in record.diagnostics if one.severity == "error")
+            message = next(errors, message)
+        name = record.verdict.value
+        yield Failure(FailureKind.CONVERSION, name, without_specifics(message), record.reason)
+    else:
+        yield from _failed_checks(record)
+    for engine in record.engines:
+        if engine.status is EngineStatus.CRASHED:
+            reason = engine.reason or ""
+            yield Failure(FailureKind.ENGINE, engine.name, without_specifics(reason), reason)
 
 
-def _refusal(record: RobotRecord) -> Failure:
-    message = record.reason
-    if record.verdict is Verdict.UNREADABLE:
-        rules = (each.rule for each in record.diagnostics if each.severity == "error")
-        message = next(rules, message)
-    return Failure(
-        FailureKind.CONVERSION,
-        record.verdict.value,
-        without_specifics(message),
-        record.reason,
-    )
-
-
-def _failed_checks(record: RobotRecord) -> tuple[Failure, ...]:
-    return tuple(
-        failure
-        for check in record.checks
-        if check.grade is Grade.FAILS
-        for failure in _failed_values(check)
-    )
-
-
-def _failed_values(check: CheckRecord) -> tuple[Failure, ...]:
-    failing = [one for one in check.findings if one.grade is Grade.FAILS]
-    if not failing:
-        reason = check.reason or check.title
-        return (Failure(FailureKind.CHECK, check.id, "", reason),)
-    return tuple(
-        Failure(
-            FailureKind.CHECK,
-            check.id,
-            "number" if check.unit and one.measured is not None else "other",
-            one.message,
-        )
-        for one in failing
-    )
-
-
-def _crashes(record: RobotRecord) -> tuple[Failure, ...]:
-    return tuple(
-        Failure(
-            FailureKind.ENGINE,
-            engine.name,
-            without_specifics(engine.reason or ""),
-            engine.reason or "",
-        )
-        for engine in record.engines
-        if engine.status is EngineStatus.CRASHED
-    )
+def _failed_checks(record: RobotRecord) -> Iterator[Failure]:
+    for check in record.checks:
+        if check.grade is not Grade.FAILS:
+            continue
+        failing = [one for one in check.findings if one.grade is Grade.FAILS]
+        if not failing:
+            yield Failure(FailureKind.CHECK, check.id, "", check.reason or check.title)
+        for finding in failing:
+            is_number = check.unit and finding.measured is not None
+            message = "number" if is_number else "other"
+            yield Failure(FailureKind.CHECK, check.id, message, finding.message)

@@ -12,7 +12,7 @@ from urdf_usd.conformance.reduction.documents import (
     standalone_document,
     write_with_files,
 )
-from urdf_usd.conformance.reduction.edits import count_size
+from urdf_usd.conformance.reduction.edits import read_document
 from urdf_usd.conformance.reduction.failures import (
     Failure,
     FailureKind,
@@ -37,9 +37,13 @@ class Size(Struct, frozen=True):
     bytes: int
 
     def __str__(self) -> str:
-        """Return it in words."""
         counts = (self.links, "link"), (self.joints, "joint"), (self.bytes, "byte")
         return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+
+
+def _size(document: bytes) -> Size:
+    root = read_document(document)
+    return Size(len(root.findall("link")), len(root.findall("joint")), len(document))
 
 
 class Progress(Struct, frozen=True):
@@ -50,23 +54,13 @@ class Progress(Struct, frozen=True):
 
 
 class Reduction(Struct, frozen=True):
-    """A robot that was reduced.
+    """A robot that was reduced."""
 
-    Attributes:
-        failure: What it and the reduced robot have in common.
-        before: Size of the URDF that was given, or of the expansion of a xacro file,
-            without comments.
-        after: Size of the reduced URDF.
-        tests: Number of URDFs that were examined.
-        record: Result of the reduced robot.
-        urdf: File of the reduced robot.
-    """
-
-    failure: Failure
-    before: Size
+    failure: Failure  # what it and the reduced robot have in common
+    before: Size  # of the URDF, or of the expansion of a xacro file, without comments
     after: Size
-    tests: int
-    record: RobotRecord
+    tests: int  # number of URDFs that were examined
+    record: RobotRecord  # of the reduced robot
     urdf: Path
 
 
@@ -118,7 +112,7 @@ def reduce_robot(
         smallest, tests = document, 0
         for step in reduce_document(document, test, options.jobs):
             smallest, tests = step.text, step.tests
-            progress(Progress(Size(*count_size(smallest)), tests))
+            progress(Progress(_size(smallest), tests))
         trials.use_engines(every)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
         write_with_files(smallest, urdf)
@@ -129,8 +123,8 @@ def reduce_robot(
         raise ReductionError(f"{failure} does not occur again: it is not deterministic")
     return Reduction(
         failure=failure,
-        before=Size(*count_size(document)),
-        after=Size(*count_size(urdf.read_bytes())),
+        before=_size(document),
+        after=_size(urdf.read_bytes()),
         tests=tests,
         record=record,
         urdf=urdf,
