@@ -47,22 +47,14 @@ _SHA1_LENGTH = 40
 
 
 class Repository(Protocol):
-    """A repository in robot_descriptions, which has no types.
-
-    Attributes:
-        url: Its address.
-        commit: The pinned commit or tag.
-        cache_path: Name of its clone in the cache.
-    """
+    """A repository in robot_descriptions, which has no types."""
 
     url: str
-    commit: str
-    cache_path: str
+    commit: str  # or tag, that is pinned
+    cache_path: str  # name of its clone in the cache
 
 
 class _Description(Protocol):
-    """A description in the catalogue of robot_descriptions."""
-
     repository: str | None
     has_urdf: bool
     license_spdx: str | None
@@ -83,11 +75,7 @@ def description_names() -> tuple[str, ...]:
 
 
 def without_urdf(mirror: Path | None = None) -> Iterator[Candidate]:
-    """Yield the modules of other formats alone, with those of their robots in URDF.
-
-    Raises:
-        UnavailableError: The package is not installed.
-    """
+    """Yield the modules of other formats alone, with those of their robots in URDF."""
     known = _descriptions()
     for name in sorted(known):
         if not known[name].has_urdf:
@@ -110,11 +98,9 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
     if target not in known:
         hint = close_names(f"{target}_description", known)
         raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
-    name = identifier(Scheme.DESCRIPTIONS, target)
-    reference = f"{Scheme.DESCRIPTIONS}:{target}"
+    name, reference = identifier(Scheme.DESCRIPTIONS, target), f"{Scheme.DESCRIPTIONS}:{target}"
     described = known[target]
-    source = described.repository
-    repository = repositories().get(source)
+    repository = repositories().get(described.repository)
     origin = _origin(described, repository, mirror)
     if not described.has_urdf:
         reason = f"{target} has no URDF{_instead(target, known)}"
@@ -123,7 +109,7 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
     if mirror and repository is not None and not cached:
         reason = f"{repository.cache_path} is not in the mirror"
         return UnavailableSource(name, reference, reason, origin)
-    return Download(name, reference, target, source, cached, origin)
+    return Download(name, reference, target, described.repository, cached, origin)
 
 
 def repositories() -> Mapping[str | None, Repository]:
@@ -244,34 +230,24 @@ def fetch(download: Download, announce: Announce, mirror: Path | None = None) ->
     """
     name = download.module
     module = _import_description(download, announce, mirror)
-    path, arguments = _file_and_arguments(module)
+    urdf: str | None = getattr(module, "URDF_PATH", None)
+    path: str | None = urdf or getattr(module, "XACRO_PATH", None)
+    arguments: Mapping[str, object] = {} if urdf else getattr(module, "XACRO_ARGS", {})
     if path is None:
         raise UnavailableError(f"{name} has neither URDF nor xacro")
     if not Path(path).is_file():
-        place = "mirror" if mirror else "downloaded repository"
-        raise UnavailableError(f"{name}: {Path(path).name} is missing from the {place}")
+        folder = "mirror" if mirror else "downloaded repository"
+        raise UnavailableError(f"{name}: {Path(path).name} is missing from the {folder}")
     commit = head_commit(Path(module.REPOSITORY_PATH))
     return RobotSource(
         id=download.id,
         reference=download.reference,
         path=Path(path),
         packages=_packages(module),
-        arguments=arguments,
+        arguments=tuple((name, str(value)) for name, value in arguments.items()),
         origin=structs.replace(download.origin, commit=commit or download.origin.commit),
         mirrored=mirror is not None,
     )
-
-
-def _file_and_arguments(
-    module: ModuleType,
-) -> tuple[str | None, tuple[tuple[str, str], ...]]:
-    """Return the URDF of a module, or its xacro file and xacro arguments."""
-    urdf: str | None = getattr(module, "URDF_PATH", None)
-    if urdf is not None:
-        return urdf, ()
-    xacro: str | None = getattr(module, "XACRO_PATH", None)
-    arguments: Mapping[str, str] = getattr(module, "XACRO_ARGS", {})
-    return xacro, tuple((name, str(value)) for name, value in arguments.items())
 
 
 def _import_description(download: Download, announce: Announce, mirror: Path | None) -> ModuleType:
@@ -404,11 +380,9 @@ def mirrored_commit(mirror: Path, name: str) -> str | None:
     if commit is not None:
         return commit
     try:
-        manifest: Any = json.loads(_text(mirror / MANIFEST))
-        stated = manifest[name]["commit"]
+        return _commit(str(json.loads(_text(mirror / MANIFEST))[name]["commit"]))
     except (KeyError, TypeError, ValueError):
         return None
-    return _commit(stated) if isinstance(stated, str) else None
 
 
 def _packed(git: Path, name: str) -> str | None:

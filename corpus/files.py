@@ -44,9 +44,7 @@ def describe_file(target: str, start: Path | None = None) -> RobotSource:
     Raises:
         UnknownRobotError: The path is not UTF-8.
     """
-    path = start / target if start else Path(target)
-    if not _is_utf8(target):
-        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
+    path = _path(target, start)
     shown = portable_path(target)
     return RobotSource(
         id=identifier(Scheme.FILE, shown),
@@ -75,22 +73,16 @@ def locate_below(
 ) -> tuple[RobotSource | UnavailableSource, ...]:
     """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
 
-    Folders that are hidden, generated (``build``, ``node_modules``), virtual
-    environments, reports or marked to be skipped (``COLCON_IGNORE``) are left out.
-    Files whose name is not UTF-8 are not available. Which xacro files are robots, and
-    which are parts of robots, is only known after reading them. Robots get no packages,
-    so that their files are looked up as if each had been named alone.
-
-    Args:
-        target: The folder.
-        start: As for :func:`describe_file`.
+    Folders that are hidden, generated (``build``, ``node_modules``), virtual environments,
+    reports or marked to be skipped (``COLCON_IGNORE``) are left out. Files whose name is not
+    UTF-8 are not available. Which xacro files are robots, and which are parts of robots, is
+    only known after reading them. Robots get no packages, so that their files are looked up
+    as if each had been named alone.
 
     Raises:
         UnknownRobotError: The folder does not exist, or has no such file.
     """
-    if not _is_utf8(target):
-        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
-    folder = start / target if start else Path(target)
+    folder = _path(target, start)
     if folder.is_file():
         raise UnknownRobotError(f"{target} is a file, not a folder; write file:{target}")
     if not folder.is_dir():
@@ -104,10 +96,30 @@ def locate_below(
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
     included = frozenset(name for path in paths for name in _included(path))
-    return tuple(
-        _found(path, path.relative_to(folder).as_posix(), shown, included)
-        for path in sorted(paths, key=lambda path: path.relative_to(folder).as_posix())
-    )
+    robots: list[RobotSource | UnavailableSource] = []
+    for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in paths):
+        escaped = _escaped(name)
+        robot_id = identifier(Scheme.FOLDER, escaped)
+        reference = f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
+        if _is_utf8(name):
+            robot = RobotSource(
+                robot_id,
+                reference,
+                path,
+                origin=Origin(license=declared_license(path)),
+                searched=True,
+                included=path.name in included,
+            )
+            robots.append(robot)
+        else:
+            robots.append(UnavailableSource(robot_id, reference, f"{escaped}: {_NOT_UTF8}"))
+    return tuple(robots)
+
+
+def _path(target: str, start: Path | None) -> Path:
+    if not _is_utf8(target):
+        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
+    return start / target if start else Path(target)
 
 
 def _is_searched(parent: str, name: str) -> bool:
@@ -135,26 +147,6 @@ def _included(path: Path) -> frozenset[str]:
     return frozenset(names)
 
 
-def _found(
-    path: Path, name: str, shown: Path, included: frozenset[str]
-) -> RobotSource | UnavailableSource:
-    if not _is_utf8(name):
-        name = _escaped(name)
-        return UnavailableSource(
-            id=identifier(Scheme.FOLDER, name),
-            reference=f"{Scheme.FILE}:{(shown / name).as_posix()}",
-            reason=f"{name}: {_NOT_UTF8}",
-        )
-    return RobotSource(
-        id=identifier(Scheme.FOLDER, name),
-        reference=f"{Scheme.FILE}:{(shown / name).as_posix()}",
-        path=path,
-        origin=Origin(license=declared_license(path)),
-        searched=True,
-        included=path.name in included,
-    )
-
-
 def _is_utf8(path: str) -> bool:
     try:
         path.encode()
@@ -178,7 +170,8 @@ def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
         subfolders[:] = sorted(name for name in subfolders if name[0] != ".")
         if _MANIFEST in files:
             path = Path(root)
-            found.setdefault(_declared_name(path / _MANIFEST) or path.name, path)
+            names = (*_declared(path / _MANIFEST, "name"), path.name)
+            found.setdefault(names[0], path)
     return tuple(found.items())
 
 
@@ -198,10 +191,6 @@ def declared_license(file: Path) -> str | None:
     return " AND ".join(dict.fromkeys(stated)) or None
 
 
-def _declared_name(manifest: Path) -> str | None:
-    return next(iter(_declared(manifest, "name")), None)
-
-
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
     """Return the texts of the elements of a manifest with a given tag."""
     texts: list[str] = []
@@ -216,17 +205,16 @@ def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
         if around[1:] == [tag]:
             texts[-1] += text
 
+    def refuse_entity(name: str, *_: object) -> None:
+        raise ValueError(f"entity {name!r} is declared")
+
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: around.pop()
     parser.CharacterDataHandler = add
-    parser.EntityDeclHandler = _refuse_entity
+    parser.EntityDeclHandler = refuse_entity
     try:
         parser.Parse(manifest.read_bytes(), True)
     except (OSError, LookupError, ValueError, expat.ExpatError):
         return ()
     return tuple(" ".join(text.split()) for text in texts if text.strip())
-
-
-def _refuse_entity(name: str, *_: object) -> None:
-    raise ValueError(f"entity {name!r} is declared")

@@ -8,7 +8,6 @@ and ``<chapter>/<case>.json``: a minimal URDF with expected values.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -16,8 +15,6 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-from msgspec import Struct
 
 from urdf_usd.corpus.references import Scheme, suite_parts
 from urdf_usd.corpus.robots import (
@@ -39,12 +36,8 @@ _URDF = ".urdf"
 def pybullet_names() -> tuple[str, ...]:
     """List all URDFs of the wheel except the generated ones, in path order."""
     root = _pybullet_root()
-    found = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name != _GENERATED]
-        place = Path(folder).relative_to(root)
-        found += [(place / name).as_posix() for name in files if name.endswith(_URDF)]
-    return tuple(sorted(found))
+    paths = (path.relative_to(root) for path in root.rglob(f"*{_URDF}"))
+    return tuple(sorted(path.as_posix() for path in paths if _GENERATED not in path.parts))
 
 
 def locate_pybullet(target: str) -> RobotSource:
@@ -81,27 +74,13 @@ def _pybullet_root() -> Path:
 DISTRIBUTION = "example-robot-data"
 
 
-class _Data(Struct, frozen=True):
-    """What the wheel contains.
-
-    Attributes:
-        root: Its data folder.
-        folders: The folders of the robots, sorted.
-        files: The URDF of every robot, by name.
-    """
-
-    root: Path
-    folders: tuple[Path, ...]
-    files: Mapping[str, Path]
-
-
 def example_names() -> tuple[str, ...]:
     """List all robots: the stem of each file, with the package if stems are equal.
 
     Raises:
         UnavailableError: The wheel is not installed.
     """
-    return tuple(sorted(_data().files))
+    return tuple(sorted(_examples(tuple(sys.path))[1]))
 
 
 def locate_example(target: str) -> RobotSource:
@@ -111,24 +90,30 @@ def locate_example(target: str) -> RobotSource:
         UnknownRobotError: The wheel has no such robot.
         UnavailableError: It is not installed.
     """
-    data = _data()
-    if target not in data.files:
-        raise UnknownRobotError(_no_such(target, tuple(sorted(data.files))))
-    file = data.files[target]
+    robots, known = _examples(tuple(sys.path))
+    if target not in known:
+        qualified = [name for name in sorted(known) if name.endswith(f"/{target}")]
+        if qualified:
+            names = " or ".join(f"{Scheme.EXAMPLES}:{name}" for name in qualified)
+            raise UnknownRobotError(f"{target!r} names several robots; write {names}")
+        hint = close_names(target, sorted(known))
+        raise UnknownRobotError(f"{DISTRIBUTION} has no robot {target!r}{hint}")
+    file = known[target]
+    folders = sorted(path for path in robots.iterdir() if path.is_dir())
     return RobotSource(
         id=identifier(Scheme.EXAMPLES, target),
         reference=f"{Scheme.EXAMPLES}:{target}",
         path=file,
         # URIs start with package://example-robot-data/robots/, or with a folder there.
         packages=(
-            (DISTRIBUTION, data.root),
-            *((folder.name, folder) for folder in data.folders),
+            (DISTRIBUTION, robots.parent),
+            *((folder.name, folder) for folder in folders),
         ),
-        origin=_origin(next(folder for folder in data.folders if folder in file.parents)),
+        origin=_example_origin(next(folder for folder in folders if folder in file.parents)),
     )
 
 
-def _origin(folder: Path) -> Origin:
+def _example_origin(folder: Path) -> Origin:
     """Return the origin of the robot in a folder.
 
     The wheel declares one licence. A folder with its own licence file has another,
@@ -137,65 +122,39 @@ def _origin(folder: Path) -> Origin:
     described = metadata.metadata(DISTRIBUTION)
     own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
     declared = described.get_all("License-Expression") or [None]
+    urls = dict(url.split(", ", 1) for url in described.get_all("Project-URL") or () if ", " in url)
     return Origin(
         license=None if own else declared[0],
-        repository=_address(described.get_all("Project-URL") or []),
+        repository=urls.get("Upstream"),
         distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
     )
 
 
-def _address(urls: list[str]) -> str | None:
-    """Find the repository among ``label, address`` lines of a distribution."""
-    pairs = dict(url.split(", ", 1) for url in urls if ", " in url)
-    return pairs.get("Upstream")
-
-
-def _no_such(target: str, known: tuple[str, ...]) -> str:
-    qualified = [name for name in known if name.endswith(f"/{target}")]
-    if qualified:
-        several = " or ".join(f"{Scheme.EXAMPLES}:{name}" for name in qualified)
-        return f"{target!r} names several robots; write {several}"
-    return f"{DISTRIBUTION} has no robot {target!r}{close_names(target, known)}"
-
-
-def _data() -> _Data:
-    return _data_in(tuple(sys.path))
-
-
 @lru_cache(maxsize=1)
-def _data_in(_: tuple[str, ...]) -> _Data:
-    """Find the wheel; cached, as it takes as long as reading a robot."""
-    root = _example_root()
-    folders = sorted(path for path in (root / "robots").iterdir() if path.is_dir())
-    return _Data(root, tuple(folders), _files(root / "robots"))
+def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
+    """Find the folder of robots, and the URDF of each by name.
 
-
-def _files(robots: Path) -> dict[str, Path]:
-    """Map the name of every robot below a folder to its URDF."""
-    paths = sorted(robots.rglob("*.urdf"))
+    Cached by the search path, as it takes as long as reading a robot.
+    """
+    try:
+        files = metadata.files(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    listed = [file for file in files if "robots" in file.parts and file.suffix == _URDF]
+    if not listed:
+        raise UnavailableError(
+            f"{DISTRIBUTION} is not installed; {install_command('example-robot-data')}"
+        )
+    depth = len(listed[0].parts) - listed[0].parts.index("robots")
+    robots = Path(str(listed[0].locate())).resolve().parents[depth - 2]
+    paths = sorted(robots.rglob(f"*{_URDF}"))
     stems = Counter(path.stem for path in paths)
-    return {
+    return robots, {
         path.stem
         if stems[path.stem] == 1
         else f"{path.relative_to(robots).parts[0]}/{path.stem}": path
         for path in paths
     }
-
-
-def _example_root() -> Path:
-    """Find the data folder from the wheel's list of files."""
-    try:
-        files = metadata.files(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        parts = file.parts
-        if "robots" in parts and file.suffix == ".urdf":
-            depth = len(parts) - parts.index("robots")
-            return Path(str(file.locate())).resolve().parents[depth - 1]
-    raise UnavailableError(
-        f"{DISTRIBUTION} is not installed; {install_command('example-robot-data')}"
-    )
 
 
 SUITE = Path(__file__).parent / "suite"
@@ -220,19 +179,6 @@ def suite_manifest(version: str) -> dict[str, Any]:
 def case_names() -> tuple[str, ...]:
     """List the cases of the latest version as ``<chapter>/<case>``, by chapter."""
     return _names(suite_versions()[-1])
-
-
-def locate_case(target: str) -> RobotSource:
-    """Find one case.
-
-    Args:
-        target: ``<chapter>/<case>``, after ``<version>/`` if it is not the latest.
-
-    Raises:
-        UnknownRobotError: There is no such case.
-    """
-    (found,) = locate_cases(target)
-    return found
 
 
 def locate_cases(target: str) -> tuple[RobotSource, ...]:

@@ -35,16 +35,9 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class Additions(Struct, frozen=True):
-    """Properties that a list states for a robot; they override those of its source.
+    """Properties that a list states for a robot; they override those of its source."""
 
-    Attributes:
-        arguments: Values of xacro arguments, by name.
-        packages: Folders of ROS packages, by name.
-        base: As in :class:`RobotSource`; likewise the notes.
-        license: SPDX identifier.
-    """
-
-    arguments: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()  # of xacro
     packages: tuple[tuple[str, Path], ...] = ()
     base: str | None = None
     license: str | None = None
@@ -66,26 +59,16 @@ class Additions(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One table of a list.
-
-    Attributes:
-        reference: Robot or corpus that it names.
-        additions: Properties that it states.
-        location: ``file:line`` of the reference.
-        start: Folder that relative paths start from.
-    """
+    """One table of a list."""
 
     reference: Reference
     additions: Additions
-    location: str
-    start: Path
+    location: str  # ``file:line`` of the reference
+    start: Path  # folder that relative paths start from
 
 
 def list_entries(target: str) -> tuple[Entry, ...]:
     """Read a list; the robots that it names are not looked up.
-
-    Args:
-        target: Path of the file.
 
     Raises:
         UnknownRobotError: The file does not exist, or lists no robot.
@@ -97,16 +80,16 @@ def list_entries(target: str) -> tuple[Entry, ...]:
     tables = read_tables(path, _TABLE, _Row)
     if not tables:
         raise UnknownRobotError(f"{target}: it has no [[{_TABLE}]]")
-    found: list[Entry] = []
+    entries: list[Entry] = []
     problems: list[str] = []
     for table in tables:
         try:
-            found.append(_entry(table, path.parent))
+            entries.append(_entry(table, path.parent))
         except TableError as error:
             problems.append(str(error))
     if problems:
         raise TableError("\n".join(problems))
-    return tuple(found)
+    return tuple(entries)
 
 
 def _entry(table: Table[_Row], start: Path) -> Entry:

@@ -41,20 +41,13 @@ class Scheme(StrEnum):
     SUITE = "suite"
 
 
-# The target is a path, which may be absolute.
-_OF_PATHS = frozenset({Scheme.FILE, Scheme.FOLDER, Scheme.LIST})
 _OF_MANY = frozenset({Scheme.FOLDER, Scheme.LIST})
-
-WHOLE_CORPORA = (
-    Scheme.PYBULLET,
-    Scheme.DESCRIPTIONS,
-    Scheme.EXAMPLES,
-    Scheme.SUITE,
-)
+# The target is a path, which may be absolute.
+_OF_PATHS = _OF_MANY | {Scheme.FILE}
+WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES, Scheme.SUITE)
 
 # Versions of the feature suite.
 _VERSION = re.compile(r"\d{4}\.\d{2}")
-_LISTS = ".toml"
 # At least two characters: one letter before a colon is a Windows drive.
 _PREFIX = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+._-]+):(?P<target>.*)", re.DOTALL)
 
@@ -115,36 +108,35 @@ def parse_reference(text: str) -> Reference:
         return Reference(Scheme(text), None)
     match = _PREFIX.fullmatch(text)
     if match is None:
-        return _plain_path(text)
+        return _parse_path(text)
     scheme, target = match["scheme"], match["target"]
     if scheme not in tuple(Scheme):
-        raise _refusal(text, f"{scheme!r} is not a source", _guess(scheme))
-    if scheme == Scheme.SUITE and not target.strip():
+        raise _syntax_error(text, f"{scheme!r} is not a source", _guess(scheme))
+    if target.strip():
+        return Reference(Scheme(scheme), target)
+    if scheme == Scheme.SUITE:
         return Reference(Scheme.SUITE, None)
-    if not target.strip():
-        hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
-        raise _refusal(text, "nothing follows the colon", hint)
-    return Reference(Scheme(scheme), target)
+    hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
+    raise _syntax_error(text, "nothing follows the colon", hint)
 
 
-def _plain_path(text: str) -> Reference:
+def _parse_path(text: str) -> Reference:
     """Parse a path, which must have a suffix or a separator."""
     if not text.strip():
-        raise _refusal(text, "it is empty", None)
+        raise _syntax_error(text, "it is empty", None)
     name = re.split(r"[/\\]", text)[-1]
     if name == text and "." not in name.strip("."):
-        raise _refusal(text, "it is neither a file nor a corpus", _guess(text))
-    if name.lower().endswith(_LISTS):
-        raise _refusal(text, "a TOML file is no robot", f"write 'list:{text}'")
+        raise _syntax_error(text, "it is neither a file nor a corpus", _guess(text))
+    if name.lower().endswith(".toml"):
+        raise _syntax_error(text, "a TOML file is no robot", f"write 'list:{text}'")
     return Reference(Scheme.FILE, text)
 
 
 def _guess(word: str) -> str | None:
-
     close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else None
 
 
-def _refusal(text: str, why: str, hint: str | None) -> ReferenceSyntaxError:
-    reason = f"{why}; {hint}" if hint else f"{why}."
+def _syntax_error(text: str, problem: str, hint: str | None) -> ReferenceSyntaxError:
+    reason = f"{problem}; {hint}" if hint else f"{problem}."
     return ReferenceSyntaxError(f"cannot resolve {text!r}: {reason}\n{GRAMMAR}")

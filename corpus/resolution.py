@@ -37,6 +37,7 @@ _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
 _ALL = Selection()
+_NOTHING = Additions()
 
 
 def announce_on_stderr(line: str) -> None:
@@ -46,14 +47,8 @@ def announce_on_stderr(line: str) -> None:
 
 
 class _Entry(Struct, frozen=True):
-    """A robot, and the properties that a list adds."""
-
     robot: Candidate
-    additions: Additions | None = None
-
-    def complete(self, robot: Candidate) -> Candidate:
-        """Return a robot, downloaded or not, with the properties of the list."""
-        return self.additions.to(robot) if self.additions else robot
+    additions: Additions = _NOTHING  # of the list that names it
 
 
 def resolve_robot(
@@ -79,8 +74,7 @@ def resolve_robot(
         case UnavailableSource(reason=reason):
             raise UnavailableError(reason)
         case Download() as download:
-            mirror = _mirror(mirror)
-            return descriptions.fetch(download, announce, mirror)
+            return descriptions.fetch(download, announce, _mirror(mirror))
 
 
 def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
@@ -94,10 +88,10 @@ def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
     if reference.scheme is Scheme.FILE:
         return files.describe_file(reference.target)
     mirror = _mirror(mirror)
-    found = _candidate(reference.scheme, reference.target, mirror, None)
-    if isinstance(found, Download) and found.cached:
-        return descriptions.fetch(found, announce_on_stderr, mirror)
-    return found
+    robot = _candidate(reference.scheme, reference.target, mirror, None)
+    if isinstance(robot, Download) and robot.cached:
+        return descriptions.fetch(robot, announce_on_stderr, mirror)
+    return robot
 
 
 def resolve_corpora(
@@ -127,9 +121,9 @@ def resolve_corpora(
         NothingSelectedError: No robot matches the selection.
     """
     mirror = _mirror(mirror)
-    found = _selected(texts, announce, selection, mirror)
-    robots = _fetched(found, announce, mirror)
-    return _ordered([one for one in robots if not isinstance(one, Download)])
+    entries = _selected(texts, announce, selection, mirror)
+    robots = _fetched(entries, announce, mirror)
+    return _ordered([robot for robot in robots if not isinstance(robot, Download)])
 
 
 def list_corpora(
@@ -145,8 +139,8 @@ def list_corpora(
     in :func:`resolve_corpora`.
     """
     mirror = _mirror(mirror)
-    found = _selected(texts, announce, selection, mirror)
-    return _ordered(_fetched(found, announce, mirror, only_cached=True))
+    entries = _selected(texts, announce, selection, mirror)
+    return _ordered(_fetched(entries, announce, mirror, only_cached=True))
 
 
 def robot_names(scheme: Scheme) -> tuple[str, ...]:
@@ -170,6 +164,24 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
             assert_never(scheme)
 
 
+def _candidate(scheme: Scheme, target: str, mirror: Path | None, start: Path | None) -> Candidate:
+    match scheme:
+        case Scheme.FILE:
+            return files.locate_file(target, start)
+        case Scheme.PYBULLET:
+            return installed.locate_pybullet(target)
+        case Scheme.DESCRIPTIONS:
+            return descriptions.offer(target, mirror)
+        case Scheme.EXAMPLES:
+            return installed.locate_example(target)
+        case Scheme.SUITE:
+            return installed.locate_cases(target)[0]
+        case Scheme.FOLDER | Scheme.LIST:
+            raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
+        case _:
+            assert_never(scheme)
+
+
 def _mirror(named: Path | None) -> Path | None:
     """Return the given mirror, or that of the environment."""
     stated = os.environ.get(MIRROR_VARIABLE)
@@ -179,33 +191,15 @@ def _mirror(named: Path | None) -> Path | None:
     return mirror
 
 
-def _fetched(
-    found: Sequence[_Entry],
-    announce: Announce,
-    mirror: Path | None,
-    *,
-    only_cached: bool = False,
-) -> list[Candidate]:
-    """Fetch all downloads, or only those whose files are on this machine."""
-    downloads = {
-        place: one.robot
-        for place, one in enumerate(found)
-        if isinstance(one.robot, Download) and (one.robot.cached or not only_cached)
-    }
-    fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
-    arrived = dict(zip(downloads, fetched, strict=True))
-    return [one.complete(arrived.get(place, one.robot)) for place, one in enumerate(found)]
-
-
 def _selected(
     texts: Iterable[str], announce: Announce, selection: Selection, mirror: Path | None
-) -> tuple[_Entry, ...]:
+) -> list[_Entry]:
     """Find the robots of references and select from them; nothing is downloaded."""
     references = [parse_reference(text) for text in texts]
     entries = [entry for ref in references for entry in _entries(ref, mirror)]
-    robots = [entry.complete(entry.robot) for entry in entries]
+    robots = [entry.additions.to(entry.robot) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
-    return tuple(entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen)
+    return [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]
 
 
 def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
@@ -235,35 +229,36 @@ def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> It
     except UnavailableError as error:
         yield UnavailableSource(str(scheme), str(scheme), str(error))
         return
-    for one in targets:
+    for name in targets:
         try:
-            yield _candidate(scheme, one, mirror, start)
+            yield _candidate(scheme, name, mirror, start)
         except UnknownRobotError:
             raise
         except UnavailableError as error:
-            name = identifier(scheme, one)
-            yield UnavailableSource(name, f"{scheme}:{one}", str(error))
+            yield UnavailableSource(identifier(scheme, name), f"{scheme}:{name}", str(error))
     if scheme is Scheme.DESCRIPTIONS and target is None:
         # Counted in the report, and not converted.
         yield from descriptions.without_urdf(mirror)
 
 
-def _candidate(scheme: Scheme, target: str, mirror: Path | None, start: Path | None) -> Candidate:
-    match scheme:
-        case Scheme.FILE:
-            return files.locate_file(target, start)
-        case Scheme.PYBULLET:
-            return installed.locate_pybullet(target)
-        case Scheme.DESCRIPTIONS:
-            return descriptions.offer(target, mirror)
-        case Scheme.EXAMPLES:
-            return installed.locate_example(target)
-        case Scheme.SUITE:
-            return installed.locate_case(target)
-        case Scheme.FOLDER | Scheme.LIST:
-            raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
-        case _:
-            assert_never(scheme)
+def _fetched(
+    entries: Sequence[_Entry],
+    announce: Announce,
+    mirror: Path | None,
+    *,
+    only_cached: bool = False,
+) -> list[Candidate]:
+    """Fetch all downloads, or only those whose files are on this machine."""
+    downloads = {
+        index: entry.robot
+        for index, entry in enumerate(entries)
+        if isinstance(entry.robot, Download) and (entry.robot.cached or not only_cached)
+    }
+    fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
+    arrived = dict(zip(downloads, fetched, strict=True))
+    return [
+        entry.additions.to(arrived.get(index, entry.robot)) for index, entry in enumerate(entries)
+    ]
 
 
 def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
@@ -271,31 +266,22 @@ def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
     first: dict[str, _Robot] = {}
     for robot in robots:
         # A robot that is found twice keeps its first reference.
-        first.setdefault(_key(robot), robot)
-    found = tuple(first.values())
-    portable = [_portable_key(robot) for robot in found]
+        path = str(robot.path) if isinstance(robot, RobotSource) else robot.reference
+        first.setdefault(_key(robot, path), robot)
+    portable = [_key(robot, robot.reference) for robot in first.values()]
     # Paths differ between machines; they are used only if all else is equal.
     keys = [
         key if portable.count(text) > 1 else text for key, text in zip(first, portable, strict=True)
     ]
-    ids = distinct([robot.id for robot in found], keys)
-    renamed = [structs.replace(robot, id=name) for robot, name in zip(found, ids, strict=True)]
+    ids = distinct([robot.id for robot in first.values()], keys)
+    named = zip(first.values(), ids, strict=True)
+    renamed = [structs.replace(robot, id=name) for robot, name in named]
     return tuple(sorted(renamed, key=lambda robot: robot.id))
 
 
-def _key(robot: Candidate) -> str:
+def _key(robot: Candidate, start: str) -> str:
     """Return a text that is unique per robot: a file and its xacro arguments."""
     if not isinstance(robot, RobotSource):
-        return robot.reference
-    return " ".join((str(robot.path), *_arguments(robot)))
-
-
-def _portable_key(robot: Candidate) -> str:
-    """Return a text that is unique unless folders have the same name."""
-    arguments = _arguments(robot) if isinstance(robot, RobotSource) else ()
-    return " ".join((robot.reference, *arguments))
-
-
-def _arguments(robot: RobotSource) -> tuple[str, ...]:
+        return start
     arguments = (f"{name}:={value}" for name, value in robot.arguments)
-    return (*arguments, *([robot.base] if robot.base else []))
+    return " ".join((start, *arguments, *filter(None, [robot.base])))

@@ -15,7 +15,6 @@ from msgspec import Struct
 Announce: TypeAlias = Callable[[str], None]
 """Called with one line before slow or networked work starts."""
 
-
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 # Room for a suffix such as ".json.part" within the 255 bytes of common file systems.
 _LONGEST = 160
@@ -39,82 +38,46 @@ class UnknownRobotError(UnavailableError):
 
 
 class Origin(Struct, frozen=True):
-    """Origin of a robot's files, as stated by its source; None is unknown.
+    """Origin of a robot's files, as stated by its source; None is unknown."""
 
-    Attributes:
-        license: SPDX identifier, or the text that the source has instead.
-        maker: Manufacturer.
-        robot: Manufacturer's name of the robot.
-        tags: Kinds of robot, sorted; empty if its source has no tags.
-        repository: URL of the repository.
-        commit: Commit of the files, or of those to be downloaded.
-        distribution: Python distribution that contains or names the robot, with
-            version.
-    """
-
-    license: str | None = None
+    license: str | None = None  # SPDX identifier, or the text that the source has instead
     maker: str | None = None
-    robot: str | None = None
-    tags: tuple[str, ...] = ()
-    repository: str | None = None
-    commit: str | None = None
-    distribution: str | None = None
+    robot: str | None = None  # the maker's name of it
+    tags: tuple[str, ...] = ()  # kinds of robot, sorted
+    repository: str | None = None  # URL
+    commit: str | None = None  # of the files, or of those to be downloaded
+    distribution: str | None = None  # Python distribution that contains or names it, with version
 
 
 NOWHERE = Origin()
 
 
 class SuiteCase(Struct, frozen=True):
-    """A case of the feature suite.
+    """A case of the feature suite."""
 
-    Attributes:
-        version: Version of the suite.
-        chapter: Chapter, by name.
-        title: Title of the chapter.
-        name: Name in its chapter.
-        number: Place in the suite, from 1.
-        text: What is expected, as JSON.
-    """
-
-    version: str
+    version: str  # of the suite
     chapter: str
-    title: str
-    name: str
-    number: int
-    text: str
+    title: str  # of the chapter
+    name: str  # in its chapter
+    number: int  # in the suite, from 1
+    text: str  # what is expected, as JSON
 
 
 class RobotSource(Struct, frozen=True):
-    """One robot in a file.
+    """One robot in a file."""
 
-    Attributes:
-        id: Unique in its corpus, stable between machines, and valid as a file name.
-        reference: Reference that resolves to this robot; never an absolute path.
-        path: The URDF or xacro file.
-        packages: Names and folders of the ROS packages that its URIs may use.
-        arguments: Names and values of xacro arguments.
-        origin: Origin of its files.
-        base: ``fixed`` or ``floating`` if the list that names it says so.
-        notes: Notes of the list that names it.
-        searched: Whether it was found in a folder rather than named; a xacro file may
-            then be only part of a robot.
-        included: Whether another xacro file of that folder includes it.
-        mirrored: Whether its files are in a mirror, which may be incomplete.
-        case: The case of the feature suite that it is.
-    """
-
-    id: str
-    reference: str
-    path: Path
-    packages: tuple[tuple[str, Path], ...] = ()
-    arguments: tuple[tuple[str, str], ...] = ()
+    id: str  # unique in its corpus, stable between machines, and valid as a file name
+    reference: str  # resolves to this robot; never an absolute path
+    path: Path  # the URDF or xacro file
+    packages: tuple[tuple[str, Path], ...] = ()  # folders of ROS packages that its URIs may use
+    arguments: tuple[tuple[str, str], ...] = ()  # of xacro
     origin: Origin = NOWHERE
-    base: str | None = None
-    notes: str | None = None
-    searched: bool = False
-    included: bool = False
-    mirrored: bool = False
-    case: SuiteCase | None = None
+    base: str | None = None  # "fixed" or "floating" if the list that names it says so
+    notes: str | None = None  # of the list that names it
+    searched: bool = False  # found in a folder; a xacro file may be only part of a robot
+    included: bool = False  # whether another xacro file of that folder includes it
+    mirrored: bool = False  # whether its files are in a mirror, which may be incomplete
+    case: SuiteCase | None = None  # of the feature suite
 
 
 class UnavailableSource(Struct, frozen=True):
@@ -127,20 +90,13 @@ class UnavailableSource(Struct, frozen=True):
 
 
 class Download(Struct, frozen=True):
-    """One robot of robot_descriptions, to be downloaded or taken from a mirror.
-
-    Attributes:
-        id: As in :class:`RobotSource`; likewise the reference and the origin.
-        module: Name of its module in robot_descriptions.
-        source: Name of its repository in robot_descriptions; None if there is none.
-        cached: Whether the files are already on this machine.
-    """
+    """One robot of robot_descriptions, to be downloaded or taken from a mirror."""
 
     id: str
     reference: str
-    module: str
-    source: str | None
-    cached: bool
+    module: str  # its name in robot_descriptions
+    source: str | None  # name of its repository in robot_descriptions
+    cached: bool  # whether the files are already on this machine
     origin: Origin = NOWHERE
 
 

@@ -40,16 +40,9 @@ class TableError(CorpusError):
 
 
 class Table(Struct, Generic[Row], frozen=True):
-    """One table of a file.
+    """One table of a file, with the lines of its header and of its keys, from 1."""
 
-    Attributes:
-        file: Path of the file, as given.
-        line: Line of the table's header, from 1.
-        values: Contents of the table.
-        lines: Line of each key that was found.
-    """
-
-    file: str
+    file: str  # as given
     line: int
     values: Row
     lines: Mapping[str, int]
@@ -77,23 +70,21 @@ def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]
     except tomllib.TOMLDecodeError as error:
         raise TableError(_syntax_error(path, text, str(error))) from None
     # Keeps the line ends of what it blanks out.
-    bare = _STRING_OR_COMMENT.sub(lambda found: '""' + "\n" * found[0].count("\n"), text)
+    bare = _STRING_OR_COMMENT.sub(lambda match: '""' + "\n" * match[0].count("\n"), text)
     problems = [
         f"{path}:{_line_of(bare, key)}: {_unknown(key, [name])}" for key in document if key != name
     ]
-    found: Any = document.get(name, [])
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        location = f"{path}:{_line_of(bare, name)}"
-        raise TableError(f"{location}: {name!r} is not a list of [[{name}]] tables")
-    positions = tuple(_positions(bare, name))
+    stated: Any = document.get(name, [])
+    first = _line_of(bare, name)
+    if not isinstance(stated, list) or not all(isinstance(values, dict) for values in stated):
+        raise TableError(f"{path}:{first}: {name!r} is not a list of [[{name}]] tables")
+    positions = [*_positions(bare, name)]
+    # An inline list has no headers.
+    positions += [(first, {})] * (len(stated) - len(positions))
     tables = []
-    for index, values in enumerate(found):
-        inline = _line_of(bare, name), dict[str, int]()
-        line, lines = positions[index] if index < len(positions) else inline
-        wrong = [
-            f"{path}:{lines.get(key, line)}: {problem}" for key, problem in _problems(values, row)
-        ]
-        problems += wrong
+    for (line, lines), values in zip(positions, stated, strict=False):
+        wrong = [*_problems(values, row)]
+        problems += [f"{path}:{lines.get(key, line)}: {problem}" for key, problem in wrong]
         if not wrong:
             tables.append(Table(str(path), line, msgspec.convert(values, row), lines))
     if problems:
@@ -148,18 +139,14 @@ def _unknown(key: str, known: Iterable[str]) -> str:
 def _positions(bare: str, name: str) -> Iterator[tuple[int, dict[str, int]]]:
     """Yield the line of each table's header, and the lines of the keys below it."""
     header = re.compile(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]")
-    subtable = re.compile(rf"\s*\[\s*{re.escape(name)}\s*\.\s*([\w-]+)")
-    key = re.compile(r"\s*([\w-]+)\s*[=.]")
-    table: tuple[int, dict[str, int]] | None = None
+    key = re.compile(rf"\s*(?:\[\s*{re.escape(name)}\s*\.\s*([\w-]+)|([\w-]+)\s*[=.])")
+    lines: dict[str, int] | None = None
     for number, line in enumerate(bare.split("\n"), start=1):
         if header.match(line):
-            if table:
-                yield table
-            table = (number, {})
-        elif table and (match := key.match(line) or subtable.match(line)):
-            table[1].setdefault(match[1], number)
-    if table:
-        yield table
+            lines = {}
+            yield number, lines
+        elif lines is not None and (match := key.match(line)):
+            lines.setdefault(match[1] or match[2], number)
 
 
 def _line_of(bare: str, key: str) -> int:
